@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Deadline-aware less-than-best-effort control (DA-LBE)
+ *
+ * Every Tw the controller compares the rate that meets the deadline with the
+ * rate that was reached and sets the weight w:
+ *
+ *	bytes left, time left --> zeta ---+
+ *	bytes acknowledged    --> xbar ---+--> PID or MBC --> w in [wmin, 1]
+ *	prices of the base    --> q, phi -+                    |
+ *	                                                       v
+ *	             the base pays q / mu per round, mu = w * phi
+ *
+ * w = wmin inflates prices most: a scavenger. w = 1 is best effort: phi then
+ * takes away what the base pays in excess of a loss-based flow.
+ *
+ * Differences from the paper, the reasons in docs/design.md:
+ *   o MBC's error, F(13), has a memory: dalbe_mbc_trim().
+ *   o An interval limited by the application moves neither w nor the integral.
+ *   o Unused capacity is no model error: without contention the trim stays.
+ *   o zeta aims 1/32 of the window early: dalbe_time_left_ns().
+ *   o Without any loss in sight phi may grow at w = 1: dalbe_update_phi().
+ *   o PID's gains are per update, as tuned at Tw = 10 s, whatever Tw is.
+ */
+#include "dalbe.h"
+
+/**
+ * dalbe_target_Bps - F(6), the lowest rate that meets the deadline
+ * @bytes_left: bytes still to be acknowledged
+ * @left_ns: time until the deadline; 0: as fast as can be
+ *
+ * Return: zeta in bytes/s, saturating.
+ */
+u64 dalbe_target_Bps(u64 bytes_left, u64 left_ns)
+{
+	return fp_mul_div(bytes_left, NSEC_PER_SEC, left_ns);
+}
+
+/**
+ * dalbe_limit_increase - F(19): give way longer than strictly needed
+ * @old_q16: value so far
+ * @new_q16: wanted value
+ * @limit_q16: largest increase as part of the wanted value
+ *
+ * Return: @new_q16, or @old_q16 plus what the limit allows. Decreases pass.
+ */
+u32 dalbe_limit_increase(u32 old_q16, u32 new_q16, u32 limit_q16)
+{
+	u32 step_q16 = ((u64)limit_q16 * new_q16) >> 16;
+
+	if (new_q16 > old_q16 && new_q16 - old_q16 > step_q16)
+		return old_q16 + step_q16;
+	return new_q16;
+}
+
+/* (target - rate) / rate in Q16, clamped; the rate may be 0. */
+static s64 dalbe_relative_error_q16(u64 target_Bps, u64 rate_Bps)
+{
+	s64 error_q16 = (s64)fp_ratio_q16(target_Bps, rate_Bps) - Q16_ONE;
+
+	return min_t(s64, error_q16, DALBE_ERROR_MAX_Q16);
+}
+
+static s64 fp_signed_mul_div(s64 a, u64 b, u64 c)
+{
+	s64 r = min_t(u64, fp_mul_div(a < 0 ? -a : a, b, c), S64_MAX);
+
+	return a < 0 ? -r : r;
+}
+
+/**
+ * dalbe_pid_update - F(7) to F(9)
+ * @pid: state
+ * @w_q16: w of the interval
+ * @target_Bps: zeta
+ * @rate_Bps: xbar
+ * @tw_ns: Tw, at least 1
+ *
+ * The integral's part of u is kept within [0, 1]: what it can use, no more, so
+ * that hours of unused capacity are not to be unlearned (anti-windup).
+ *
+ * Return: u in Q16, before F(10) clamps it to [wmin, 1].
+ */
+s64 dalbe_pid_update(struct dalbe_pid *pid, u32 w_q16, u64 target_Bps,
+		     u64 rate_Bps, u64 tw_ns)
+{
+	s64 error_q16, integral_q16, u_q16;
+	u64 ki_tw_q16;
+
+	error_q16 = dalbe_relative_error_q16(target_Bps, rate_Bps);
+	error_q16 = fp_signed_mul_div(error_q16, w_q16, Q16_ONE);	/* F(7) */
+
+	ki_tw_q16 = fp_mul_div(DALBE_KI_Q16, tw_ns, NSEC_PER_SEC);
+	integral_q16 = fp_signed_mul_div(error_q16, ki_tw_q16, Q16_ONE);
+	if (integral_q16 > (s64)Q16_ONE)
+		integral_q16 = Q16_ONE;
+	pid->integral_q16 = clamp_t(s64, pid->integral_q16 + integral_q16,
+				    0, Q16_ONE);		/* F(8) */
+
+	u_q16 = fp_signed_mul_div(error_q16, DALBE_KP_Q16, Q16_ONE);
+	u_q16 += pid->integral_q16;
+	u_q16 += fp_signed_mul_div(error_q16 - pid->error_q16,
+				   fp_mul_div(DALBE_KD_Q16, NSEC_PER_SEC, tw_ns),
+				   Q16_ONE);			/* F(9) */
+	pid->error_q16 = error_q16;
+	return u_q16;
+}
+
+/**
+ * dalbe_mbc_trim - F(13) with a memory: 1 + eps
+ * @trim_q16: 1 + eps so far
+ * @target_Bps: zeta of the interval
+ * @rate_Bps: xbar of the interval
+ *
+ * F(14) with eps as printed is a proportional correction of full gain: where
+ * the model is off by a factor e, it leaves the rate off by sqrt(e) on average
+ * and alternates around that for ever. Multiplying the errors up removes e; a
+ * quarter of each interval's error, itself held to a factor of two, averages
+ * the noise of some four Tw.
+ *
+ * Return: the new 1 + eps, within [1/8, 8].
+ */
+u32 dalbe_mbc_trim(u32 trim_q16, u64 target_Bps, u64 rate_Bps)
+{
+	s64 error_q16 = dalbe_relative_error_q16(target_Bps, rate_Bps);
+	s64 factor_q16;
+
+	error_q16 = clamp_t(s64, error_q16, -(s64)Q16_ONE / 2, Q16_ONE);
+	factor_q16 = Q16_ONE + error_q16 * DALBE_TRIM_GAIN_Q16 / Q16_ONE;
+	return clamp_t(u64, ((u64)trim_q16 * factor_q16) >> 16,
+		       DALBE_TRIM_MIN_Q16, DALBE_TRIM_MAX_Q16);
+}
+
+/**
+ * dalbe_mbc_weight - F(14), with F(26): mu = w * phi = q / qhat * (1 + eps)
+ * @price_q40: q, measured
+ * @phi_q16: phi
+ * @model_price_q40: qhat, what the model asks for
+ * @trim_q16: 1 + eps
+ *
+ * Return: w in Q16, before it is clamped to [wmin, 1].
+ */
+u32 dalbe_mbc_weight(u64 price_q40, u32 phi_q16, u64 model_price_q40,
+		     u32 trim_q16)
+{
+	u64 mu_q32 = fp_mul_div(price_q40, (u64)trim_q16 << 16,
+				model_price_q40);
+
+	return min_t(u64, fp_mul_div(mu_q32, 1, phi_q16), U32_MAX);
+}
+
+/**
+ * dalbe_phi - F(25), its increase limited as in F(19) with l_phi
+ * @phi_q16: phi so far
+ * @price_q40: sum of P_W over the base's indications
+ * @price_std_q40: sum over those of the standard congestion control
+ *
+ * Return: phi in Q16, within [1, DALBE_PHI_MAX_Q16].
+ */
+u32 dalbe_phi(u32 phi_q16, u64 price_q40, u64 price_std_q40)
+{
+	u32 new_q16 = clamp_t(u32, fp_ratio_q16(price_q40, price_std_q40),
+			      Q16_ONE, DALBE_PHI_MAX_Q16);
+
+	return dalbe_limit_increase(phi_q16, new_q16, DALBE_PHI_LIMIT_Q16);
+}
+
+/**
+ * dalbe_start - a new goal
+ * @d: the transfer
+ * @config: controller and its parameters
+ * @bytes: size, at least 1
+ * @now_ns: time
+ * @deadline_ns: soft deadline on the same clock
+ */
+void dalbe_start(struct dalbe *d, const struct dalbe_config *config,
+		 u64 bytes, u64 now_ns, u64 deadline_ns)
+{
+	memset(d, 0, sizeof(*d));
+	d->config = *config;
+	d->w_q16 = config->wmin_q16;
+	d->phi_q16 = Q16_ONE;
+	d->trim_q16 = Q16_ONE;
+	d->start_ns = now_ns;
+	dalbe_change(d, bytes, now_ns, deadline_ns);
+}
+
+/* Time to aim for. Before the deadline by a part of the window, and by at most
+ * half of what is left.
+ */
+static u64 dalbe_time_left_ns(const struct dalbe *d, u64 now_ns)
+{
+	u64 left_ns, margin_ns;
+
+	if (now_ns >= d->deadline_ns)
+		return 0;
+	left_ns = d->deadline_ns - now_ns;
+	margin_ns = (d->deadline_ns - d->start_ns) >> DALBE_MARGIN_SHIFT;
+	return left_ns - min_t(u64, margin_ns, left_ns / 2);
+}
+
+static u64 dalbe_bytes_left(const struct dalbe *d)
+{
+	return d->goal_bytes > d->bytes_done ? d->goal_bytes - d->bytes_done
+					     : 0;
+}
+
+/**
+ * dalbe_change - other bytes or another deadline for the same transfer
+ * @d: the transfer
+ * @bytes: size in all, with what is done
+ * @now_ns: time
+ * @deadline_ns: soft deadline
+ *
+ * What the controller has learned stays.
+ */
+void dalbe_change(struct dalbe *d, u64 bytes, u64 now_ns, u64 deadline_ns)
+{
+	d->goal_bytes = bytes;
+	d->deadline_ns = deadline_ns;
+	d->saturated = 0;
+	d->finished_ns = 0;
+	d->status = DALBE_STATUS_ON_TRACK;
+	d->target_Bps = dalbe_target_Bps(dalbe_bytes_left(d),
+					 dalbe_time_left_ns(d, now_ns));
+}
+
+/**
+ * dalbe_tw_ns - the update period in force
+ * @d: the transfer
+ * @srtt_us: smoothed RTT
+ *
+ * Return: Tw in ns: the configured one, or 1/128 of the window, at most the
+ * paper's 10 s, but not less than eight RTTs and 100 ms.
+ */
+u64 dalbe_tw_ns(const struct dalbe *d, u32 srtt_us)
+{
+	u64 tw_ns, least_ns;
+
+	if (d->config.tw_ms)
+		return (u64)d->config.tw_ms * NSEC_PER_MSEC;
+
+	tw_ns = div_u64(d->deadline_ns - d->start_ns, DALBE_UPDATES);
+	tw_ns = min_t(u64, tw_ns, DALBE_TW_PAPER_NS);
+	least_ns = (u64)srtt_us * DALBE_TW_ROUNDS * NSEC_PER_USEC;
+	least_ns = max_t(u64, least_ns, DALBE_TW_MIN_MS * NSEC_PER_MSEC);
+	return max(tw_ns, least_ns);
+}
+
+/* phi's own interval: Tphi, or as many more until there was enough loss. Where
+ * there is none at all although we ask for best effort, the competitors pay
+ * nothing for what makes us back off: phi grows at its limit.
+ */
+static void dalbe_update_phi(struct dalbe *d, const struct dalbe_sample *s)
+{
+	if (!s->contended)
+		return;
+	d->phi_price_q40 = fp_add(d->phi_price_q40, s->price_q40);
+	d->phi_std_q40 = fp_add(d->phi_std_q40, s->price_std_q40);
+	d->phi_losses += s->losses;
+	if (++d->phi_updates % DALBE_TPHI_UPDATES)
+		return;
+
+	if (d->phi_losses >= DALBE_PHI_MIN_LOSSES) {
+		d->phi_q16 = dalbe_phi(d->phi_q16, d->phi_price_q40,
+				       d->phi_std_q40);
+	} else if (d->phi_updates >= 4 * DALBE_TPHI_UPDATES && d->saturated) {
+		d->phi_q16 = min_t(u32, DALBE_PHI_MAX_Q16,
+				   d->phi_q16 +
+				   fp_mul_q16(d->phi_q16, DALBE_PHI_LIMIT_Q16));
+	} else if (d->phi_updates < U16_MAX - DALBE_TPHI_UPDATES) {
+		return;
+	}
+	d->phi_price_q40 = 0;
+	d->phi_std_q40 = 0;
+	d->phi_losses = 0;
+	d->phi_updates = 0;
+}
+
+/* The controllers proper: w as they want it, which may exceed 1. */
+static u32 dalbe_wanted_q16(struct dalbe *d, const struct dalbe_sample *s,
+			    const struct dalbe_model *model,
+			    u64 last_target_Bps)
+{
+	bool spare = !s->contended && d->rate_Bps > last_target_Bps;
+
+	if (d->config.controller == DALBE_CONTROLLER_PID) {
+		s64 u_q16 = dalbe_pid_update(&d->pid, d->w_q16, d->target_Bps,
+					     d->rate_Bps, DALBE_TW_PAPER_NS);
+
+		return clamp_t(s64, u_q16, 0, U32_MAX);
+	}
+
+	/* eps is not updated while F(19) holds w back (the paper), nor where w
+	 * cannot follow it.
+	 */
+	if (!d->w_limited && !spare &&
+	    !(d->saturated && d->rate_Bps < last_target_Bps))
+		d->trim_q16 = dalbe_mbc_trim(d->trim_q16, last_target_Bps,
+					     d->rate_Bps);
+
+	return dalbe_mbc_weight(s->price_q40, d->phi_q16,
+				model->price_q40(model->arg, d->target_Bps),
+				d->trim_q16);
+}
+
+/* All bytes are done, but the program sends on: protocol overhead, or a goal
+ * that was a guess. Those bytes are as urgent as the rest was, up to a limit.
+ */
+static bool dalbe_overrun(const struct dalbe *d)
+{
+	u64 overrun = d->bytes_done - d->goal_bytes;
+
+	return overrun <= fp_add(d->goal_bytes >> DALBE_OVERRUN_SHIFT,
+				 DALBE_OVERRUN_BYTES);
+}
+
+static void dalbe_control(struct dalbe *d, const struct dalbe_sample *s,
+			  const struct dalbe_model *model)
+{
+	u64 last_target_Bps = d->target_Bps;
+	u32 wanted_q16;
+
+	d->target_Bps = dalbe_target_Bps(dalbe_bytes_left(d),
+					 dalbe_time_left_ns(d, s->now_ns));
+	if (s->app_limited)
+		return;
+
+	wanted_q16 = dalbe_wanted_q16(d, s, model, last_target_Bps);
+	if (wanted_q16 < Q16_ONE)
+		d->saturated = 0;
+	else if (d->saturated < U16_MAX)
+		d->saturated++;
+
+	wanted_q16 = clamp_t(u32, wanted_q16, d->config.wmin_q16, Q16_ONE);
+	if (d->config.controller == DALBE_CONTROLLER_MBC) {
+		u32 w_q16 = dalbe_limit_increase(d->w_q16, wanted_q16,
+						 DALBE_W_LIMIT_Q16);
+
+		d->w_limited = w_q16 < wanted_q16;
+		wanted_q16 = w_q16;
+	}
+	d->w_q16 = wanted_q16;
+
+	if (d->w_q16 == Q16_ONE && d->saturated >= DALBE_INFEASIBLE_UPDATES &&
+	    d->mean_rate_Bps < dalbe_target_Bps(dalbe_bytes_left(d),
+						d->deadline_ns - s->now_ns))
+		d->status = DALBE_STATUS_INFEASIBLE;
+	else if (!d->saturated || d->mean_rate_Bps >= d->target_Bps)
+		d->status = DALBE_STATUS_ON_TRACK;
+}
+
+static void dalbe_after_deadline(struct dalbe *d)
+{
+	d->target_Bps = U64_MAX;
+	if (d->config.after_deadline == DALBE_AFTER_BEST_EFFORT)
+		d->w_q16 = Q16_ONE;
+	else if (d->config.after_deadline == DALBE_AFTER_SCAVENGER)
+		d->w_q16 = d->config.wmin_q16;
+	d->status = DALBE_STATUS_LATE;
+}
+
+/**
+ * dalbe_update - end of an interval: set w for the next
+ * @d: the transfer
+ * @s: what the base measured
+ * @model: the base's steady state
+ *
+ * Sets w_q16, phi_q16, price_target_q40 and status.
+ */
+void dalbe_update(struct dalbe *d, const struct dalbe_sample *s,
+		  const struct dalbe_model *model)
+{
+	d->rate_Bps = fp_mul_div(s->bytes_done - d->bytes_done, NSEC_PER_SEC,
+				 max_t(u64, s->elapsed_ns, 1));
+	d->bytes_done = s->bytes_done;
+	d->app_limited = s->app_limited;
+	if (!s->app_limited) {
+		d->mean_rate_Bps = d->updates ?
+			fp_add(d->mean_rate_Bps - d->mean_rate_Bps / 8,
+			       d->rate_Bps / 8) : d->rate_Bps;
+		d->updates++;
+	}
+	dalbe_update_phi(d, s);
+
+	if (d->bytes_done >= d->goal_bytes) {
+		if (d->status != DALBE_STATUS_DONE)
+			d->finished_ns = s->now_ns;
+		d->status = DALBE_STATUS_DONE;
+		d->target_Bps = 0;
+		if (!dalbe_overrun(d))
+			d->w_q16 = d->config.wmin_q16;
+	} else if (s->now_ns >= d->deadline_ns) {
+		dalbe_after_deadline(d);
+	} else {
+		dalbe_control(d, s, model);
+	}
+	d->price_target_q40 = fp_mul_div(s->price_q40, Q16_ONE,
+					 dalbe_mu_q16(d));
+}
+
+/**
+ * dalbe_mu_q16 - F(26), mu = w * phi
+ * @d: the transfer
+ *
+ * Return: mu in Q16, at least 1/65536: it divides.
+ */
+u32 dalbe_mu_q16(const struct dalbe *d)
+{
+	return max_t(u32, 1, fp_mul_q16(d->phi_q16, d->w_q16));
+}
+
+/**
+ * dalbe_skip_loss - competing at w = 1: is this loss to be left unanswered?
+ * @d: the transfer
+ * @random: uniform over u32
+ *
+ * With probability 1 - 1/mu (Section IV.A): the prices that are inflated by phi
+ * are scaled down alike.
+ */
+bool dalbe_skip_loss(const struct dalbe *d, u32 random)
+{
+	u32 mu_q16 = dalbe_mu_q16(d);
+
+	return d->w_q16 == Q16_ONE && mu_q16 > Q16_ONE &&
+	       d->status != DALBE_STATUS_DONE &&
+	       random >= fp_mul_div(U32_MAX, Q16_ONE, mu_q16);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * dalbe: tell a TCP connection how many bytes it has to send, and by when.
+ *
+ * The interface is a character device, /dev/dalbe, whose ioctls name a socket
+ * by its file descriptor. The socket is TCP (IPv4 or IPv6) and already uses one
+ * of the project's congestion controls:
+ *
+ *	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "dalbe_cdg", 9);
+ *	int dev = open("/dev/dalbe", O_RDWR | O_CLOEXEC);
+ *	struct dalbe_goal goal = {
+ *		.fd = fd, .flags = DALBE_GOAL_RELATIVE,
+ *		.bytes = 40000000000, .deadline_ns = 5400 * 1000000000ull,
+ *	};
+ *	ioctl(dev, DALBE_IOC_SET_GOAL, &goal);
+ *
+ * It works before connect(), on a listener (every accepted connection inherits
+ * the goal and counts its own bytes) and while data flows. No privilege is
+ * needed beyond opening the device: a goal can only make a connection more
+ * modest than an ordinary one.
+ *
+ * Rules of every command:
+ *   - structures are 8-byte aligned in memory, and without implicit padding;
+ *   - flags that are not defined here, and reserved fields that are not zero,
+ *     are refused, so that they can get a meaning later;
+ *   - a call that fails changes nothing.
+ *
+ * Errors common to all commands:
+ *   EBADF       fd is not open
+ *   ENOTSOCK    fd is not a socket
+ *   EOPNOTSUPP  the socket is not TCP
+ *   ENOPROTOOPT the socket's congestion control is not one of ours
+ *   EINVAL      unknown flag, non-zero reserved field, misaligned structure or
+ *               a size that differs from this header's
+ *   EFAULT      the structure does not lie in readable and writable memory
+ *   ENOTTY      unknown command
+ */
+#ifndef _UAPI_DALBE_CTL_H
+#define _UAPI_DALBE_CTL_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define DALBE_DEVICE	"/dev/dalbe"
+#define DALBE_CC_CDG	"dalbe_cdg"	/* for setsockopt(TCP_CONGESTION) */
+
+/* The ranges that the kernel accepts. */
+#define DALBE_G_MIN_NS	2000u		/* CDG's scale G: 0.002 ms ... */
+#define DALBE_G_MAX_NS	125000000u	/* ... to 125 ms */
+#define DALBE_TW_MIN_MS	100u		/* update period of w; 0 derives it */
+#define DALBE_TW_MAX_MS	600000u
+#define DALBE_WMIN_MIN_PPM	1000u	/* lowest weight, parts per million */
+#define DALBE_WMIN_MAX_PPM	1000000u
+
+/* struct dalbe_goal, flags */
+#define DALBE_GOAL_RELATIVE	(1u << 0) /* deadline_ns counts from now */
+#define DALBE_GOAL_UPDATE	(1u << 1) /* keep the count of bytes done and
+					   * the controller's state: bytes is
+					   * the new total since the first set.
+					   * ENODATA when there is no goal.
+					   */
+
+/**
+ * struct dalbe_goal - how much, and by when (DALBE_IOC_SET_GOAL)
+ * @fd: the TCP socket
+ * @flags: DALBE_GOAL_*
+ * @bytes: payload to be acknowledged from now on, 1 to 2^63 - 1
+ * @deadline_ns: soft deadline, on CLOCK_BOOTTIME, or from now if relative
+ * @reserved: zero
+ *
+ * Errors: EINVAL if @bytes is zero; ETIME if the deadline has passed;
+ * EOVERFLOW if @bytes or the deadline exceeds 2^63 - 1.
+ */
+struct dalbe_goal {
+	__s32	fd;
+	__u32	flags;
+	__u64	bytes;
+	__u64	deadline_ns;
+	__u64	reserved[2];
+};
+
+/* Controllers: who sets w. */
+#define DALBE_CONTROLLER_FIXED	0	/* nobody: plain CDG at g_ns */
+#define DALBE_CONTROLLER_PID	1
+#define DALBE_CONTROLLER_MBC	2
+
+/* What to do when the deadline has passed and bytes are left. */
+#define DALBE_AFTER_BEST_EFFORT	0	/* w = 1 until done */
+#define DALBE_AFTER_SCAVENGER	1	/* w = wmin until done */
+#define DALBE_AFTER_KEEP	2	/* w stays as it was */
+
+/* struct dalbe_params, flags: which fields to set */
+#define DALBE_PARAM_G		(1u << 0)
+#define DALBE_PARAM_CONTROLLER	(1u << 1)
+#define DALBE_PARAM_TW		(1u << 2)
+#define DALBE_PARAM_WMIN	(1u << 3)
+#define DALBE_PARAM_AFTER	(1u << 4)
+
+/**
+ * struct dalbe_params - settings of one socket (DALBE_IOC_SET_PARAMS)
+ * @fd: the TCP socket
+ * @flags: DALBE_PARAM_*; at least one; fields not named must be zero
+ * @g_ns: G without a goal, or with the fixed controller;
+ *        DALBE_G_MIN_NS to DALBE_G_MAX_NS
+ * @controller: DALBE_CONTROLLER_*
+ * @tw_ms: update period of w, 0 (from window and RTT) or
+ *         DALBE_TW_MIN_MS to DALBE_TW_MAX_MS
+ * @wmin_ppm: lowest w, DALBE_WMIN_MIN_PPM to DALBE_WMIN_MAX_PPM
+ * @after_deadline: DALBE_AFTER_*
+ * @reserved: zero
+ *
+ * What is not set follows the network namespace's net.dalbe.* sysctls.
+ * Errors: ERANGE if a value is out of range.
+ */
+struct dalbe_params {
+	__s32	fd;
+	__u32	flags;
+	__u32	g_ns;
+	__u32	controller;
+	__u32	tw_ms;
+	__u32	wmin_ppm;
+	__u32	after_deadline;
+	__u32	reserved[5];
+};
+
+/* struct dalbe_state, status */
+#define DALBE_STATUS_NONE	0	/* no goal */
+#define DALBE_STATUS_WAITING	1	/* goal set, not connected yet */
+#define DALBE_STATUS_ON_TRACK	2
+#define DALBE_STATUS_INFEASIBLE	3	/* w = 1, and still too slow */
+#define DALBE_STATUS_LATE	4	/* deadline passed, bytes left */
+#define DALBE_STATUS_DONE	5
+
+/* struct dalbe_state, flags */
+#define DALBE_STATE_APP_LIMITED	(1u << 0) /* last Tw: sender had too little */
+
+/**
+ * struct dalbe_state - what a socket is doing (DALBE_IOC_GET_STATE)
+ * @fd: the TCP socket (the only field read; all others must be zero)
+ * @status: DALBE_STATUS_*
+ * @flags: DALBE_STATE_*
+ * @controller: DALBE_CONTROLLER_* in force
+ * @after_deadline: DALBE_AFTER_* in force
+ * @tw_ms: update period in force
+ * @goal_bytes: size of the goal
+ * @bytes_done: acknowledged since the goal was set
+ * @deadline_ns: on CLOCK_BOOTTIME
+ * @time_left_ns: until the deadline, negative after it; when done, as it was
+ *                at the end
+ * @target_Bps: F(6), bytes/s that meet the deadline
+ * @rate_Bps: bytes/s acknowledged over the last Tw
+ * @w_ppm: price weight w, 1,000,000 = best effort
+ * @wmin_ppm: its lower bound in force
+ * @phi_ppm: effective price ratio phi, F(25)
+ * @g_ns: CDG's G in force
+ * @srtt_us: smoothed RTT
+ * @min_rtt_us: lowest RTT seen lately
+ * @cwnd: congestion window, packets
+ * @updates: updates of w since the goal was set
+ * @backoffs_delay: cuts for delay gradients since connected
+ * @backoffs_loss: cuts for loss or ECN
+ * @losses_skipped: losses answered without a cut (w = 1)
+ * @reserved: zero
+ */
+struct dalbe_state {
+	__s32	fd;
+	__u32	status;
+	__u32	flags;
+	__u32	controller;
+	__u32	after_deadline;
+	__u32	tw_ms;
+	__u64	goal_bytes;
+	__u64	bytes_done;
+	__u64	deadline_ns;
+	__s64	time_left_ns;
+	__u64	target_Bps;
+	__u64	rate_Bps;
+	__u32	w_ppm;
+	__u32	wmin_ppm;
+	__u32	phi_ppm;
+	__u32	g_ns;
+	__u32	srtt_us;
+	__u32	min_rtt_us;
+	__u32	cwnd;
+	__u32	updates;
+	__u64	backoffs_delay;
+	__u64	backoffs_loss;
+	__u64	losses_skipped;
+	__u64	reserved[4];
+};
+
+/**
+ * struct dalbe_clear - forget the goal (DALBE_IOC_CLEAR_GOAL)
+ * @fd: the TCP socket
+ * @flags: zero
+ *
+ * The connection goes on as plain CDG. Clearing where there is no goal is fine.
+ */
+struct dalbe_clear {
+	__s32	fd;
+	__u32	flags;
+};
+
+#define DALBE_IOC_MAGIC		0xDA
+#define DALBE_IOC_SET_GOAL	_IOWR(DALBE_IOC_MAGIC, 1, struct dalbe_goal)
+#define DALBE_IOC_GET_STATE	_IOWR(DALBE_IOC_MAGIC, 2, struct dalbe_state)
+#define DALBE_IOC_CLEAR_GOAL	_IOWR(DALBE_IOC_MAGIC, 3, struct dalbe_clear)
+#define DALBE_IOC_SET_PARAMS	_IOWR(DALBE_IOC_MAGIC, 4, struct dalbe_params)
+
+#endif /* _UAPI_DALBE_CTL_H */

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Tracepoints: one event at every update of w.
+ *
+ *	echo 1 > /sys/kernel/tracing/events/dalbe/enable
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM dalbe
+
+#if !defined(DALBE_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define DALBE_TRACE_H
+
+#include <linux/tracepoint.h>
+#include <net/inet_sock.h>
+#include <net/sock.h>
+
+#include "cdg.h"
+#include "dalbe.h"
+
+/**
+ * trace_dalbe_update - w has been updated
+ * @sk: the socket
+ * @d: the transfer after the update
+ * @c: CDG with the G that follows
+ * @s: the interval that has ended
+ * @srtt_us: smoothed RTT
+ */
+TRACE_EVENT(dalbe_update,
+	TP_PROTO(const struct sock *sk, const struct dalbe *d,
+		 const struct cdg *c, const struct dalbe_sample *s),
+
+	TP_ARGS(sk, d, c, s),
+
+	TP_STRUCT__entry(
+		__field(u64, goal_bytes)
+		__field(u64, bytes_done)
+		__field(s64, time_left_ns)
+		__field(u64, target_Bps)
+		__field(u64, rate_Bps)
+		__field(u64, price_q40)
+		__field(u64, price_std_q40)
+		__field(u64, price_target_q40)
+		__field(u32, w_q16)
+		__field(u32, phi_q16)
+		__field(u32, trim_q16)
+		__field(u32, g_ns)
+		__field(u32, srtt_us)
+		__field(u32, losses)
+		__field(u16, sport)
+		__field(u16, dport)
+		__field(u8, status)
+		__field(bool, app_limited)
+		__field(bool, contended)
+	),
+
+	TP_fast_assign(
+		__entry->goal_bytes = d->goal_bytes;
+		__entry->bytes_done = d->bytes_done;
+		__entry->time_left_ns = d->deadline_ns - s->now_ns;
+		__entry->target_Bps = d->target_Bps;
+		__entry->rate_Bps = d->rate_Bps;
+		__entry->price_q40 = s->price_q40;
+		__entry->price_std_q40 = s->price_std_q40;
+		__entry->price_target_q40 = d->price_target_q40;
+		__entry->w_q16 = d->w_q16;
+		__entry->phi_q16 = d->phi_q16;
+		__entry->trim_q16 = d->trim_q16;
+		__entry->g_ns = c->g_ns;
+		__entry->srtt_us = s->srtt_us;
+		__entry->losses = s->losses;
+		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
+		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
+		__entry->status = d->status;
+		__entry->app_limited = s->app_limited;
+		__entry->contended = s->contended;
+	),
+
+	TP_printk("sport=%u dport=%u goal_bytes=%llu bytes_done=%llu time_left_ms=%lld target_Bps=%llu rate_Bps=%llu w_ppm=%u phi_ppm=%llu trim_ppm=%llu g_ns=%u srtt_us=%u price_ppm=%llu price_std_ppm=%llu price_target_ppm=%llu losses=%u status=%u app_limited=%u contended=%u",
+		  __entry->sport, __entry->dport,
+		  __entry->goal_bytes, __entry->bytes_done,
+		  div_s64(__entry->time_left_ns, NSEC_PER_MSEC),
+		  __entry->target_Bps, __entry->rate_Bps,
+		  (u32)(((u64)__entry->w_q16 * 1000000) >> 16),
+		  ((u64)__entry->phi_q16 * 1000000) >> 16,
+		  ((u64)__entry->trim_q16 * 1000000) >> 16,
+		  __entry->g_ns, __entry->srtt_us,
+		  fp_mul_div(__entry->price_q40, 1000000, Q40_ONE),
+		  fp_mul_div(__entry->price_std_q40, 1000000, Q40_ONE),
+		  fp_mul_div(__entry->price_target_q40, 1000000, Q40_ONE),
+		  __entry->losses, __entry->status,
+		  __entry->app_limited, __entry->contended)
+);
+
+#endif /* DALBE_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE dalbe_trace
+#include <trace/define_trace.h>

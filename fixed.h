@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Fixed-point arithmetic for code that compiles in the kernel and in user
+ * space, so that one implementation is tested, simulated, fuzzed and shipped.
+ *
+ * Formats, by suffix:
+ *	_q16	16 fractional bits: weights, ratios (w, phi, 1 + eps)
+ *	_q32	32 fractional bits: probabilities; U32_MAX stands for 1
+ *	_q40	40 fractional bits: prices, which reach from 1e-10 (400 Gbit/s at
+ *		an RTT of 60 s) to 1e8 (1 bit/s at 10 us)
+ *
+ * Everything saturates: a result that does not fit is the largest that does.
+ */
+#ifndef DALBE_FIXED_H
+#define DALBE_FIXED_H
+
+#ifdef __KERNEL__
+#include <linux/bitops.h>
+#include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <linux/types.h>
+#else
+#include "tests/user/kernel_shim.h"
+#endif
+
+#define Q16_ONE		0x10000u
+#define Q40_ONE		0x10000000000ull
+
+/**
+ * fp_shift - shift left, or right if negative, saturating
+ * @x: value
+ * @shift: -64 .. 64
+ */
+static inline u64 fp_shift(u64 x, int shift)
+{
+	if (!x || shift <= -64)
+		return 0;
+	if (shift <= 0)
+		return x >> -shift;
+	return fls64(x) + shift > 64 ? U64_MAX : x << shift;
+}
+
+/**
+ * fp_mul_div - a * b / c for any three values
+ * @a: factor
+ * @b: factor
+ * @c: divisor; 0 gives U64_MAX unless the product is 0
+ *
+ * A division of floating-point numbers in integers: 32 significant bits of each
+ * operand take part, so the result is exact (rounded down) when all three fit
+ * in 32 bits and has a relative error below 2^-29 otherwise. Saturates, never
+ * traps; the kernel's mul_u64_u64_div_u64() raises #DE on overflow on x86.
+ */
+static inline u64 fp_mul_div(u64 a, u64 b, u64 c)
+{
+	int exponent = 0, excess;
+	u64 p;
+
+	if (!a || !b)
+		return 0;
+	if (!c)
+		return U64_MAX;
+
+	excess = max(fls64(a) - 32, 0);
+	a >>= excess;
+	exponent += excess;
+	excess = max(fls64(b) - 32, 0);
+	b >>= excess;
+	exponent += excess;
+	excess = max(fls64(c) - 32, 0);
+	c >>= excess;
+	exponent -= excess;
+
+	p = a * b;
+	excess = 64 - fls64(p);		/* all of p's bits before dividing */
+	p <<= excess;
+	exponent -= excess;
+
+	return fp_shift(div_u64(p, (u32)c), exponent);
+}
+
+/**
+ * fp_ratio_q16 - a / b in Q16, at most U32_MAX
+ * @a: numerator
+ * @b: denominator; 0 gives U32_MAX unless @a is 0
+ */
+static inline u32 fp_ratio_q16(u64 a, u64 b)
+{
+	return min_t(u64, fp_mul_div(a, Q16_ONE, b), U32_MAX);
+}
+
+/**
+ * fp_mul_q16 - x * factor, saturating
+ * @x: value
+ * @factor_q16: factor in Q16
+ */
+static inline u64 fp_mul_q16(u64 x, u32 factor_q16)
+{
+	return fp_mul_div(x, factor_q16, Q16_ONE);
+}
+
+/**
+ * fp_add - a + b, saturating
+ * @a: summand
+ * @b: summand
+ */
+static inline u64 fp_add(u64 a, u64 b)
+{
+	return a + b < a ? U64_MAX : a + b;
+}
+
+#endif /* DALBE_FIXED_H */

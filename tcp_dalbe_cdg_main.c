@@ -1,0 +1,677 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dalbe_cdg: CDG congestion control that meets a deadline
+ *
+ * This file hooks the two parts into TCP; it is the only one that knows struct
+ * tcp_sock:
+ *
+ *	         ACKs                          every Tw
+ *	TCP ----------------> cdg.c ----------------------------> dalbe.c
+ *	  <---- backoff? ----   ^     prices, bytes acknowledged     |
+ *	                        |                                    |
+ *	                        +---- G, so that the price becomes <-+
+ *	                                      q / mu
+ *
+ * Without a goal a socket is CDG at a fixed G (net.dalbe.g_us).
+ *
+ * Where things live
+ *   The private area of the socket (104 bytes) holds plain data only: the goal
+ *   and the settings, which exist before the connection does and which a
+ *   listener's children inherit by copy, and what get_info shows, which is read
+ *   without the socket lock. The rest, struct dalbe_flow, is allocated when the
+ *   connection is established and freed with it.
+ *
+ * Lifetime
+ *   TCP may call release without init, and twice (tcp_disconnect, then destroy).
+ *   It zeroes the private area on setsockopt(TCP_CONGESTION) and on disconnect:
+ *   a goal ends there. init may run in softirq.
+ *
+ * cong_avoid is silent in CWR and Recovery, so Tw is driven from pkts_acked.
+ */
+#include <linux/inet_diag.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <net/tcp.h>
+
+#include "compat.h"
+#include "tcp_dalbe_cdg.h"
+
+#define CREATE_TRACE_POINTS
+#include "dalbe_trace.h"
+
+/**
+ * struct dalbe_flow - an established connection
+ * @cdg: the base congestion control
+ * @transfer: the goal under control; valid if dalbe_sock.controlled
+ * @next_update_us: tcp_mstamp at which Tw ends
+ * @last_update_us: tcp_mstamp at which it began
+ * @busy_jiffies: time spent sending, up to the last update
+ * @acks: ACKs that could grow the window, in this Tw
+ * @acks_limited: of these, those that found the window in use
+ * @backoffs_delay: since connected
+ * @backoffs_loss: likewise
+ * @losses_skipped: likewise
+ * @round_end: sequence number whose ACK ends the RTT round
+ */
+struct dalbe_flow {
+	struct cdg cdg;
+	struct dalbe transfer;
+	u64 next_update_us;
+	u64 last_update_us;
+	u32 busy_jiffies;
+	u32 acks;
+	u32 acks_limited;
+	u32 round_end;
+	u64 backoffs_delay;
+	u64 backoffs_loss;
+	u64 losses_skipped;
+};
+
+/* What was set on the socket itself; the rest follows the namespace. */
+struct dalbe_settings {
+	u32 g_ns;
+	u32 tw_ms;
+	u32 wmin_ppm;
+	u8 controller;
+	u8 after_deadline;
+	u8 set;			/* DALBE_PARAM_* */
+};
+
+/**
+ * struct dalbe_sock - the private area of a socket
+ * @flow: of an established connection, else NULL; NULL also where memory was
+ *        short, until a later ACK finds some
+ * @goal_bytes: 0: no goal
+ * @goal_set_ns: when, CLOCK_BOOTTIME
+ * @goal_deadline_ns: CLOCK_BOOTTIME
+ * @acked_base: tcp_sock.bytes_acked when the goal was set
+ * @settings: see there
+ * @controlled: @flow->transfer follows the goal
+ * @info_w_q16: for get_info, as are the next three
+ * @info_target_Bps: F(6)
+ * @info_g_us: G
+ * @info_min_rtt_us: lowest RTT
+ */
+struct dalbe_sock {
+	struct dalbe_flow *flow;
+	u64 goal_bytes;
+	u64 goal_set_ns;
+	u64 goal_deadline_ns;
+	u64 acked_base;
+	struct dalbe_settings settings;
+	bool controlled;
+	u64 info_target_Bps;
+	u32 info_w_q16;
+	u32 info_g_us;
+	u32 info_min_rtt_us;
+};
+
+static struct dalbe_sock *dalbe_sk(const struct sock *sk)
+{
+	return inet_csk_ca(sk);
+}
+
+static struct cdg_heuristics dalbe_heuristics(const struct sock *sk)
+{
+	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
+
+	return (struct cdg_heuristics) {
+		.use_ineff = READ_ONCE(def->use_ineff),
+		.use_shadow = READ_ONCE(def->use_shadow),
+		.use_tolerance = READ_ONCE(def->use_tolerance),
+		.hystart = READ_ONCE(def->hystart),
+	};
+}
+
+/* The socket's settings, completed from its namespace. */
+static struct dalbe_settings dalbe_in_force(const struct sock *sk)
+{
+	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
+	struct dalbe_settings s = dalbe_sk(sk)->settings;
+
+	if (!(s.set & DALBE_PARAM_G))
+		s.g_ns = READ_ONCE(def->g_us) * NSEC_PER_USEC;
+	if (!(s.set & DALBE_PARAM_TW))
+		s.tw_ms = READ_ONCE(def->tw_ms);
+	if (!(s.set & DALBE_PARAM_WMIN))
+		s.wmin_ppm = READ_ONCE(def->wmin_ppm);
+	if (!(s.set & DALBE_PARAM_CONTROLLER))
+		s.controller = READ_ONCE(def->controller);
+	if (!(s.set & DALBE_PARAM_AFTER))
+		s.after_deadline = READ_ONCE(def->after_deadline);
+	return s;
+}
+
+static struct dalbe_config dalbe_config(const struct dalbe_settings *s)
+{
+	return (struct dalbe_config) {
+		.controller = s->controller,
+		.after_deadline = s->after_deadline,
+		.tw_ms = s->tw_ms,
+		.wmin_q16 = max_t(u32, 1, ((u64)s->wmin_ppm << 16) / 1000000),
+	};
+}
+
+static void dalbe_publish(struct sock *sk)
+{
+	struct dalbe_sock *ca = dalbe_sk(sk);
+	const struct dalbe_flow *flow = ca->flow;
+
+	WRITE_ONCE(ca->info_g_us, flow->cdg.g_ns / NSEC_PER_USEC);
+	WRITE_ONCE(ca->info_min_rtt_us, tcp_min_rtt(tcp_sk(sk)));
+	WRITE_ONCE(ca->info_w_q16, ca->controlled ? flow->transfer.w_q16 : 0);
+	WRITE_ONCE(ca->info_target_Bps,
+		   ca->controlled ? flow->transfer.target_Bps : 0);
+}
+
+/* Time in which data was outstanding, in jiffies, as in struct tcp_info. */
+static u32 dalbe_busy_jiffies(const struct tcp_sock *tp)
+{
+	u32 busy = 0;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(tp->chrono_stat); i++)
+		busy += tp->chrono_stat[i];
+	if (tp->chrono_type > TCP_CHRONO_UNSPEC)
+		busy += tcp_jiffies32 - tp->chrono_start;
+	return busy;
+}
+
+static void dalbe_begin_interval(struct sock *sk)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 tw_ns = dalbe_tw_ns(&flow->transfer, tp->srtt_us >> 3);
+
+	memset(&flow->cdg.counts, 0, sizeof(flow->cdg.counts));
+	flow->acks = 0;
+	flow->acks_limited = 0;
+	flow->busy_jiffies = dalbe_busy_jiffies(tp);
+	flow->last_update_us = tp->tcp_mstamp;
+	flow->next_update_us = tp->tcp_mstamp + div_u64(tw_ns, NSEC_PER_USEC);
+}
+
+/* Until the first prices are known: the linear map of F(5), G = mu * Gref. */
+static u32 dalbe_linear_g_ns(const struct dalbe *d)
+{
+	return min_t(u64, fp_mul_q16(CDG_G_DEFAULT_NS, dalbe_mu_q16(d)),
+		     CDG_G_MAX_NS);
+}
+
+/* Make the connection what goal and settings ask for: CDG at a fixed G, or
+ * under control. With @fresh the goal is a new one.
+ */
+static void dalbe_engage(struct sock *sk, bool fresh)
+{
+	struct dalbe_sock *ca = dalbe_sk(sk);
+	struct dalbe_settings s = dalbe_in_force(sk);
+	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
+	struct dalbe_config config = dalbe_config(&s);
+	struct dalbe_flow *flow = ca->flow;
+	bool was_controlled = ca->controlled;
+
+	if (!flow)
+		return;
+
+	ca->controlled = ca->goal_bytes &&
+			 s.controller != DALBE_CONTROLLER_FIXED;
+	if (!ca->controlled) {
+		cdg_set_g(&flow->cdg, s.g_ns);
+		cdg_set_idle_g(&flow->cdg, 0);
+	} else if (fresh || !was_controlled) {
+		dalbe_start(&flow->transfer, &config, ca->goal_bytes,
+			    ca->goal_set_ns, ca->goal_deadline_ns);
+		flow->transfer.bytes_done = tcp_sk(sk)->bytes_acked -
+					    ca->acked_base;
+		cdg_set_g(&flow->cdg, dalbe_linear_g_ns(&flow->transfer));
+		cdg_set_idle_g(&flow->cdg,
+			       READ_ONCE(def->idle_g_us) * NSEC_PER_USEC);
+		dalbe_begin_interval(sk);
+	} else {
+		flow->transfer.config = config;
+		dalbe_change(&flow->transfer, ca->goal_bytes,
+			     ktime_get_boottime_ns(), ca->goal_deadline_ns);
+	}
+	dalbe_publish(sk);
+}
+
+static u64 dalbe_cdg_model(const void *arg, u64 rate_Bps)
+{
+	const struct tcp_sock *tp = arg;
+
+	return cdg_rate_price_q40(rate_Bps, tp->mss_cache,
+				  max_t(u32, tp->srtt_us >> 3, 1));
+}
+
+/* Price per round of losses, F(22) for z = loss. A cut's round is not judged by
+ * CDG and so not counted there.
+ */
+static u64 dalbe_loss_price_q40(const struct cdg_counts *n)
+{
+	u64 rounds = (u64)n->rounds + n->backoffs + n->losses;
+
+	return fp_mul_div((u64)n->losses * CDG_CUT_LOSS_Q16, Q40_ONE >> 16,
+			  max_t(u64, rounds, 1));
+}
+
+/* G for the price that the controller wants paid. Loss takes its part first,
+ * as it cannot be had for less, except at w = 1, where phi scales it as well.
+ */
+static void dalbe_retune(struct dalbe_flow *flow, u64 price_std_q40,
+			 bool priced)
+{
+	const struct dalbe *d = &flow->transfer;
+	u64 delay_q40 = d->price_target_q40;
+
+	if (d->w_q16 == Q16_ONE)
+		price_std_q40 = fp_mul_div(price_std_q40, Q16_ONE,
+					   dalbe_mu_q16(d));
+	delay_q40 -= min(delay_q40, price_std_q40);
+	cdg_set_g(&flow->cdg, priced ?
+		  cdg_g_for_delay_price(&flow->cdg, delay_q40,
+					dalbe_linear_g_ns(d)) :
+		  dalbe_linear_g_ns(d));
+}
+
+/* The end of Tw. */
+static void dalbe_tick(struct sock *sk)
+{
+	struct dalbe_sock *ca = dalbe_sk(sk);
+	struct dalbe_flow *flow = ca->flow;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct cdg_counts *n = &flow->cdg.counts;
+	u64 elapsed_us = tp->tcp_mstamp - flow->last_update_us;
+	u64 busy_us = jiffies_to_usecs(dalbe_busy_jiffies(tp) -
+				       flow->busy_jiffies);
+	u64 delay_q40 = cdg_delay_price_q40(&flow->cdg, CDG_G_DEFAULT_NS);
+	struct dalbe_sample s = {
+		.now_ns = ktime_get_boottime_ns(),
+		.elapsed_ns = elapsed_us * NSEC_PER_USEC,
+		.bytes_done = tp->bytes_acked - ca->acked_base,
+		.price_std_q40 = dalbe_loss_price_q40(n),
+		.srtt_us = tp->srtt_us >> 3,
+		.losses = n->losses,
+		.app_limited = busy_us < elapsed_us / 2 ||
+			       (flow->acks && flow->acks_limited <
+					      flow->acks / 4),
+		.contended = n->losses || n->queued_rounds > n->rounds / 2,
+	};
+	const struct dalbe_model model = {
+		.price_q40 = dalbe_cdg_model,
+		.arg = tp,
+	};
+
+	s.price_q40 = fp_add(delay_q40, s.price_std_q40);
+	dalbe_update(&flow->transfer, &s, &model);
+	dalbe_retune(flow, s.price_std_q40, delay_q40);
+	trace_dalbe_update(sk, &flow->transfer, &flow->cdg, &s);
+	cdg_age(&flow->cdg);
+	dalbe_begin_interval(sk);
+	dalbe_publish(sk);
+}
+
+static void dalbe_cdg_init(struct sock *sk)
+{
+	struct dalbe_sock *ca = dalbe_sk(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct dalbe_settings s = dalbe_in_force(sk);
+
+	ca->controlled = false;
+	ca->acked_base = tp->bytes_acked;
+	/* May be softirq. Where it fails the connection works, as Reno, and the
+	 * next ACK tries again.
+	 */
+	ca->flow = kzalloc(sizeof(*ca->flow), GFP_NOWAIT | __GFP_NOWARN);
+	if (!ca->flow)
+		return;
+	cdg_init(&ca->flow->cdg, s.g_ns, tcp_snd_cwnd(tp));
+	ca->flow->round_end = tp->snd_nxt;
+	dalbe_engage(sk, true);
+}
+
+static void dalbe_cdg_release(struct sock *sk)
+{
+	struct dalbe_sock *ca = dalbe_sk(sk);
+
+	kfree(ca->flow);
+	ca->flow = NULL;
+	ca->controlled = false;
+}
+
+static void dalbe_cdg_hystart(struct sock *sk, u8 detect)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	switch (cdg_hystart_exit(&flow->cdg, detect, tp->tcp_mstamp,
+				 tcp_is_cwnd_limited(sk))) {
+	case CDG_HYSTART_TRAIN:
+		NET_INC_STATS(sock_net(sk), LINUX_MIB_TCPHYSTARTTRAINDETECT);
+		NET_ADD_STATS(sock_net(sk), LINUX_MIB_TCPHYSTARTTRAINCWND,
+			      tcp_snd_cwnd(tp));
+		break;
+	case CDG_HYSTART_DELAY:
+		NET_INC_STATS(sock_net(sk), LINUX_MIB_TCPHYSTARTDELAYDETECT);
+		NET_ADD_STATS(sock_net(sk), LINUX_MIB_TCPHYSTARTDELAYCWND,
+			      tcp_snd_cwnd(tp));
+		break;
+	case CDG_HYSTART_NONE:
+		return;
+	}
+	tp->snd_ssthresh = tcp_snd_cwnd(tp);
+}
+
+/* Not called in CWR and Recovery. */
+static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	struct cdg_heuristics h = dalbe_heuristics(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 prior;
+
+	if (!flow) {
+		tcp_reno_cong_avoid(sk, ack, acked);
+		return;
+	}
+
+	if (tcp_in_slow_start(tp) && h.hystart)
+		dalbe_cdg_hystart(sk, h.hystart);
+
+	if (after(ack, flow->round_end) && flow->cdg.rtt.max_us) {
+		s32 gradient_sum_us = cdg_round(&flow->cdg, &h);
+
+		flow->round_end = tp->snd_nxt;
+		if (cdg_backoff(&flow->cdg, &h, gradient_sum_us,
+				tcp_min_rtt(tp), get_random_u32(),
+				tcp_snd_cwnd(tp))) {
+			tcp_enter_cwr(sk);
+			return;
+		}
+	}
+
+	flow->acks++;
+	if (!tcp_is_cwnd_limited(sk)) {
+		cdg_not_limited(&flow->cdg, tcp_snd_cwnd(tp));
+		return;
+	}
+	flow->acks_limited++;
+
+	prior = tcp_snd_cwnd(tp);
+	tcp_reno_cong_avoid(sk, ack, acked);
+	cdg_grown(&flow->cdg, tcp_snd_cwnd(tp) - prior);
+}
+
+static void dalbe_cdg_pkts_acked(struct sock *sk,
+				 const struct ack_sample *sample)
+{
+	struct dalbe_sock *ca = dalbe_sk(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (unlikely(!ca->flow)) {
+		u64 base = ca->acked_base;
+
+		dalbe_cdg_init(sk);
+		ca->acked_base = base;
+		if (!ca->flow)
+			return;
+	}
+
+	cdg_rtt_sample(&ca->flow->cdg, sample->rtt_us, sample->pkts_acked,
+		       tp->sacked_out);
+	if (ca->controlled && tp->tcp_mstamp >= ca->flow->next_update_us)
+		dalbe_tick(sk);
+}
+
+/* Called once per cut: by tcp_enter_cwr() for a backoff, else for loss or ECN. */
+static u32 dalbe_cdg_ssthresh(struct sock *sk)
+{
+	struct dalbe_sock *ca = dalbe_sk(sk);
+	struct cdg_heuristics h = dalbe_heuristics(sk);
+	struct dalbe_flow *flow = ca->flow;
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+	u32 ssthresh;
+
+	if (!flow)
+		return tcp_reno_ssthresh(sk);
+
+	if (flow->cdg.state == CDG_BACKOFF)
+		flow->backoffs_delay++;
+	else
+		flow->backoffs_loss++;
+	ssthresh = cdg_ssthresh(&flow->cdg, &h, cwnd);
+	if (ca->controlled && flow->cdg.state != CDG_BACKOFF &&
+	    dalbe_skip_loss(&flow->transfer, get_random_u32())) {
+		flow->backoffs_loss--;
+		flow->losses_skipped++;
+		return cwnd;
+	}
+	return ssthresh;
+}
+
+static void dalbe_cdg_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!flow)
+		return;
+
+	switch (event) {
+	case CA_EVENT_CWND_RESTART:
+		cdg_restart(&flow->cdg, tcp_snd_cwnd(tp));
+		flow->round_end = tp->snd_nxt;
+		break;
+	case CA_EVENT_COMPLETE_CWR:
+		cdg_backoff_done(&flow->cdg);
+		flow->round_end = tp->snd_nxt;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Runs under rcu_read_lock() only. ss(8) of today knows no dalbe; as BBR's
+ * structure it prints the target rate as bw, w as pacing_gain and G in ms as
+ * cwnd_gain.
+ */
+static size_t dalbe_cdg_get_info(struct sock *sk, u32 ext, int *attr,
+				 union tcp_cc_info *info)
+{
+	const struct dalbe_sock *ca = dalbe_sk(sk);
+	u64 target_Bps = READ_ONCE(ca->info_target_Bps);
+
+	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1) |
+		     1 << (INET_DIAG_VEGASINFO - 1))))
+		return 0;
+
+	memset(&info->bbr, 0, sizeof(info->bbr));
+	info->bbr.bbr_bw_lo = (u32)target_Bps;
+	info->bbr.bbr_bw_hi = target_Bps >> 32;
+	info->bbr.bbr_min_rtt = READ_ONCE(ca->info_min_rtt_us);
+	info->bbr.bbr_pacing_gain = READ_ONCE(ca->info_w_q16) >> 8;
+	info->bbr.bbr_cwnd_gain = div_u64((u64)READ_ONCE(ca->info_g_us) << 8,
+					  USEC_PER_MSEC);
+	*attr = INET_DIAG_BBRINFO;
+	return sizeof(info->bbr);
+}
+
+static struct tcp_congestion_ops tcp_dalbe_cdg __read_mostly = {
+	.flags		= TCP_CONG_NON_RESTRICTED,
+	.init		= dalbe_cdg_init,
+	.release	= dalbe_cdg_release,
+	.ssthresh	= dalbe_cdg_ssthresh,
+	.cong_avoid	= dalbe_cdg_cong_avoid,
+	.pkts_acked	= dalbe_cdg_pkts_acked,
+	.cwnd_event	= dalbe_cdg_cwnd_event,
+	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.get_info	= dalbe_cdg_get_info,
+	.owner		= THIS_MODULE,
+	.name		= DALBE_CC_CDG,
+};
+
+/**
+ * dalbe_sk_is_ours - does this TCP socket run dalbe_cdg?
+ * @sk: a locked TCP socket
+ */
+bool dalbe_sk_is_ours(const struct sock *sk)
+{
+	return inet_csk(sk)->icsk_ca_ops == &tcp_dalbe_cdg;
+}
+
+/**
+ * dalbe_sk_set_goal - set or change the goal
+ * @sk: a locked socket of ours
+ * @bytes: 1 .. 2^63 - 1
+ * @deadline_ns: CLOCK_BOOTTIME, in the future
+ * @update: keep the count of bytes and the controller's state
+ *
+ * Return: 0, -ENODATA for an update where there is no goal.
+ */
+int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, bool update)
+{
+	struct dalbe_sock *ca = dalbe_sk(sk);
+
+	if (update && !ca->goal_bytes)
+		return -ENODATA;
+	ca->goal_bytes = bytes;
+	ca->goal_deadline_ns = deadline_ns;
+	if (!update) {
+		ca->goal_set_ns = ktime_get_boottime_ns();
+		ca->acked_base = tcp_sk(sk)->bytes_acked;
+	}
+	dalbe_engage(sk, !update);
+	return 0;
+}
+
+/**
+ * dalbe_sk_clear_goal - go on as CDG at a fixed G
+ * @sk: a locked socket of ours
+ */
+void dalbe_sk_clear_goal(struct sock *sk)
+{
+	dalbe_sk(sk)->goal_bytes = 0;
+	dalbe_engage(sk, false);
+}
+
+/**
+ * dalbe_sk_set_params - override defaults for this socket
+ * @sk: a locked socket of ours
+ * @p: checked by the caller
+ */
+void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
+{
+	struct dalbe_settings *s = &dalbe_sk(sk)->settings;
+
+	if (p->flags & DALBE_PARAM_G)
+		s->g_ns = p->g_ns;
+	if (p->flags & DALBE_PARAM_CONTROLLER)
+		s->controller = p->controller;
+	if (p->flags & DALBE_PARAM_TW)
+		s->tw_ms = p->tw_ms;
+	if (p->flags & DALBE_PARAM_WMIN)
+		s->wmin_ppm = p->wmin_ppm;
+	if (p->flags & DALBE_PARAM_AFTER)
+		s->after_deadline = p->after_deadline;
+	s->set |= p->flags;
+	dalbe_engage(sk, false);
+}
+
+static u32 dalbe_ppm(u32 x_q16)
+{
+	return min_t(u64, ((u64)x_q16 * 1000000) >> 16, U32_MAX);
+}
+
+/**
+ * dalbe_sk_get_state - what the socket is doing
+ * @sk: a locked socket of ours
+ * @state: zeroed; filled but for fd
+ */
+void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
+{
+	const struct dalbe_sock *ca = dalbe_sk(sk);
+	const struct dalbe_flow *flow = ca->flow;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct dalbe_settings s = dalbe_in_force(sk);
+	u64 now_ns = ktime_get_boottime_ns();
+
+	state->controller = s.controller;
+	state->after_deadline = s.after_deadline;
+	state->tw_ms = s.tw_ms;
+	state->wmin_ppm = s.wmin_ppm;
+	state->g_ns = s.g_ns;
+	state->cwnd = tcp_snd_cwnd(tp);
+	if (ca->goal_bytes) {
+		state->status = DALBE_STATUS_WAITING;
+		state->goal_bytes = ca->goal_bytes;
+		state->deadline_ns = ca->goal_deadline_ns;
+		state->time_left_ns = ca->goal_deadline_ns - now_ns;
+	}
+	if (!flow)
+		return;
+
+	state->srtt_us = tp->srtt_us >> 3;
+	state->min_rtt_us = tcp_min_rtt(tp) == ~0U ? 0 : tcp_min_rtt(tp);
+	state->g_ns = flow->cdg.g_ns;
+	state->backoffs_delay = flow->backoffs_delay;
+	state->backoffs_loss = flow->backoffs_loss;
+	state->losses_skipped = flow->losses_skipped;
+	if (!ca->goal_bytes)
+		return;
+
+	state->bytes_done = tp->bytes_acked - ca->acked_base;
+	/* Between updates a goal can have ended; say so at once. */
+	if (state->bytes_done >= ca->goal_bytes)
+		state->status = DALBE_STATUS_DONE;
+	else if (now_ns >= ca->goal_deadline_ns)
+		state->status = DALBE_STATUS_LATE;
+	else
+		state->status = DALBE_STATUS_ON_TRACK;
+	if (!ca->controlled)
+		return;
+
+	if (state->status == DALBE_STATUS_ON_TRACK)
+		state->status = flow->transfer.status;
+	if (flow->transfer.finished_ns)
+		state->time_left_ns = ca->goal_deadline_ns -
+				      flow->transfer.finished_ns;
+	if (flow->transfer.app_limited)
+		state->flags |= DALBE_STATE_APP_LIMITED;
+	state->tw_ms = div_u64(dalbe_tw_ns(&flow->transfer, state->srtt_us),
+			       NSEC_PER_MSEC);
+	state->target_Bps = flow->transfer.target_Bps;
+	state->rate_Bps = flow->transfer.rate_Bps;
+	state->w_ppm = dalbe_ppm(flow->transfer.w_q16);
+	state->phi_ppm = dalbe_ppm(flow->transfer.phi_q16);
+	state->updates = flow->transfer.updates;
+}
+
+static int __init tcp_dalbe_cdg_register(void)
+{
+	int err;
+
+	BUILD_BUG_ON(sizeof(struct dalbe_sock) > ICSK_CA_PRIV_SIZE);
+	BUILD_BUG_ON(CDG_G_MIN_NS != DALBE_G_MIN_NS ||
+		     CDG_G_MAX_NS != DALBE_G_MAX_NS);
+
+	err = dalbe_ctl_register();
+	if (err)
+		return err;
+	err = tcp_register_congestion_control(&tcp_dalbe_cdg);
+	if (err)
+		dalbe_ctl_unregister();
+	return err;
+}
+
+static void __exit tcp_dalbe_cdg_unregister(void)
+{
+	tcp_unregister_congestion_control(&tcp_dalbe_cdg);
+	dalbe_ctl_unregister();
+}
+
+module_init(tcp_dalbe_cdg_register);
+module_exit(tcp_dalbe_cdg_unregister);
+
+MODULE_DESCRIPTION("Deadline-aware less-than-best-effort TCP on CAIA Delay-Gradient");
+MODULE_LICENSE("GPL");
