@@ -48,7 +48,7 @@ struct dalbe_net {
 
 static const struct dalbe_defaults dalbe_builtin_defaults = {
 	.g_us		= CDG_G_DEFAULT_NS / 1000,
-	.idle_g_us	= CDG_G_DEFAULT_NS / 1000,
+	.idle_g_us	= CDG_IDLE_G_DEFAULT_NS / 1000,
 	.controller	= DALBE_CONTROLLER_MBC,
 	.wmin_ppm	= 10000,
 	.after_deadline	= DALBE_AFTER_BEST_EFFORT,
