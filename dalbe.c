@@ -19,7 +19,7 @@
  *   o An interval limited by the application moves neither w nor the integral.
  *   o Unused capacity is no model error: without contention the trim stays.
  *   o zeta aims 1/32 of the window early: dalbe_time_left_ns().
- *   o Without any loss in sight phi may grow at w = 1: dalbe_update_phi().
+ *   o Too little loss to judge still bounds phi from below: dalbe_update_phi().
  *   o PID's gains are per update, as tuned at Tw = 10 s, whatever Tw is.
  */
 #include "dalbe.h"
@@ -247,30 +247,33 @@ u64 dalbe_tw_ns(const struct dalbe *d, u32 srtt_us)
 	return max(tw_ns, least_ns);
 }
 
-/* phi's own interval: Tphi, or as many more until there was enough loss. Where
- * there is none at all although we ask for best effort, the competitors pay
- * nothing for what makes us back off: phi grows at its limit.
+/* phi's own interval: Tphi, or as many more until there was enough loss. Until
+ * then the loss that has not come yet, counted as if it had, bounds phi from
+ * below: a flow at a small share sees a loss a minute, and would otherwise be
+ * held far from best effort at w = 1.
  */
 static void dalbe_update_phi(struct dalbe *d, const struct dalbe_sample *s)
 {
+	u64 std_q40;
+
 	if (!s->contended)
 		return;
-	d->phi_price_q40 = fp_add(d->phi_price_q40, s->price_q40);
-	d->phi_std_q40 = fp_add(d->phi_std_q40, s->price_std_q40);
+	d->phi_price_q40 = fp_add(d->phi_price_q40,
+				  fp_mul_div(s->price_q40, s->rounds, 1));
+	d->phi_std_q40 = fp_add(d->phi_std_q40,
+				fp_mul_div(s->price_std_q40, s->rounds, 1));
 	d->phi_losses += s->losses;
 	if (++d->phi_updates % DALBE_TPHI_UPDATES)
 		return;
 
-	if (d->phi_losses >= DALBE_PHI_MIN_LOSSES) {
-		d->phi_q16 = dalbe_phi(d->phi_q16, d->phi_price_q40,
-				       d->phi_std_q40);
-	} else if (d->phi_updates >= 4 * DALBE_TPHI_UPDATES && d->saturated) {
-		d->phi_q16 = min_t(u32, DALBE_PHI_MAX_Q16,
-				   d->phi_q16 +
-				   fp_mul_q16(d->phi_q16, DALBE_PHI_LIMIT_Q16));
-	} else if (d->phi_updates < U16_MAX - DALBE_TPHI_UPDATES) {
+	if (d->phi_losses < DALBE_PHI_MIN_LOSSES) {
+		std_q40 = fp_add(d->phi_std_q40, s->cut_std_q40);
+		d->phi_q16 = max(d->phi_q16, dalbe_phi(d->phi_q16,
+						       d->phi_price_q40,
+						       std_q40));
 		return;
 	}
+	d->phi_q16 = dalbe_phi(d->phi_q16, d->phi_price_q40, d->phi_std_q40);
 	d->phi_price_q40 = 0;
 	d->phi_std_q40 = 0;
 	d->phi_losses = 0;

@@ -71,6 +71,8 @@ struct dalbe_config {
  *             indications z of P_W(z), F(22)
  * @price_std_q40: the part of it that the network's standard congestion control
  *                 pays too (loss, ECN): the denominator of F(25)
+ * @cut_std_q40: proportional cut W of one such indication
+ * @rounds: N of F(22), in RTT rounds
  * @losses: indications behind @price_std_q40
  * @app_limited: most of the time the sender had too little to send
  * @contended: the path was congested for most of the time
@@ -81,7 +83,9 @@ struct dalbe_sample {
 	u64 bytes_done;
 	u64 price_q40;
 	u64 price_std_q40;
+	u64 cut_std_q40;
 	u32 srtt_us;
+	u32 rounds;
 	u32 losses;
 	bool app_limited;
 	bool contended;
@@ -120,8 +124,8 @@ struct dalbe {
 	struct dalbe_pid pid;
 	u64 price_target_q40;	/* price to be paid per round from now on */
 	/* phi's interval */
-	u64 phi_price_q40;	/* sums over its updates */
-	u64 phi_std_q40;
+	u64 phi_price_q40;	/* sum of price times rounds */
+	u64 phi_std_q40;	/* likewise */
 	u32 phi_losses;
 	u16 phi_updates;
 	/* report */

@@ -245,17 +245,6 @@ static u64 dalbe_cdg_model(const void *arg, u64 rate_Bps)
 				  max_t(u32, tp->srtt_us >> 3, 1));
 }
 
-/* Price per round of losses, F(22) for z = loss. A cut's round is not judged by
- * CDG and so not counted there.
- */
-static u64 dalbe_loss_price_q40(const struct cdg_counts *n)
-{
-	u64 rounds = (u64)n->rounds + n->backoffs + n->losses;
-
-	return fp_mul_div((u64)n->losses * CDG_CUT_LOSS_Q16, Q40_ONE >> 16,
-			  max_t(u64, rounds, 1));
-}
-
 /* G for the price that the controller wants paid. Loss takes its part first,
  * as it cannot be had for less, except at w = 1, where phi scales it as well.
  */
@@ -286,12 +275,18 @@ static void dalbe_tick(struct sock *sk)
 	u64 busy_us = jiffies_to_usecs(dalbe_busy_jiffies(tp) -
 				       flow->busy_jiffies);
 	u64 delay_q40 = cdg_delay_price_q40(&flow->cdg, CDG_G_DEFAULT_NS);
+	const u64 loss_cut_q40 = (u64)CDG_CUT_LOSS_Q16 << 24;
+	/* The round of a cut is not judged by CDG and not in its count. */
+	u32 rounds = n->rounds + n->backoffs + n->losses;
 	struct dalbe_sample s = {
 		.now_ns = ktime_get_boottime_ns(),
 		.elapsed_ns = elapsed_us * NSEC_PER_USEC,
 		.bytes_done = tp->bytes_acked - ca->acked_base,
-		.price_std_q40 = dalbe_loss_price_q40(n),
+		.price_std_q40 = fp_mul_div(loss_cut_q40, n->losses,
+					    max_t(u32, rounds, 1)),	/* F(22) */
+		.cut_std_q40 = loss_cut_q40,
 		.srtt_us = tp->srtt_us >> 3,
+		.rounds = rounds,
 		.losses = n->losses,
 		.app_limited = busy_us < elapsed_us / 2 ||
 			       (flow->acks && flow->acks_limited <
