@@ -122,6 +122,7 @@ void cdg_init(struct cdg *c, u32 g_ns, u32 cwnd)
 {
 	memset(c, 0, sizeof(*c));
 	cdg_set_g(c, g_ns);
+	c->cut_q16 = CDG_CUT_DELAY_Q16;
 	c->shadow_cwnd = cwnd;
 }
 
@@ -343,6 +344,13 @@ void cdg_backoff_done(struct cdg *c)
 	memset(&c->rtt, 0, sizeof(c->rtt));
 }
 
+/* F(23), over the last eight cuts or so. */
+static void cdg_count_cut(struct cdg *c, u32 cut, u32 cwnd)
+{
+	c->cut_q16 += fp_ratio_q16(cut, cwnd) / 8 - c->cut_q16 / 8;
+	c->cut_q16 = max_t(u32, c->cut_q16, CDG_CUT_MIN_Q16);
+}
+
 /**
  * cdg_ssthresh - where to cut to: C(5) after cdg_backoff(), half after a loss
  * @c: the flow
@@ -358,9 +366,7 @@ u32 cdg_ssthresh(struct cdg *c, const struct cdg_heuristics *h, u32 cwnd)
 	if (c->state == CDG_BACKOFF) {
 		ssthresh = max_t(u32, 2, (u64)cwnd * CDG_BETA_Q10 >> 10);
 		c->counts.backoffs++;
-		if (ssthresh < cwnd)
-			c->counts.cuts_q16 += fp_ratio_q16(cwnd - ssthresh,
-							   cwnd);
+		cdg_count_cut(c, ssthresh < cwnd ? cwnd - ssthresh : 0, cwnd);
 		return ssthresh;
 	}
 
@@ -483,21 +489,34 @@ static u32 cdg_backoff_rate_q32(const struct cdg *c, u32 g_ns)
 	return div64_u64(p_q32 << 31, (1ull << 31) + (p_q32 >> 1));
 }
 
+/* W of F(22) for a cut: its part of the *mean* window. Between cuts of a part k
+ * of its peak the window grows from (1 - k) to 1 times the peak, 1 - k/2 on
+ * average. Taken so, flows that pay the same price per round reach the same
+ * rate, whether they pay by halves or by beta; F(22) as printed would give the
+ * second one 14 % more.
+ */
+static u32 cdg_weight_q16(u32 cut_q16)
+{
+	return fp_mul_div(cut_q16, Q16_ONE, Q16_ONE - cut_q16 / 2);
+}
+
 /**
  * cdg_delay_price_q40 - what delay would cost per round at scale G
  * @c: the flow
  * @g_ns: G in ns
  *
- * F(22) for z = delay, with N counted in rounds: proportional cut times backoffs
- * per round, over the gradients of the last rounds (see cdg_age()).
+ * F(22) for z = delay, with N counted in rounds: weight of the cuts actually
+ * made times backoffs per round, over the gradients of the last rounds (see
+ * cdg_age()).
  *
- * Return: price in Q40, at most (1 - beta) / 2; 0 when nothing was measured.
+ * Return: price in Q40, below 1/2; 0 when nothing was measured.
  */
 u64 cdg_delay_price_q40(const struct cdg *c, u32 g_ns)
 {
 	if (!c->hist_rounds)
 		return 0;
-	return ((u64)cdg_backoff_rate_q32(c, g_ns) * CDG_CUT_DELAY_Q16) >> 8;
+	return ((u64)cdg_backoff_rate_q32(c, g_ns) *
+		cdg_weight_q16(c->cut_q16)) >> 8;
 }
 
 /**
@@ -539,8 +558,9 @@ u32 cdg_g_for_delay_price(const struct cdg *c, u64 price_q40, u32 fallback_ns)
  * @mss: bytes per packet
  * @rtt_us: RTT that the rate will see
  *
- * In equilibrium one packet of growth per round equals the cut per round,
- * W * P, with W = rate * RTT / MSS: P = MSS / (RTT * rate), F(12).
+ * In equilibrium the growth of one packet per round equals the cut per round,
+ * mean window times price, with window = rate * RTT / MSS:
+ * P = MSS / (RTT * rate), F(12).
  *
  * Return: price per round in Q40; U64_MAX for no rate at all.
  */

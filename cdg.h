@@ -19,10 +19,13 @@
 
 #define CDG_WINDOW		8	/* C(3), a: gradients averaged; Linux */
 #define CDG_BETA_Q10		724	/* C(5), beta = sqrt(1/2), in 1/1024 */
-#define CDG_CUT_DELAY_Q16	19195	/* 1 - beta: part of cwnd that a delay
+#define CDG_CUT_DELAY_Q16	19200	/* 1 - beta: part of cwnd that a delay
 					 * backoff takes
 					 */
-#define CDG_CUT_LOSS_Q16	32768	/* the part that a loss takes */
+#define CDG_CUT_MIN_Q16		1024	/* least mean cut to reckon with: at two
+					 * packets a cut takes nothing
+					 */
+#define CDG_WEIGHT_LOSS_Q16	43691	/* F(22), W(loss): see cdg_weight_q16() */
 
 #define CDG_G_MIN_NS		2000	/* as in Linux: backoff_factor 62500 */
 #define CDG_G_MAX_NS		125000000 /* backoff_factor 1 */
@@ -73,14 +76,12 @@ struct cdg_minmax {
  * @queued_rounds: of these, rounds that never saw the queue (nearly) empty
  * @backoffs: cuts for delay gradients
  * @losses: loss or ECN indications, answered or not
- * @cuts_q16: sum of the proportional cuts of @backoffs, F(23)
  */
 struct cdg_counts {
 	u32 rounds;
 	u32 queued_rounds;
 	u32 backoffs;
 	u32 losses;
-	u64 cuts_q16;
 };
 
 struct cdg {
@@ -92,6 +93,7 @@ struct cdg {
 	u64 idle_scale_q40;	/* the same for idle_g_ns */
 	u32 g_ns;		/* C(4), G */
 	u32 idle_g_ns;		/* least G while the queue is short; 0: exact CDG */
+	u32 cut_q16;		/* mean of the last delay cuts, F(23) */
 	u32 shadow_cwnd;	/* window without the delay backoffs */
 	u32 hystart_last_us;	/* last ACK of the train */
 	u32 hystart_start_us;	/* first ACK of the train */

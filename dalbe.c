@@ -218,9 +218,9 @@ void dalbe_change(struct dalbe *d, u64 bytes, u64 now_ns, u64 deadline_ns)
 {
 	d->goal_bytes = bytes;
 	d->deadline_ns = deadline_ns;
-	d->saturated = 0;
 	d->finished_ns = 0;
-	d->status = DALBE_STATUS_ON_TRACK;
+	if (d->status != DALBE_STATUS_INFEASIBLE)
+		d->status = DALBE_STATUS_ON_TRACK;
 	d->target_Bps = dalbe_target_Bps(dalbe_bytes_left(d),
 					 dalbe_time_left_ns(d, now_ns));
 }
@@ -267,7 +267,7 @@ static void dalbe_update_phi(struct dalbe *d, const struct dalbe_sample *s)
 		return;
 
 	if (d->phi_losses < DALBE_PHI_MIN_LOSSES) {
-		std_q40 = fp_add(d->phi_std_q40, s->cut_std_q40);
+		std_q40 = fp_add(d->phi_std_q40, s->weight_std_q40);
 		d->phi_q16 = max(d->phi_q16, dalbe_phi(d->phi_q16,
 						       d->phi_price_q40,
 						       std_q40));

@@ -71,7 +71,7 @@ struct dalbe_config {
  *             indications z of P_W(z), F(22)
  * @price_std_q40: the part of it that the network's standard congestion control
  *                 pays too (loss, ECN): the denominator of F(25)
- * @cut_std_q40: proportional cut W of one such indication
+ * @weight_std_q40: W of F(22) for one such indication
  * @rounds: N of F(22), in RTT rounds
  * @losses: indications behind @price_std_q40
  * @app_limited: most of the time the sender had too little to send
@@ -83,7 +83,7 @@ struct dalbe_sample {
 	u64 bytes_done;
 	u64 price_q40;
 	u64 price_std_q40;
-	u64 cut_std_q40;
+	u64 weight_std_q40;
 	u32 srtt_us;
 	u32 rounds;
 	u32 losses;

@@ -275,16 +275,16 @@ static void dalbe_tick(struct sock *sk)
 	u64 busy_us = jiffies_to_usecs(dalbe_busy_jiffies(tp) -
 				       flow->busy_jiffies);
 	u64 delay_q40 = cdg_delay_price_q40(&flow->cdg, CDG_G_DEFAULT_NS);
-	const u64 loss_cut_q40 = (u64)CDG_CUT_LOSS_Q16 << 24;
+	const u64 loss_weight_q40 = (u64)CDG_WEIGHT_LOSS_Q16 << 24;
 	/* The round of a cut is not judged by CDG and not in its count. */
 	u32 rounds = n->rounds + n->backoffs + n->losses;
 	struct dalbe_sample s = {
 		.now_ns = ktime_get_boottime_ns(),
 		.elapsed_ns = elapsed_us * NSEC_PER_USEC,
 		.bytes_done = tp->bytes_acked - ca->acked_base,
-		.price_std_q40 = fp_mul_div(loss_cut_q40, n->losses,
+		.price_std_q40 = fp_mul_div(loss_weight_q40, n->losses,
 					    max_t(u32, rounds, 1)),	/* F(22) */
-		.cut_std_q40 = loss_cut_q40,
+		.weight_std_q40 = loss_weight_q40,
 		.srtt_us = tp->srtt_us >> 3,
 		.rounds = rounds,
 		.losses = n->losses,
