@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* dalbectl: give TCP connections of any program a size and a deadline. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+#include "commands.h"
+
+static const struct {
+	struct command command;
+	int (*function)(const struct options *opts, char **operands);
+} commands[] = {
+	{ { "run", CMD_RUN,
+	    "--size SIZE --deadline TIME [OPTIONS] -- PROGRAM [ARGUMENT...]",
+	    "Start a program and give its TCP connections a goal.",
+	    "Several connections share the goal. The exit status is the program's,\n"
+	    "128 + N when signal N ended it, 127 when it is not found, 126 when it\n"
+	    "cannot be executed, 125 when dalbectl itself fails, 2 for a bad option.\n" },
+	  cmd_run },
+	{ { "set", CMD_SET, "[OPTIONS] PID|PID:FD",
+	    "Give connections of a running program a goal, or parameters.",
+	    "PID stands for all its TCP connections, among which the size is divided\n"
+	    "evenly. The congestion control dalbe_cdg is selected where it is not yet.\n" },
+	  cmd_set },
+	{ { "get", CMD_GET, "[--json] [PID|PID:FD]...",
+	    "Show what connections with dalbe_cdg are doing.",
+	    "Without operands: all connections of this user's processes.\n" },
+	  cmd_get },
+	{ { "watch", CMD_WATCH, "[OPTIONS] PID|PID:FD",
+	    "Show it repeatedly, until the goal is reached or the program ends.",
+	    "On a terminal the table is redrawn in place.\n" },
+	  cmd_watch },
+	{ { "clear", CMD_CLEAR, "PID|PID:FD",
+	    "Forget the goal: the connections go on as plain CDG.", "" },
+	  cmd_clear },
+};
+
+static void print_help(void)
+{
+	puts("Usage: dalbectl COMMAND [OPTION]... [OPERAND]...\n"
+	     "Tell TCP connections how much to send by when; until then they give way.\n");
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		printf("  %-6s  %s\n", commands[i].command.name,
+		       commands[i].command.summary);
+	puts("\n"
+	     "  --help     this text; dalbectl COMMAND --help for one command\n"
+	     "  --version  the version\n"
+	     "\n"
+	     "Example: dalbectl run --size-of backup.tar --deadline 06:00 -- \\\n"
+	     "                rsync backup.tar host:");
+}
+
+int main(int argc, char **argv)
+{
+	struct options opts;
+
+	if (argc < 2)
+		usage_error("the command is missing; type dalbectl --help for the list");
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+		print_help();
+		return EXIT_SUCCESS;
+	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+		puts("dalbectl " DALBE_VERSION);
+		return EXIT_SUCCESS;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		int first;
+
+		if (strcmp(argv[1], commands[i].command.name))
+			continue;
+		first = options_parse(&commands[i].command, argc - 1, argv + 1,
+				      &opts);
+		return commands[i].function(&opts, argv + 1 + first);
+	}
+	usage_error("unknown command '%.80s'; type one of run, set, get, watch, clear",
+		    argv[1]);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Sizes, durations and deadlines as people type and read them.
+ *
+ * Pure functions: the clocks are arguments, only the time zone comes from the
+ * environment (TZ), so that all of it can be tested.
+ *
+ * A parser returns 0, or -1 with a phrase in err that says what is wrong and
+ * what to type instead; *out is then unchanged.
+ */
+#ifndef DALBE_HUMAN_H
+#define DALBE_HUMAN_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define HUMAN_ERR_LEN	160	/* room for any phrase of a parser */
+#define HUMAN_LEN	32	/* room for any formatted value */
+
+#define NSEC_PER_SEC	UINT64_C(1000000000)
+#define NSEC_PER_MSEC	UINT64_C(1000000)
+
+/*
+ * Size in bytes, 1 to 2^63 - 1. Units: none or B; k M G T P E are powers of
+ * 1000, Ki Mi Gi Ti Pi Ei powers of 1024, each with or without B, letters of
+ * the unit prefix in either case. A small b is refused: it would mean bits.
+ * Fractions are fine with a unit ("1.5T"), and cut to whole bytes.
+ */
+int human_parse_size(const char *text, uint64_t *bytes, char *err);
+
+/*
+ * Duration in nanoseconds, 1 to 2^63 - 1: parts of d, h, m, s, ms in falling
+ * order, such as "1h30m", "45s", "1.5h", "500ms". A unit is always needed.
+ */
+int human_parse_duration(const char *text, uint64_t *ns, char *err);
+
+/*
+ * Deadline, in nanoseconds on CLOCK_BOOTTIME:
+ *	+DURATION			from now
+ *	HH:MM[:SS]			the next time the local clock shows it
+ *	YYYY-MM-DD HH:MM[:SS][ZONE]	(or T for the space) local, unless ZONE
+ *					is Z, +HH:MM or -HH:MM
+ * now_real and now_boot_ns are the same instant on CLOCK_REALTIME and
+ * CLOCK_BOOTTIME. A deadline that is not in the future is refused.
+ */
+int human_parse_deadline(const char *text, struct timespec now_real,
+			 uint64_t now_boot_ns, uint64_t *deadline_ns, char *err);
+
+/*
+ * Decimal number in [min, max] as an integer count of 1/scale, rounded to the
+ * nearest: "0.05" with scale 1,000,000 is 50,000. No exponent, no sign.
+ */
+int human_parse_fixed(const char *text, uint64_t scale, uint64_t min,
+		      uint64_t max, uint64_t *out, char *err);
+
+/* Formatters write at most HUMAN_LEN bytes to buf, and return buf. */
+
+/* Bytes with three digits and decimal units: "999 B", "1.50 GB". */
+char *human_size(uint64_t bytes, char *buf);
+
+/* Bytes/s as bits/s: "8.60 Mbit/s". */
+char *human_rate(uint64_t bytes_per_s, char *buf);
+
+/* Nanoseconds with the two largest units that matter: "1h30m", "4.20s". */
+char *human_duration(int64_t ns, char *buf);
+
+#endif

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* libdalbe: give a TCP connection a number of bytes and a deadline. */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libdalbe.h"
+
+static atomic_int device = -1;		/* /dev/dalbe, once opened */
+static _Atomic dev_t device_id;		/* its st_rdev */
+
+int dalbe_open(void)
+{
+	int none = -1;
+	struct stat st;
+	int fd;
+
+	if (atomic_load(&device) >= 0)
+		return 0;
+	fd = open(DALBE_DEVICE, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	if (!fstat(fd, &st))
+		atomic_store(&device_id, st.st_rdev);
+	if (!atomic_compare_exchange_strong(&device, &none, fd))
+		close(fd);	/* another thread was faster */
+	return 0;
+}
+
+void dalbe_close(void)
+{
+	int fd = atomic_exchange(&device, -1);
+
+	if (fd >= 0)
+		close(fd);
+}
+
+/*
+ * Programs that become daemons close every descriptor they know nothing of,
+ * and the number may name another file by now. If so, forget it, without
+ * closing what is not ours.
+ */
+static bool lost_device(void)
+{
+	int fd = atomic_load(&device);
+	struct stat st;
+
+	if (!fstat(fd, &st) && S_ISCHR(st.st_mode) &&
+	    st.st_rdev == atomic_load(&device_id))
+		return false;
+	return atomic_compare_exchange_strong(&device, &fd, -1);
+}
+
+static int dalbe_ioctl(unsigned long command, void *arg)
+{
+	int ret;
+
+	if (dalbe_open())
+		return -1;
+	ret = ioctl(atomic_load(&device), command, arg);
+	if (ret < 0 && (errno == EBADF || errno == ENOTTY)) {
+		int err = errno;
+
+		if (lost_device() && !dalbe_open())
+			ret = ioctl(atomic_load(&device), command, arg);
+		else
+			errno = err;
+	}
+	return ret < 0 ? -1 : 0;
+}
+
+int dalbe_attach(int fd)
+{
+	return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, DALBE_CC_CDG,
+			  strlen(DALBE_CC_CDG));
+}
+
+int dalbe_set_goal(int fd, uint64_t bytes, uint64_t deadline_ns,
+		   uint32_t flags)
+{
+	struct dalbe_goal goal = {
+		.fd = fd,
+		.flags = flags,
+		.bytes = bytes,
+		.deadline_ns = deadline_ns,
+	};
+
+	return dalbe_ioctl(DALBE_IOC_SET_GOAL, &goal);
+}
+
+int dalbe_get_state(int fd, struct dalbe_state *state)
+{
+	struct dalbe_state request = { .fd = fd };
+
+	if (dalbe_ioctl(DALBE_IOC_GET_STATE, &request))
+		return -1;
+	*state = request;
+	return 0;
+}
+
+int dalbe_clear(int fd)
+{
+	struct dalbe_clear clear = { .fd = fd };
+
+	return dalbe_ioctl(DALBE_IOC_CLEAR_GOAL, &clear);
+}
+
+int dalbe_set_params(int fd, const struct dalbe_params *params)
+{
+	struct dalbe_params copy = *params;
+
+	copy.fd = fd;
+	return dalbe_ioctl(DALBE_IOC_SET_PARAMS, &copy);
+}
+
+const char *dalbe_status_name(uint32_t status)
+{
+	switch (status) {
+	case DALBE_STATUS_NONE:		return "no goal";
+	case DALBE_STATUS_WAITING:	return "waiting";
+	case DALBE_STATUS_ON_TRACK:	return "on track";
+	case DALBE_STATUS_INFEASIBLE:	return "infeasible";
+	case DALBE_STATUS_LATE:		return "late";
+	case DALBE_STATUS_DONE:		return "done";
+	}
+	return "unknown";
+}
+
+const char *dalbe_controller_name(uint32_t controller)
+{
+	switch (controller) {
+	case DALBE_CONTROLLER_FIXED:	return "fixed";
+	case DALBE_CONTROLLER_PID:	return "pid";
+	case DALBE_CONTROLLER_MBC:	return "mbc";
+	}
+	return "unknown";
+}
+
+#define LOAD_MODULE	"the module is not loaded: sudo modprobe tcp_dalbe_cdg"
+
+const char *dalbe_strerror(enum dalbe_op op, int err)
+{
+	switch (err) {
+	case ENOENT:
+	case ENXIO:
+	case ENODEV:
+		return LOAD_MODULE;
+	case EACCES:
+		return op == DALBE_OP_ATTACH ?
+		       "the socket may not be changed: run as its owner" :
+		       "may not open /dev/dalbe: sudo chmod 666 /dev/dalbe";
+	case EPERM:
+		return op == DALBE_OP_ATTACH ?
+		       "dalbe_cdg is not allowed here: add it to sysctl net.ipv4.tcp_allowed_congestion_control" :
+		       "not permitted: run as the owner of the process, or with sudo";
+	case EBADF:
+		return "the descriptor is not open: list a process's with ls -l /proc/PID/fd";
+	case ENOTSOCK:
+		return "the descriptor is not a socket: pass one of a TCP connection";
+	case EOPNOTSUPP:
+	case ENOPROTOOPT:
+		if (op == DALBE_OP_ATTACH || err == EOPNOTSUPP)
+			return "the socket is not TCP: pass one of a TCP connection";
+		return "the socket does not use dalbe_cdg: select it first, with dalbe_attach() or dalbectl set";
+	case ENODATA:
+		return "there is no goal to update: set one without DALBE_GOAL_UPDATE (dalbectl: --update)";
+	case ETIME:
+		return "the deadline has passed: give one that lies ahead";
+	case EOVERFLOW:
+		return "size or deadline exceeds 2^63 - 1: give a smaller one";
+	case ERANGE:
+		return "a parameter is out of range: see dalbe(4) for the ranges";
+	case EINVAL:
+		if (op == DALBE_OP_ATTACH)
+			return "the socket is not in a state to change: pass one of an open TCP connection";
+		return "the module refused the request: check size and flags, and that tool and module have the same version";
+	case ENOTTY:
+		return "the module does not know this command: install tool and module of the same version";
+	case EMFILE:
+	case ENFILE:
+		return "too many open files: raise the limit with ulimit -n";
+	}
+	return strerror(err);
+}

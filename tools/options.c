@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The options of dalbectl. */
+#include <ctype.h>
+#include <errno.h>
+#include <ftw.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "array.h"
+#include "human.h"
+#include "options.h"
+
+enum option_id {
+	OPT_SIZE = 256, OPT_SIZE_OF, OPT_DEADLINE, OPT_UPDATE, OPT_CONTROLLER,
+	OPT_G, OPT_TW, OPT_WMIN, OPT_AFTER, OPT_PORT, OPT_LOOPBACK,
+	OPT_INTERVAL, OPT_JSON, OPT_JSON_FILE, OPT_QUIET, OPT_HELP,
+};
+
+static const struct option_def {
+	const char *name;
+	enum option_id id;
+	int commands;
+	const char *value;	/* NULL: takes none */
+	const char *example;	/* a value to type */
+	const char *help;
+} defs[] = {
+	{ "size", OPT_SIZE, CMD_RUN | CMD_SET, "SIZE", "40G",
+	  "how much will be sent: 40G, 300M, 2GiB, or bytes" },
+	{ "size-of", OPT_SIZE_OF, CMD_RUN | CMD_SET, "PATH", "backup.tar",
+	  "the size of a file, or of all files below a directory" },
+	{ "deadline", OPT_DEADLINE, CMD_RUN | CMD_SET, "TIME", "+90m",
+	  "by when: +90m, +1h30m, 06:00, '2030-01-31 06:00'" },
+	{ "update", OPT_UPDATE, CMD_SET, NULL, NULL,
+	  "change the goal, keep the count of bytes done" },
+	{ "controller", OPT_CONTROLLER, CMD_RUN | CMD_SET, "NAME", "mbc",
+	  "who sets w: mbc, pid, or fixed (plain CDG at --g)" },
+	{ "after", OPT_AFTER, CMD_RUN | CMD_SET, "POLICY", "best-effort",
+	  "past the deadline: best-effort, scavenger or keep" },
+	{ "wmin", OPT_WMIN, CMD_RUN | CMD_SET, "W", "0.05",
+	  "lowest weight w, 0.001 to 1" },
+	{ "tw", OPT_TW, CMD_RUN | CMD_SET, "TIME", "10s",
+	  "update period of w: 100ms to 10m, or auto" },
+	{ "g", OPT_G, CMD_RUN | CMD_SET, "MS", "3",
+	  "CDG's scale G without a controller, 0.002 to 125 ms" },
+	{ "port", OPT_PORT, CMD_RUN, "N", "873",
+	  "only connections to this port of the peer" },
+	{ "loopback", OPT_LOOPBACK, CMD_RUN, NULL, NULL,
+	  "connections to this machine itself as well" },
+	{ "interval", OPT_INTERVAL, CMD_WATCH, "TIME", "1s",
+	  "time between two looks, 100ms or more (default 1s)" },
+	{ "json", OPT_JSON, CMD_RUN | CMD_GET | CMD_WATCH, NULL, NULL,
+	  "print JSON (run: the summary, on stderr)" },
+	{ "json-file", OPT_JSON_FILE, CMD_RUN, "FILE", "summary.json",
+	  "write the summary as JSON to FILE" },
+	{ "quiet", OPT_QUIET, CMD_RUN, NULL, NULL,
+	  "no summary on stderr" },
+	{ "help", OPT_HELP, ~0, NULL, NULL, "this text" },
+};
+
+#define N_DEFS	ARRAY_SIZE(defs)
+
+static void vcomplain(const char *format, va_list args)
+{
+	char line[512];
+
+	/* One line, and nothing for the terminal to obey, whatever was typed. */
+	/* stderr is not buffered: one call, one line among the program's. */
+	vsnprintf(line, sizeof(line), format, args);
+	for (char *c = line; *c; c++) {
+		if (iscntrl((unsigned char)*c))
+			*c = '?';
+	}
+	fprintf(stderr, "dalbectl: %s\n", line);
+}
+
+void complain(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vcomplain(format, args);
+	va_end(args);
+}
+
+void usage_error(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vcomplain(format, args);
+	va_end(args);
+	exit(EXIT_USAGE);
+}
+
+uint64_t boottime_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+static void print_help(const struct command *cmd)
+{
+	printf("Usage: dalbectl %s %s\n%s\n\n", cmd->name, cmd->synopsis,
+	       cmd->summary);
+	for (size_t i = 0; i < N_DEFS; i++) {
+		char left[40];
+
+		if (!(defs[i].commands & cmd->bit))
+			continue;
+		snprintf(left, sizeof(left), "--%s%s%s", defs[i].name,
+			 defs[i].value ? " " : "",
+			 defs[i].value ? defs[i].value : "");
+		printf("  %-20s %s\n", left, defs[i].help);
+	}
+	printf("\n%s", cmd->details);
+}
+
+static uint64_t tree_bytes;
+
+static int add_file(const char *path, const struct stat *st, int type,
+		    struct FTW *ftw)
+{
+	(void)ftw;
+	if (type == FTW_DNR || type == FTW_NS) {
+		usage_error("'--size-of': cannot read '%s'; make it readable, or type the size with --size",
+			    path);
+	}
+	if (type == FTW_F && S_ISREG(st->st_mode))
+		tree_bytes += (uint64_t)st->st_size;
+	return 0;
+}
+
+/* Apparent size of a file (or of what a link to it names), or of a tree. */
+static uint64_t size_of(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		usage_error("'--size-of %s': %s; type the path of a file or directory",
+			    path, strerror(errno));
+	if (S_ISREG(st.st_mode)) {
+		tree_bytes = (uint64_t)st.st_size;
+	} else if (S_ISDIR(st.st_mode)) {
+		char inside[4096];
+
+		/* "/." so that a link to a directory counts as one. */
+		snprintf(inside, sizeof(inside), "%s/.", path);
+		tree_bytes = 0;
+		if (nftw(inside, add_file, 32, FTW_PHYS))
+			usage_error("'--size-of %s': %s; type the size with --size",
+				    path, strerror(errno));
+	} else {
+		usage_error("'--size-of %s': neither file nor directory; type the size with --size",
+			    path);
+	}
+	if (!tree_bytes)
+		usage_error("'--size-of %s': it is empty, and a goal needs at least one byte; type a size with --size",
+			    path);
+	return tree_bytes;
+}
+
+static uint64_t parse_deadline(const char *text, char *err)
+{
+	struct timespec now;
+	uint64_t deadline_ns;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (human_parse_deadline(text, now, boottime_ns(), &deadline_ns, err))
+		return 0;
+	return deadline_ns;
+}
+
+static bool parse_tw(const char *text, uint32_t *tw_ms, char *err)
+{
+	uint64_t ns;
+
+	*tw_ms = 0;
+	if (!strcmp(text, "auto"))
+		return true;
+	if (human_parse_duration(text, &ns, err))
+		return false;
+	if (ns < DALBE_TW_MIN_MS * NSEC_PER_MSEC ||
+	    ns > DALBE_TW_MAX_MS * NSEC_PER_MSEC) {
+		snprintf(err, HUMAN_ERR_LEN,
+			 "it is out of range; type a time from 100ms to 10m, or auto");
+		return false;
+	}
+	*tw_ms = (uint32_t)(ns / NSEC_PER_MSEC);
+	return true;
+}
+
+/* The index of text among names; -1 with a phrase in err. */
+static int parse_name(const char *text, const char *const *names, char *err)
+{
+	int len;
+
+	for (int i = 0; names[i]; i++) {
+		if (!strcmp(text, names[i]))
+			return i;
+	}
+	len = snprintf(err, HUMAN_ERR_LEN, "unknown name; type one of");
+	for (int i = 0; names[i]; i++)
+		len += snprintf(err + len, (size_t)(HUMAN_ERR_LEN - len),
+				"%s %s", i ? "," : "", names[i]);
+	return -1;
+}
+
+/* Take one option's value; false with a phrase in err. */
+static bool take_value(enum option_id id, const char *value,
+		       struct options *opts, char *err)
+{
+	static const char *const controllers[] = { "fixed", "pid", "mbc", NULL };
+	static const char *const policies[] = {
+		"best-effort", "scavenger", "keep", NULL
+	};
+	struct dalbe_params *params = &opts->params;
+	uint64_t number;
+	int index;
+
+	switch (id) {
+	case OPT_SIZE:
+		return !human_parse_size(value, &opts->size_bytes, err);
+	case OPT_SIZE_OF:
+		opts->size_bytes = size_of(value);
+		return true;
+	case OPT_DEADLINE:
+		opts->deadline_ns = parse_deadline(value, err);
+		return opts->deadline_ns;
+	case OPT_CONTROLLER:
+		index = parse_name(value, controllers, err);
+		params->flags |= DALBE_PARAM_CONTROLLER;
+		params->controller = (uint32_t)index;
+		return index >= 0;
+	case OPT_AFTER:
+		index = parse_name(value, policies, err);
+		params->flags |= DALBE_PARAM_AFTER;
+		params->after_deadline = (uint32_t)index;
+		return index >= 0;
+	case OPT_WMIN:
+		if (human_parse_fixed(value, 1000000, DALBE_WMIN_MIN_PPM,
+				      DALBE_WMIN_MAX_PPM, &number, err))
+			return false;
+		params->flags |= DALBE_PARAM_WMIN;
+		params->wmin_ppm = (uint32_t)number;
+		return true;
+	case OPT_TW:
+		params->flags |= DALBE_PARAM_TW;
+		return parse_tw(value, &params->tw_ms, err);
+	case OPT_G:
+		if (human_parse_fixed(value, NSEC_PER_MSEC, DALBE_G_MIN_NS,
+				      DALBE_G_MAX_NS, &number, err))
+			return false;
+		params->flags |= DALBE_PARAM_G;
+		params->g_ns = (uint32_t)number;
+		return true;
+	case OPT_PORT:
+		if (human_parse_fixed(value, 1, 1, UINT16_MAX, &number, err))
+			return false;
+		opts->port = (uint16_t)number;
+		return true;
+	case OPT_INTERVAL:
+		if (human_parse_duration(value, &opts->interval_ns, err))
+			return false;
+		if (opts->interval_ns >= 100 * NSEC_PER_MSEC)
+			return true;
+		snprintf(err, HUMAN_ERR_LEN,
+			 "it is too short; type 100ms or more");
+		return false;
+	case OPT_JSON_FILE:
+		opts->json = true;
+		opts->json_path = value;
+		return true;
+	case OPT_UPDATE:
+		opts->update = true;
+		return true;
+	case OPT_LOOPBACK:
+		opts->loopback = true;
+		return true;
+	case OPT_JSON:
+		opts->json = true;
+		return true;
+	case OPT_QUIET:
+		opts->quiet = true;
+		return true;
+	case OPT_HELP:
+		break;
+	}
+	return true;
+}
+
+int options_parse(const struct command *cmd, int argc, char **argv,
+		  struct options *opts)
+{
+	struct option longs[N_DEFS + 1] = { 0 };
+	bool size = false, size_of = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i < N_DEFS; i++) {
+		if (defs[i].commands & cmd->bit)
+			longs[n++] = (struct option){
+				.name = defs[i].name,
+				.has_arg = defs[i].value ? required_argument :
+							   no_argument,
+				.val = (int)defs[i].id,
+			};
+	}
+
+	*opts = (struct options){ .interval_ns = NSEC_PER_SEC };
+	opterr = 0;
+	for (;;) {
+		const struct option_def *def = defs;
+		char err[HUMAN_ERR_LEN];
+		/* '+': options end where the program to run begins. */
+		int id = getopt_long(argc, argv, "+:hq", longs, NULL);
+
+		if (id == -1)
+			break;
+		if (id == 'h')
+			id = OPT_HELP;
+		if (id == 'q' && (cmd->bit & CMD_RUN))
+			id = OPT_QUIET;
+		if (id == OPT_HELP) {
+			print_help(cmd);
+			exit(EXIT_SUCCESS);
+		}
+		if (id == '?' || id == ':' || id == 'q') {
+			while (def < defs + N_DEFS && (int)def->id != optopt)
+				def++;
+			if (id == ':' && def < defs + N_DEFS)
+				usage_error("'--%s' needs a value; type for example --%s %s",
+					    def->name, def->name, def->example);
+			if (id == '?' && def < defs + N_DEFS)
+				usage_error("'--%s' takes no value; type --%s alone",
+					    def->name, def->name);
+			if (id == '?' && !optopt)
+				usage_error("%s: unknown option '%.80s'; type dalbectl %s --help for the list",
+					    cmd->name, argv[optind - 1],
+					    cmd->name);
+			usage_error("%s: unknown option '-%c'; type dalbectl %s --help for the list",
+				    cmd->name, id == 'q' ? 'q' : optopt,
+				    cmd->name);
+		}
+		while ((int)def->id != id)
+			def++;
+		if (!take_value(def->id, optarg, opts, err))
+			usage_error("'--%s %.80s': %s", def->name, optarg, err);
+		size |= id == OPT_SIZE;
+		size_of |= id == OPT_SIZE_OF;
+	}
+
+	if (size && size_of)
+		usage_error("--size and --size-of are both given; type only one of them");
+	if (opts->size_bytes && !opts->deadline_ns)
+		usage_error("--deadline is missing; type for example --deadline +90m");
+	if (opts->deadline_ns && !opts->size_bytes)
+		usage_error("the size is missing; type for example --size 40G or --size-of PATH");
+	return optind;
+}
+
+struct target options_target(const char *text)
+{
+	struct target target = { .fd = -1 };
+	char extra;
+	int n;
+
+	/* %d takes signs and blanks as well: digits and one colon only. */
+	if (strlen(text) == strspn(text, "0123456789:")) {
+		n = sscanf(text, "%d:%d%c", &target.pid, &target.fd, &extra);
+		if (target.pid > 0 &&
+		    ((n == 1 && !strchr(text, ':')) || n == 2))
+			return target;
+	}
+	usage_error("'%.80s' names no connection; type PID or PID:FD, such as 1234:5",
+		    text);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The options of dalbectl: one table, from which getopt_long(3), the help of
+ * every command and the messages about bad options are made.
+ */
+#ifndef DALBE_OPTIONS_H
+#define DALBE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "dalbe_ctl.h"
+
+/* Exit statuses. Those of run are what env(1) and timeout(1) use. */
+enum {
+	EXIT_USAGE = 2,			/* a bad option */
+	EXIT_RUN_FAILED = 125,		/* run could not start anything */
+	EXIT_CANNOT_EXEC = 126,
+	EXIT_NOT_FOUND = 127,
+};
+
+/* Commands, as bits: which of them know an option. */
+enum command_bit {
+	CMD_RUN = 1 << 0,
+	CMD_SET = 1 << 1,
+	CMD_GET = 1 << 2,
+	CMD_WATCH = 1 << 3,
+	CMD_CLEAR = 1 << 4,
+};
+
+struct command {
+	const char *name;
+	enum command_bit bit;
+	const char *synopsis;		/* what follows the options */
+	const char *summary;		/* one line */
+	const char *details;		/* the rest of the help */
+};
+
+struct options {
+	uint64_t size_bytes;		/* 0: not given */
+	uint64_t deadline_ns;		/* on CLOCK_BOOTTIME, 0: not given */
+	struct dalbe_params params;	/* flags say which were given */
+	uint64_t interval_ns;		/* watch */
+	const char *json_path;		/* run: NULL is stderr */
+	uint16_t port;			/* 0: any */
+	bool update;
+	bool json;
+	bool loopback;
+	bool quiet;
+};
+
+/* A connection on the command line: PID, or PID:FD. */
+struct target {
+	pid_t pid;
+	int fd;				/* -1: all its sockets */
+};
+
+/*
+ * Parse what follows the command's name (argv[0]). Returns the index of the
+ * first operand. Does not return on --help, or after a message about a bad
+ * option (EXIT_USAGE).
+ */
+int options_parse(const struct command *cmd, int argc, char **argv,
+		  struct options *opts);
+
+/* Parse an operand; does not return if it is none. */
+struct target options_target(const char *text);
+
+/* CLOCK_BOOTTIME in nanoseconds. */
+uint64_t boottime_ns(void);
+
+/* Print "dalbectl: ..." as one line on stderr. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same, and exit with EXIT_USAGE. */
+void usage_error(const char *format, ...)
+	__attribute__((format(printf, 1, 2), noreturn));
+
+#endif

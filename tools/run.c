@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dalbectl run: start an unmodified program and give its connections a goal.
+ *
+ * The program runs as an ordinary child in our own process group, so that the
+ * terminal treats it as if we were not there. Nothing is injected: static and
+ * dynamic programs are alike.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "commands.h"
+#include "human.h"
+#include "libdalbe.h"
+#include "transfer.h"
+
+/*
+ * Passed on to the program when somebody sends them to us. Those of the
+ * terminal (SIGTSTP, SIGWINCH) reach the whole group by themselves.
+ */
+static const int forwarded[] = {
+	SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT,
+};
+
+/*
+ * On a busy machine, sockets of other programs end all the time. Having heard
+ * of one, hear of the next ones together, this much later.
+ */
+#define DEAF_NS	(20 * NSEC_PER_MSEC)
+
+/*
+ * Returns a signalfd of SIGCHLD and the signals to forward, which are blocked
+ * from now on; *original is the mask that the program must get.
+ */
+static int open_signals(sigset_t *original)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
+		sigaddset(&set, forwarded[i]);
+	/* A parent that ignores SIGCHLD would have our children reaped. */
+	signal(SIGCHLD, SIG_DFL);
+	sigprocmask(SIG_BLOCK, &set, original);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Returns 0, or an errno as posix_spawnp() does. */
+static int start(char **program, const sigset_t *mask, pid_t *child)
+{
+	struct sigaction pipe_action;
+	posix_spawnattr_t attr;
+	short flags = POSIX_SPAWN_SETSIGMASK;
+	sigset_t defaults;
+	int err;
+
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setsigmask(&attr, mask);
+	/* We survive a reader of stderr that went away; not its decision. */
+	sigaction(SIGPIPE, NULL, &pipe_action);
+	signal(SIGPIPE, SIG_IGN);
+	if (pipe_action.sa_handler == SIG_DFL) {
+		sigemptyset(&defaults);
+		sigaddset(&defaults, SIGPIPE);
+		posix_spawnattr_setsigdefault(&attr, &defaults);
+		flags |= POSIX_SPAWN_SETSIGDEF;
+	}
+	posix_spawnattr_setflags(&attr, flags);
+	err = posix_spawnp(child, program[0], NULL, &attr, program, environ);
+	posix_spawnattr_destroy(&attr);
+	return err;
+}
+
+/* As a shell reports it. */
+static int exit_status(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) :
+				     WEXITSTATUS(status);
+}
+
+/* Reap all that has ended; true when the program has, with its status. */
+static bool reap(pid_t child, int *status)
+{
+	bool ended = false;
+	int any_status;
+	pid_t pid;
+
+	/* Orphaned descendants are ours as well: we are their subreaper. */
+	while ((pid = waitpid(-1, &any_status, WNOHANG)) > 0) {
+		if (pid == child) {
+			*status = any_status;
+			ended = true;
+		}
+	}
+	return ended;
+}
+
+/* Handle what is pending; true when the program has ended. */
+static bool handle_signals(int signal_fd, pid_t child, int *status)
+{
+	struct signalfd_siginfo info;
+	bool ended = false;
+
+	while (read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			ended |= reap(child, status);
+		/*
+		 * Ctrl-C comes from the kernel's terminal driver, and the
+		 * program has got it too: one is enough.
+		 */
+		else if (info.ssi_code != SI_KERNEL)
+			kill(child, (int)info.ssi_signo);
+	}
+	return ended;
+}
+
+/*
+ * Sleep until the next look is due, at until_ns or when a connection of the
+ * transfer ends. True when the program has ended.
+ */
+static bool wait_until(uint64_t until_ns, struct transfer *t, int signal_fd,
+		       pid_t child, int *status)
+{
+	uint64_t now_ns, deaf_until_ns = 0;
+
+	while ((now_ns = boottime_ns()) < until_ns) {
+		bool deaf = now_ns < deaf_until_ns;
+		uint64_t wake_ns = deaf && deaf_until_ns < until_ns ?
+				   deaf_until_ns : until_ns;
+		struct timespec wait = {
+			.tv_sec = (time_t)((wake_ns - now_ns) / NSEC_PER_SEC),
+			.tv_nsec = (long)((wake_ns - now_ns) % NSEC_PER_SEC),
+		};
+		struct pollfd pollfds[] = {
+			{ .fd = signal_fd, .events = POLLIN },
+			{ .fd = transfer_fd(t), .events = POLLIN },
+		};
+
+		if (ppoll(pollfds, deaf ? 1 : 2, &wait, NULL) <= 0)
+			continue;
+		if (pollfds[0].revents &&
+		    handle_signals(signal_fd, child, status))
+			return true;
+		if (!deaf && pollfds[1].revents) {
+			if (transfer_ended_one(t))
+				return false;
+			deaf_until_ns = boottime_ns() + DEAF_NS;
+		}
+	}
+	return false;
+}
+
+static void report(const struct transfer *t, const struct options *opts,
+		   char **program, int status)
+{
+	struct json js = { .out = stderr };
+	char line[256];
+
+	if (!opts->quiet && (!opts->json || opts->json_path)) {
+		transfer_print(t, line, sizeof(line));
+		complain("%s", line);
+	}
+	if (!opts->json)
+		return;
+	if (opts->json_path) {
+		js.out = fopen(opts->json_path, "we");
+		if (!js.out) {
+			complain("cannot write '%s': %s; type another --json-file",
+				 opts->json_path, strerror(errno));
+			return;
+		}
+	}
+	json_begin(&js, NULL, '{');
+	json_begin(&js, "program", '[');
+	for (char **arg = program; *arg; arg++)
+		json_string(&js, NULL, *arg);
+	json_end(&js, ']');
+	json_int(&js, "exit_status", status);
+	transfer_json(t, &js);
+	json_end(&js, '}');
+	fputc('\n', js.out);
+	if (opts->json_path && fclose(js.out))
+		complain("cannot write '%s': %s; type another --json-file",
+			 opts->json_path, strerror(errno));
+}
+
+int cmd_run(const struct options *opts, char **program)
+{
+	struct transfer *t;
+	int signal_fd, err, status = 0;
+	sigset_t original;
+	pid_t child;
+
+	if (!opts->size_bytes)
+		usage_error("run: the goal is missing; type for example dalbectl run --size 40G --deadline +90m -- PROGRAM");
+	if (!*program)
+		usage_error("run: the program is missing; type it after --, with its arguments");
+	if (dalbe_open()) {
+		complain("cannot open %s: %s", DALBE_DEVICE,
+			 dalbe_strerror(DALBE_OP_OPEN, errno));
+		return EXIT_RUN_FAILED;
+	}
+
+	/* Daemons that the program leaves behind stay our descendants. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	signal_fd = open_signals(&original);
+	t = transfer_new(opts);
+	if (signal_fd < 0 || !t) {
+		complain("cannot start: %s; try again with fewer programs running",
+			 strerror(errno));
+		transfer_free(t);
+		return EXIT_RUN_FAILED;
+	}
+	err = start(program, &original, &child);
+	if (err) {
+		transfer_free(t);
+		if (err == ENOENT) {
+			complain("'%s': not found; type the name of a program in $PATH, or its path",
+				 *program);
+			return EXIT_NOT_FOUND;
+		}
+		complain("'%s': %s; type the path of an executable program",
+			 *program, strerror(err));
+		return EXIT_CANNOT_EXEC;
+	}
+
+	while (!wait_until(boottime_ns() + transfer_poll(t, getpid()), t,
+			   signal_fd, child, &status))
+		;
+
+	transfer_finish(t, getpid());
+	report(t, opts, program, exit_status(status));
+	transfer_free(t);
+	return exit_status(status);
+}

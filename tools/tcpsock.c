@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a TCP socket tells about itself. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "tcpsock.h"
+
+#ifndef SO_COOKIE
+#define SO_COOKIE	57
+#endif
+
+uint64_t tcpsock_cookie(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) ? 0 : cookie;
+}
+
+uint64_t tcpsock_queued(int fd)
+{
+	int queued;
+
+	return ioctl(fd, SIOCOUTQ, &queued) || queued < 0 ?
+	       0 : (uint64_t)queued;
+}
+
+bool tcpsock_is_closing(int state)
+{
+	return state == TCP_FIN_WAIT1 || state == TCP_FIN_WAIT2 ||
+	       state == TCP_CLOSING || state == TCP_LAST_ACK ||
+	       state == TCP_TIME_WAIT;
+}
+
+/* An IPv4 peer of an IPv6 socket is shown, and judged, as IPv4. */
+static void describe_peer(int fd, struct tcpsock *sock)
+{
+	struct sockaddr_storage addr;
+	socklen_t len = sizeof(addr);
+	const struct sockaddr_in *v4 = (const void *)&addr;
+	const struct sockaddr_in6 *v6 = (const void *)&addr;
+	const uint8_t *ipv4 = (const uint8_t *)&v4->sin_addr;
+	char host[INET6_ADDRSTRLEN];
+
+	/* ENOTCONN before the handshake is complete. */
+	if (getpeername(fd, (struct sockaddr *)&addr, &len))
+		return;
+	sock->has_peer = true;
+	/* sin_port and sin6_port lie at the same place. */
+	sock->port = ntohs(v4->sin_port);
+	if (addr.ss_family == AF_INET6) {
+		if (!IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
+			sock->loopback = IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+			inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
+			snprintf(sock->peer, sizeof(sock->peer), "[%s]:%u",
+				 host, sock->port);
+			return;
+		}
+		ipv4 = &v6->sin6_addr.s6_addr[12];
+	}
+	sock->loopback = ipv4[0] == IN_LOOPBACKNET;
+	inet_ntop(AF_INET, ipv4, host, sizeof(host));
+	snprintf(sock->peer, sizeof(sock->peer), "%s:%u", host, sock->port);
+}
+
+int tcpsock_describe(int fd, struct tcpsock *sock)
+{
+	int domain, protocol;
+	struct tcp_info info;
+	socklen_t len = sizeof(int);
+
+	memset(sock, 0, sizeof(*sock));
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len))
+		return -1;
+	len = sizeof(int);
+	if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len))
+		return -1;
+	if ((domain != AF_INET && domain != AF_INET6) ||
+	    protocol != IPPROTO_TCP) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	len = sizeof(info);
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return -1;
+	sock->state = info.tcpi_state;
+	sock->cookie = tcpsock_cookie(fd);
+	if (sock->state != TCP_LISTEN)
+		describe_peer(fd, sock);
+	return 0;
+}

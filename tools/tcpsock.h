@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What a TCP socket tells about itself. */
+#ifndef DALBE_TCPSOCK_H
+#define DALBE_TCPSOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TCPSOCK_NAME_LEN	64	/* "[IPv6]:port" */
+
+struct tcpsock {
+	uint64_t cookie;	/* unique until reboot, unlike an inode */
+	int state;		/* TCP_ESTABLISHED, ... of <netinet/tcp.h> */
+	bool has_peer;		/* connected, or nearly: the rest is valid */
+	bool loopback;
+	uint16_t port;		/* of the peer */
+	char peer[TCPSOCK_NAME_LEN];
+};
+
+/*
+ * Describe fd. Returns 0, or -1 with errno: EOPNOTSUPP when it is not a TCP
+ * socket over IPv4 or IPv6 (Multipath TCP is not).
+ */
+int tcpsock_describe(int fd, struct tcpsock *sock);
+
+/* SO_COOKIE of fd; 0, which no socket has, when it has none. */
+uint64_t tcpsock_cookie(int fd);
+
+/* Bytes in the send queue that are not acknowledged yet; 0 when unknown. */
+uint64_t tcpsock_queued(int fd);
+
+/* True for states in which the program has shut down its sending side. */
+bool tcpsock_is_closing(int state);
+
+#endif

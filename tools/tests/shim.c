@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A stand-in for the kernel module, preloaded into dalbectl by its tests: it
+ * answers open("/dev/dalbe"), the ioctls and setsockopt(TCP_CONGESTION). Goals
+ * are kept per socket cookie in a file that several runs of dalbectl share;
+ * progress is the real socket's. No congestion is controlled.
+ *
+ *	SHIM_STATE	the file with the goals
+ *	SHIM_LOG	every call, one line each
+ *	SHIM_ABSENT	as if the module were not loaded
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "dalbe_ctl.h"
+
+#define MAX_SOCKETS	64
+
+struct shim_socket {
+	__u64 cookie;
+	__u64 base;		/* payload acknowledged before the goal */
+	__u64 bytes;		/* 0: no goal */
+	__u64 deadline_ns;
+	__u64 done_ns;		/* when it was first seen done */
+	struct dalbe_params params;
+};
+
+static struct shim_socket *table;
+static FILE *call_log;
+static int device = -1;
+
+__attribute__((constructor)) static void shim_init(void)
+{
+	const char *state = getenv("SHIM_STATE"), *path = getenv("SHIM_LOG");
+	size_t size = MAX_SOCKETS * sizeof(*table);
+	int fd;
+
+	unsetenv("LD_PRELOAD");		/* not for the program it starts */
+	fd = open(state ? state : "", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || ftruncate(fd, (off_t)size))
+		abort();
+	table = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	call_log = fopen(path ? path : "", "ae");
+	if (table == MAP_FAILED || !call_log)
+		abort();
+	setlinebuf(call_log);
+}
+
+int open(const char *path, int flags, ...)
+{
+	int (*real)(const char *path, int flags, ...) = dlsym(RTLD_NEXT, "open");
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
+	va_end(args);
+	if (strcmp(path, DALBE_DEVICE))
+		return real(path, flags, mode);
+	if (getenv("SHIM_ABSENT")) {
+		errno = ENOENT;
+		return -1;
+	}
+	device = real("/dev/null", flags);
+	return device;
+}
+
+int open64(const char *path, int flags, ...) __attribute__((alias("open")));
+
+static __u64 cookie_of(int fd)
+{
+	__u64 cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len);
+	return cookie;
+}
+
+static struct shim_socket *find(int fd, bool create)
+{
+	__u64 cookie = cookie_of(fd);
+
+	for (int i = 0; i < MAX_SOCKETS; i++) {
+		if (!table[i].cookie && create)
+			table[i].cookie = cookie;
+		if (table[i].cookie == cookie)
+			return &table[i];
+	}
+	errno = ENOPROTOOPT;
+	return NULL;
+}
+
+int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	int (*real)(int fd, int level, int name, const void *value,
+		    socklen_t len) = dlsym(RTLD_NEXT, "setsockopt");
+
+	if (level != IPPROTO_TCP || name != TCP_CONGESTION)
+		return real(fd, level, name, value, len);
+	if (len != strlen(DALBE_CC_CDG) || memcmp(value, DALBE_CC_CDG, len)) {
+		errno = ENOENT;
+		return -1;
+	}
+	fprintf(call_log, "attach %llu\n", cookie_of(fd));
+	return find(fd, true) ? 0 : -1;
+}
+
+static __u64 acked(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+	__u64 sent;
+
+	getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len);
+	sent = info.tcpi_bytes_sent - info.tcpi_bytes_retrans;
+	return info.tcpi_bytes_acked < sent ? info.tcpi_bytes_acked : sent;
+}
+
+static __u64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (__u64)now.tv_sec * 1000000000 + (__u64)now.tv_nsec;
+}
+
+static int set_goal(struct shim_socket *s, const struct dalbe_goal *goal)
+{
+	__u64 deadline_ns = goal->deadline_ns;
+	int err = 0;
+
+	if (goal->flags & DALBE_GOAL_RELATIVE)
+		deadline_ns += now_ns();
+	if (!goal->bytes)
+		err = EINVAL;
+	else if (goal->bytes > INT64_MAX || deadline_ns > INT64_MAX)
+		err = EOVERFLOW;
+	else if (deadline_ns <= now_ns())
+		err = ETIME;
+	else if ((goal->flags & DALBE_GOAL_UPDATE) && !s->bytes)
+		err = ENODATA;
+	fprintf(call_log, "goal %llu %llu %llu %u %d\n", s->cookie, goal->bytes,
+		deadline_ns, goal->flags, err);
+	if (err) {
+		errno = err;
+		return -1;
+	}
+	if (!(goal->flags & DALBE_GOAL_UPDATE))
+		s->base = acked(goal->fd);
+	s->bytes = goal->bytes;
+	s->deadline_ns = deadline_ns;
+	s->done_ns = 0;
+	return 0;
+}
+
+static void get_state(struct shim_socket *s, struct dalbe_state *state)
+{
+	state->status = DALBE_STATUS_NONE;
+	state->controller = DALBE_CONTROLLER_MBC;
+	state->rate_Bps = 1250000;
+	state->w_ppm = 500000;
+	state->phi_ppm = 1000000;
+	state->g_ns = 3000000;
+	state->srtt_us = 50000;
+	if (!s->bytes)
+		return;
+	state->goal_bytes = s->bytes;
+	state->bytes_done = acked(state->fd) - s->base;
+	state->deadline_ns = s->deadline_ns;
+	if (state->bytes_done >= s->bytes && !s->done_ns)
+		s->done_ns = now_ns();
+	state->time_left_ns = (__s64)(s->deadline_ns -
+				      (s->done_ns ? s->done_ns : now_ns()));
+	state->status = s->done_ns ? DALBE_STATUS_DONE :
+			state->time_left_ns < 0 ? DALBE_STATUS_LATE :
+						  DALBE_STATUS_ON_TRACK;
+}
+
+int ioctl(int fd, unsigned long command, ...)
+{
+	int (*real)(int fd, unsigned long command, ...) =
+		dlsym(RTLD_NEXT, "ioctl");
+	struct shim_socket *s;
+	va_list args;
+	void *arg;
+
+	va_start(args, command);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (fd != device || fd < 0)
+		return real(fd, command, arg);
+
+	if ((uintptr_t)arg % 8) {
+		errno = EINVAL;
+		return -1;
+	}
+	s = find(*(int *)arg, false);	/* fd comes first in all of them */
+	if (!s)
+		return -1;
+	switch (command) {
+	case DALBE_IOC_SET_GOAL:
+		return set_goal(s, arg);
+	case DALBE_IOC_GET_STATE:
+		get_state(s, arg);
+		return 0;
+	case DALBE_IOC_CLEAR_GOAL:
+		s->bytes = 0;
+		return 0;
+	case DALBE_IOC_SET_PARAMS:
+		s->params = *(struct dalbe_params *)arg;
+		fprintf(call_log, "params %llu %u %u %u %u %u %u\n", s->cookie,
+			s->params.flags, s->params.g_ns, s->params.controller,
+			s->params.tw_ms, s->params.wmin_ppm,
+			s->params.after_deadline);
+		return 0;
+	}
+	errno = ENOTTY;
+	return -1;
+}

@@ -1,0 +1,618 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+# ruff: noqa: PLR2004, PT018
+# (the numbers are the cases; an assert here states one fact in two halves)
+"""Tests of dalbectl against a stand-in for the kernel module; TAP on stdout.
+
+Real programs, sockets and signals over loopback; tests/shim.c, preloaded into
+dalbectl alone, answers in the place of /dev/dalbe. Needs no privileges.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+TESTS = Path(__file__).resolve().parent
+DALBECTL = str(TESTS.parent / "dalbectl")
+SENDER = str(TESTS / "sender")
+SENDER_STATIC = str(TESTS / "sender_static")
+PYTHON = sys.executable
+
+GOAL = ("--size", "1M", "--deadline", "+60s")
+UPDATE = 2  # DALBE_GOAL_UPDATE
+
+
+class Goal(NamedTuple):
+    """One DALBE_IOC_SET_GOAL as the shim logged it."""
+
+    cookie: int
+    bytes: int
+    deadline_ns: int
+    flags: int
+    error: int
+
+
+class Sink:
+    """A server on loopback that reads and drops everything."""
+
+    def __init__(self) -> None:
+        """Listen on a free port, and serve until the process ends."""
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.port = self.listener.getsockname()[1]
+        self.closed_at: list[float] = []
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            conn, _ = self.listener.accept()
+            threading.Thread(target=self._drain, args=(conn,), daemon=True).start()
+
+    def _drain(self, conn: socket.socket) -> None:
+        with conn, contextlib.suppress(ConnectionError):
+            while conn.recv(1 << 20):
+                pass
+        self.closed_at.append(time.monotonic())
+
+
+class Bench:
+    """Runs dalbectl with the shim, each bench with a log of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        """Keep state and log in directory."""
+        self.directory = directory
+        self.log = directory / "log"
+        self.sink = Sink()
+        self.env = os.environ | {
+            "LD_PRELOAD": str(TESTS / "shim.so"),
+            "SHIM_STATE": str(directory / "state"),
+            "SHIM_LOG": str(self.log),
+        }
+
+    def start(self, *args: str, **kwargs: Any) -> subprocess.Popen[str]:
+        """Start dalbectl."""
+        return subprocess.Popen(
+            [DALBECTL, *args],
+            env=self.env,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            **kwargs,
+        )
+
+    def run(self, *args: str) -> subprocess.CompletedProcess[str]:
+        """Run dalbectl to its end."""
+        process = self.start(*args)
+        out, err = process.communicate(timeout=60)
+        return subprocess.CompletedProcess(args, process.returncode, out, err)
+
+    def send(self, *args: str, goal: tuple[str, ...] = GOAL) -> dict[str, Any]:
+        """Run a program under a goal, and return the summary."""
+        path = self.directory / "summary.json"
+        path.unlink(missing_ok=True)
+        done = self.run("run", *goal, "--loopback", "--json-file", str(path), "--", *args)
+        assert done.returncode == 0, done.stderr
+        summary: dict[str, Any] = json.loads(path.read_text())
+        return summary
+
+    def goals(self) -> list[Goal]:
+        """Every goal set so far."""
+        lines = [line.split() for line in self.log.read_text().splitlines()]
+        return [Goal(*map(int, words[1:])) for words in lines if words[0] == "goal"]
+
+
+def wait_for(condition: Callable[[], Any], what: str, seconds: float = 5) -> None:
+    """Wait until condition holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"waited {seconds} s in vain for {what}"
+        time.sleep(0.02)
+
+
+def test_exit_status(b: Bench) -> None:
+    """The exit status is the program's, or what a shell would say."""
+    cases: list[tuple[list[str], int]] = [
+        (["true"], 0),
+        (["false"], 1),
+        (["sh", "-c", "exit 42"], 42),
+        (["sh", "-c", "kill -KILL $$"], 137),
+        (["sh", "-c", "kill -TERM $$"], 143),
+        (["./no-such-program"], 127),
+        (["no-such-program"], 127),
+        (["/etc/passwd"], 126),
+        (["/"], 126),
+    ]
+    for program, want in cases:
+        done = b.run("run", *GOAL, "--", *program)
+        assert done.returncode == want, (program, done)
+        assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_module_missing(b: Bench) -> None:
+    """Without the module nothing is started, and the message says what to do."""
+    b.env["SHIM_ABSENT"] = "1"
+    done = b.run("run", *GOAL, "--", "echo", "started")
+    assert (done.returncode, done.stdout) == (125, "")
+    for args in (["get"], ["get", "1"], ["set", *GOAL, "1"], ["watch", "1"], ["clear", "1"]):
+        done = b.run(*args)
+        assert done.returncode == 1
+        assert "sudo modprobe tcp_dalbe_cdg" in done.stderr
+        assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_signals_forwarded(b: Bench) -> None:
+    """TERM, HUP, INT, USR1, USR2 sent to dalbectl reach the program, once."""
+    names = ("TERM", "HUP", "INT", "USR1", "USR2")
+    program = (
+        "import signal, sys, time\n"
+        "got = []\n"
+        f"for name in {names!r}:\n"
+        "    signal.signal(getattr(signal, 'SIG' + name), lambda n, _: got.append(n))\n"
+        "print('ready', flush=True)\n"
+        f"while len(got) < {len(names)}: signal.pause()\n"
+        "time.sleep(0.2)\n"
+        f"sys.exit(40 + len(got))\n"
+    )
+    process = b.start("run", *GOAL, "--", PYTHON, "-c", program)
+    assert process.stdout and process.stdout.readline() == "ready\n"
+    for name in names:
+        process.send_signal(getattr(signal, "SIG" + name))
+        time.sleep(0.05)
+    process.communicate(timeout=10)
+    assert process.returncode == 45
+
+
+def test_terminal_interrupt(b: Bench) -> None:
+    """Ctrl-C on a terminal reaches the program exactly once."""
+    program = (
+        "import signal, sys, time\n"
+        "n = 0\n"
+        "def count(*_):\n    global n; n += 1\n"
+        "signal.signal(signal.SIGINT, count)\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(1)\n"
+        "sys.exit(40 + n)\n"
+    )
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execve(DALBECTL, [DALBECTL, "run", *GOAL, "--", PYTHON, "-c", program], b.env)
+    out = b""
+    while b"ready" not in out:
+        out += os.read(fd, 1000)
+    os.write(fd, b"\x03")
+    with contextlib.suppress(OSError):
+        while os.read(fd, 1000):
+            pass
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 41
+
+
+def test_signal_state_inherited(b: Bench) -> None:
+    """The program starts with the signal mask and dispositions of the caller."""
+    show = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]
+    done = b.run("run", "-q", *GOAL, "--", *show)
+    plain = subprocess.run(show, text=True, stdout=subprocess.PIPE, check=True)
+
+    def masks(text: str) -> list[int]:
+        # glibc's posix_spawn() leaves its own two signals, 32 and 33, ignored.
+        return [int(line.split()[1], 16) & ~(3 << 31) for line in text.splitlines()]
+
+    assert len(masks(done.stdout)) == 2
+    assert masks(done.stdout) == masks(plain.stdout), (done.stdout, plain.stdout)
+
+
+def test_one_connection(b: Bench) -> None:
+    """One connection gets all of the goal, once, and every byte is counted."""
+    summary = b.send(SENDER, str(b.sink.port), "60", "0", "1000000")
+    assert [(g.bytes, g.flags, g.error) for g in b.goals()] == [(1000000, 0, 0)]
+    assert summary["bytes_done"] == 1000000
+    assert summary["complete"] and summary["on_time"]
+    assert summary["late_s"] < -50
+    (conn,) = summary["connections"]
+    assert conn["delivered"] and conn["had_goal"] and conn["peer"] == f"127.0.0.1:{b.sink.port}"
+
+
+def test_static_program(b: Bench) -> None:
+    """A static program gets the goal as a dynamic one does."""
+    for program, is_static in ((SENDER, False), (SENDER_STATIC, True)):
+        headers = subprocess.run(["readelf", "-l", program], stdout=subprocess.PIPE, check=True)
+        assert (b"INTERP" not in headers.stdout) == is_static, headers.stdout
+    summary = b.send(SENDER_STATIC, str(b.sink.port), "20", "0", "1000000")
+    assert summary["bytes_done"] == 1000000
+    assert [(g.bytes, g.flags) for g in b.goals()] == [(1000000, 0)]
+
+
+def test_sharing(b: Bench) -> None:
+    """Several connections share the goal by progress; an idle one holds nothing."""
+    summary = b.send(SENDER, str(b.sink.port), "150", "600", "600000", "300000", "0", goal=GOAL)
+    goals = b.goals()
+    last = {g.cookie: g.bytes for g in goals}
+    # As soon as all three are there, they share alike.
+    first: dict[int, int] = {}
+    for goal in goals:
+        assert goal.flags == (UPDATE if goal.cookie in first else 0), goals
+        first[goal.cookie] = goal.bytes
+        if len(first) == 3:
+            break
+    assert sum(first.values()) == 1000000, goals
+    assert max(first.values()) - min(first.values()) <= 1, goals
+    # In the end the idle connection, alone, has what nobody has sent.
+    assert 100000 in last.values(), last
+    # While they send, the goals move with the progress: 2 to 1, a token for the idle one.
+    divisions: list[tuple[int, ...]] = []
+    now: dict[int, int] = {}
+    for goal in goals:
+        now[goal.cookie] = goal.bytes
+        if len(now) == 3 and sum(now.values()) == 1000000:
+            divisions.append(tuple(sorted(now.values())))
+    assert any(a < 20000 and 1.8 < c / b < 2.2 for a, b, c in divisions), divisions
+    assert summary["bytes_done"] == 900000
+    assert [c["bytes_done"] for c in summary["connections"]] == [600000, 300000, 0]
+    assert not summary["complete"]
+
+
+def test_successive_connections(b: Bench) -> None:
+    """A connection opened after others have closed gets what is left."""
+    port = str(b.sink.port)
+    script = "; ".join(f"{SENDER} {port} 20 0 {size}" for size in (300000, 200000, 500000))
+    summary = b.send("sh", "-c", script)
+    assert [g.bytes for g in b.goals()] == [1000000, 700000, 500000]
+    assert summary["bytes_done"] == 1000000 and summary["complete"]
+
+
+def test_descendants(b: Bench) -> None:
+    """A grandchild whose parent has gone is still followed."""
+    script = f"({SENDER} {b.sink.port} 40 0 1000000 &) ; sleep 1.5"
+    summary = b.send("sh", "-c", script)
+    assert summary["bytes_done"] == 1000000
+    assert len(b.goals()) == 1
+
+
+def test_close_is_not_delayed(b: Bench) -> None:
+    """The peer sees the end of file when the program closes, not when dalbectl looks next."""
+    late_ms: list[float] = []
+    for pause in range(5):
+        program = (
+            "import socket, time\n"
+            f"s = socket.create_connection(('127.0.0.1', {b.sink.port}))\n"
+            f"s.sendall(b'x' * 1000); time.sleep(1.2 + {pause} * 0.07)\n"
+            "s.close(); print(time.monotonic(), flush=True); time.sleep(0.6)\n"
+        )
+        b.sink.closed_at.clear()
+        done = b.run("run", *GOAL, "--loopback", "--", PYTHON, "-c", program)
+        (closed_at,) = b.sink.closed_at
+        late_ms.append((closed_at - float(done.stdout)) * 1000)
+    assert max(late_ms) < 50, late_ms
+
+
+def test_descriptors_not_kept(b: Bench) -> None:
+    """Between two looks dalbectl holds none of the program's sockets."""
+    process = b.start(
+        "run", *GOAL, "--loopback", "--", SENDER, str(b.sink.port), "100", "0", "99999"
+    )
+    wait_for(lambda: b.log.exists() and b.goals(), "the goal")
+    held = 0
+    for _ in range(200):
+        with contextlib.suppress(FileNotFoundError):  # a descriptor that closed meanwhile
+            links = [os.readlink(e.path) for e in os.scandir(f"/proc/{process.pid}/fd")]
+            # stdin is no socket, and the netlink socket of the tally is ours.
+            held += sum(link.startswith("socket:") for link in links) > 1
+        time.sleep(0.005)
+    process.communicate(timeout=30)
+    assert process.returncode == 0 and held < 10, held
+
+
+def test_what_is_skipped(b: Bench) -> None:
+    """Loopback without --loopback, other ports, listeners and UDP stay as they are."""
+    port = str(b.sink.port)
+    for extra in ([], ["--loopback", "--port", "1"]):
+        done = b.run("run", *GOAL, *extra, "--", SENDER, port, "10", "0", "1000")
+        assert done.returncode == 0 and "leaves out" in done.stderr, done.stderr
+    program = (
+        "import socket, time\n"
+        "a = socket.create_server(('127.0.0.1', 0)); b = socket.socket(type=socket.SOCK_DGRAM)\n"
+        "b.connect(('127.0.0.1', 9)); c, d = socket.socketpair(); e = socket.socket()\n"
+        "time.sleep(0.3)\n"
+    )
+    done = b.run("run", *GOAL, "--loopback", "--", PYTHON, "-c", program)
+    assert "opened no TCP connection" in done.stderr, done.stderr
+    assert not b.log.exists() or not b.log.read_text()
+    summary = b.send(SENDER, port, "20", "0", "1000", goal=(*GOAL, "--port", port))
+    assert summary["bytes_done"] == 1000
+
+
+def test_accepted_connection(b: Bench) -> None:
+    """A connection that the program accepts gets the goal as well."""
+    program = (
+        "import socket, time\n"
+        "l = socket.create_server(('127.0.0.1', 0))\n"
+        "c = socket.create_connection(l.getsockname())\n"
+        "s, _ = l.accept()\ntime.sleep(0.2); s.sendall(b'x' * 5000); time.sleep(0.2)\n"
+    )
+    b.send(PYTHON, "-c", program)
+    assert len({g.cookie for g in b.goals()}) == 2, b.goals()
+
+
+def test_late(b: Bench) -> None:
+    """A deadline that passes while the program sends is reported as missed."""
+    done = b.run(
+        "run", "--size", "1M", "--deadline", "+700ms", "--loopback", "--",
+        SENDER, str(b.sink.port), "60", "0", "500000", "500000",
+    )  # fmt: skip
+    assert re.search(r"1\.00 MB of 1\.00 MB .* after the deadline", done.stderr), done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_undelivered_data(b: Bench) -> None:
+    """What the kernel delivers after the program has ended is counted."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+
+    def slow_reader() -> None:
+        conn, _ = listener.accept()
+        time.sleep(0.8)
+        while conn.recv(1 << 20):
+            pass
+        conn.close()
+
+    threading.Thread(target=slow_reader, daemon=True).start()
+    summary = b.send(SENDER, str(port), "10", "0", "2000000", goal=("--size", "2M", *GOAL[2:]))
+    assert summary["bytes_done"] == 2000000, summary
+    assert 0.5 < summary["elapsed_s"] < 2.5, summary
+
+
+def test_params(b: Bench) -> None:
+    """Parameters arrive in the kernel's units, and before the goal."""
+    b.send(
+        SENDER, str(b.sink.port), "20", "0", "1000",
+        goal=(*GOAL, "--controller", "pid", "--after", "keep", "--wmin", "0.05", "--tw", "2s",
+              "--g", "0.5"),
+    )  # fmt: skip
+    attach, params, goal = (line.split() for line in b.log.read_text().splitlines())
+    assert params[0] == "params" and params[2:] == ["31", "500000", "1", "2000", "50000", "2"]
+    assert (attach[0], goal[0]) == ("attach", "goal")
+
+
+@contextlib.contextmanager
+def running_sender(b: Bench, *args: str) -> Iterator[tuple[str, list[int]]]:
+    """A sender that runs without dalbectl: its pid and its sockets."""
+    with subprocess.Popen([SENDER, str(b.sink.port), *args]) as process:
+        fds = Path(f"/proc/{process.pid}/fd")
+
+        def sockets() -> list[int]:
+            links = {int(e.name): os.readlink(e.path) for e in os.scandir(fds)}
+            return sorted(n for n, link in links.items() if link.startswith("socket:"))
+
+        wait_for(lambda: len(sockets()) == len(args) - 2, "the sender's sockets")
+        yield str(process.pid), sockets()
+        process.kill()
+
+
+def test_set_get_clear(b: Bench) -> None:
+    """Set, get and clear work on a running process, and on one descriptor."""
+    with running_sender(b, "100", "0", "100000", "100000") as (pid, fds):
+        one = f"{pid}:{fds[0]}"
+        done = b.run("get", pid)
+        assert done.returncode == 1 and "no connection with dalbe_cdg" in done.stderr
+        done = b.run("get", one)
+        assert done.returncode == 1 and "does not use dalbe_cdg" in done.stderr
+
+        assert b.run("set", *GOAL, one).returncode == 0
+        assert [g.bytes for g in b.goals()] == [1000000]
+        done = b.run("set", "--update", "--size", "3M", "--deadline", "+5m", one)
+        assert b.goals()[-1][1::2] == (3000000, UPDATE)
+        done = b.run("get", one)
+        assert done.returncode == 0
+        assert "on track" in done.stdout and "/3.00 MB" in done.stdout, done.stdout
+        assert len(done.stdout.splitlines()) == 2
+
+        done = b.run("set", "--size", "1001", "--deadline", "+5m", pid)
+        assert done.returncode == 0 and [g.bytes for g in b.goals()[-2:]] == [501, 500]
+        done = b.run("get", "--json", pid)
+        conns = json.loads(done.stdout)["connections"]
+        assert [(c["pid"], c["fd"]) for c in conns] == [(int(pid), fd) for fd in fds]
+        assert json.loads(b.run("get", "--json").stdout)["connections"]
+
+        assert b.run("clear", one).returncode == 0
+        (conn,) = json.loads(b.run("get", "--json", one).stdout)["connections"]
+        assert conn["status"] == "no goal"
+        assert b.run("set", "--g", "3", "--controller", "fixed", one).returncode == 0
+        done = b.run("clear", f"{pid}:1")
+        assert done.returncode == 1 and done.stderr.count("\n") == 1
+
+
+def test_watch(b: Bench) -> None:
+    """Watch prints one line per interval, in JSON too, and ends with the goal."""
+    for flag in ([], ["--json"]):
+        with running_sender(b, "80", "400", "100000") as (pid, _):
+            assert b.run("set", "--size", "100000", "--deadline", "+60s", pid).returncode == 0
+            done = b.run("watch", "--interval", "200ms", *flag, pid)
+            assert done.returncode == 0, done.stderr
+            assert not done.stderr, done.stderr
+        lines = done.stdout.splitlines()
+        if flag:
+            reached = [json.loads(line)["connections"][0]["bytes_done"] for line in lines]
+            assert len(reached) >= 4 and reached == sorted(reached), reached
+        else:
+            assert len(lines) >= 5 and lines[0].startswith("PID:FD"), lines
+            assert len({len(line) for line in lines}) == 1, done.stdout
+
+
+def test_watch_ends_with_the_program(b: Bench) -> None:
+    """Watch ends, without a word, when the program does, its goal not reached."""
+    with running_sender(b, "30", "100", "100000") as (pid, fds):
+        for target in (pid, f"{pid}:{fds[0]}"):
+            assert b.run("set", "--size", "1M", "--deadline", "+60s", target).returncode == 0
+        watches = [b.start("watch", "--interval", "100ms", t) for t in (pid, f"{pid}:{fds[0]}")]
+        for watch in watches:
+            _, err = watch.communicate(timeout=10)
+            assert (watch.returncode, err) == (0, "")
+
+
+def test_examples(b: Bench) -> None:
+    """The examples in C and Python set the goal, and send."""
+    source = b.directory / "file"
+    source.write_bytes(b"x" * 300000)
+    examples = TESTS.parent / "examples"
+    port = str(b.sink.port)
+    with source.open() as stdin:
+        subprocess.run(
+            [examples / "send_by_deadline", "127.0.0.1", port, "300000", "60"],
+            stdin=stdin, env=b.env, check=True,
+        )  # fmt: skip
+    subprocess.run(
+        [PYTHON, examples / "send_by_deadline.py", source, "127.0.0.1", port, "60"],
+        env=b.env, check=True,
+    )  # fmt: skip
+    assert [(g.bytes, g.flags, g.error) for g in b.goals()] == [(300000, 1, 0)] * 2
+
+
+def test_bad_options(b: Bench) -> None:
+    """Each bad option: one line that says what to type, status 2, nothing started."""
+    run_ok = ["run", *GOAL]
+    end = ["--", "echo", "started"]
+    cases: list[list[str]] = [
+        [],
+        ["frobnicate"],
+        ["run"],
+        ["run", *end],
+        ["run", *GOAL],
+        ["run", *GOAL, "--"],
+        ["run", "--size", "1M", *end],
+        ["run", "--deadline", "+1m", *end],
+        ["run", "--size"],
+        ["run", "--size="],
+        ["set", *GOAL],
+        ["set", *GOAL, "abc"],
+        ["set", *GOAL, "12:"],
+        ["set", *GOAL, ":3"],
+        ["set", *GOAL, "0:3"],
+        ["set", *GOAL, "-3"],
+        ["set", *GOAL, "1:2:3"],
+        ["set", *GOAL, "99999999999999999999"],
+        ["set", *GOAL, "1", "2"],
+        ["set", "1"],
+        ["set", "--update", "--g", "3", "1"],
+        ["set", "--port", "3", "1"],
+        ["get", "x"],
+        ["get", "--size", "1M"],
+        ["watch"],
+        ["watch", "1", "2"],
+        ["watch", "--interval", "1", "1"],
+        ["watch", "--interval", "1ms", "1"],
+        ["clear"],
+        ["clear", "1", "2"],
+        ["clear", "-q", "1"],
+        [*run_ok, "--size-of", "/no/such/file", *end],
+        [*run_ok, "--size-of", "/dev/null", *end],
+        [*run_ok, "--frobnicate", *end],
+        [*run_ok, "-x", *end],
+        [*run_ok, "--json=yes", *end],
+        [*run_ok, "--controller", "cubic", *end],
+        [*run_ok, "--after", "never", *end],
+    ]
+    for option, values in {
+        "size": ["12Q", "-1", "0", "", "1.5", "9E9", "10E", "1Gb", "4 G", "1\n2"],
+        "deadline": ["90m", "+", "+0s", "25:00", "2020-01-01 06:00", "soon", "", "+5x", "+999999d"],
+        "wmin": ["0", "1.1", "-1", "x", ""],
+        "tw": ["10", "1ms", "11m", "x"],
+        "g": ["0", "0.001", "126", "x", "1e2"],
+        "port": ["0", "65536", "http", "-1"],
+    }.items():
+        cases += [[*run_ok, f"--{option}", value, *end] for value in values]
+        cases += [[*run_ok, f"--{option}={value}", *end] for value in values]
+    for case in cases:
+        done = b.run(*case)
+        assert done.returncode == 2, (case, done)
+        assert done.stdout == "", (case, done)
+        assert re.fullmatch(r"dalbectl: .*\btype\b.*\n", done.stderr), (case, done.stderr)
+
+
+def test_size_of(b: Bench) -> None:
+    """--size-of takes a file, a link to one, or a tree of them."""
+    tree = b.directory / "tree"
+    (tree / "below").mkdir(parents=True)
+    (tree / "one").write_bytes(b"x" * 300000)
+    (tree / "below" / "two").write_bytes(b"x" * 700)
+    (tree / "link").symlink_to("one")
+    (b.directory / "to-tree").symlink_to("tree")
+    for path, size in (("tree", 300700), ("tree/one", 300000), ("tree/link", 300000),
+                       ("to-tree", 300700)):  # fmt: skip
+        goal = ("--size-of", str(b.directory / path), *GOAL[2:])
+        summary = b.send(SENDER, str(b.sink.port), "5", "0", "1000", goal=goal)
+        assert summary["bytes_goal"] == size, (path, summary)
+
+
+def test_help(b: Bench) -> None:
+    """Every command has a help, and the version is known."""
+    for args in ([], ["run"], ["set"], ["get"], ["watch"], ["clear"]):
+        for flag in ("--help", "-h"):
+            done = b.run(*args, flag)
+            assert done.returncode == 0 and done.stdout.startswith("Usage: dalbectl"), done
+            assert not done.stderr and max(map(len, done.stdout.splitlines())) <= 85, done.stdout
+    assert re.fullmatch(r"dalbectl \d+\.\d+\.\d+\n", b.run("--version").stdout)
+
+
+def test_json_strings(b: Bench) -> None:
+    """Any argument gives valid JSON, bytes that are no UTF-8 included."""
+    odd = [
+        'quote " backslash \\ newline \n tab \t bell \a',
+        "umlaut ü, emoji \U0001f600",
+        "\udcff\udcc3(",
+    ]
+    summary = b.send("true", *odd)
+    assert summary["program"] == ["true", *odd[:2], "\ufffd\ufffd("]
+    done = b.run("run", *GOAL, "--json", "--", "true")
+    assert json.loads(done.stderr)["connections"] == []
+
+
+def test_cheap(b: Bench) -> None:
+    """Waiting costs next to nothing, and ends at once."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.monotonic()
+    b.run("run", *GOAL, "--", "sleep", "3")
+    wall = time.monotonic() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    switches = after.ru_nvcsw - before.ru_nvcsw
+    assert wall < 4, wall
+    assert cpu < 0.5, cpu
+    assert switches < 200, switches
+
+
+def main() -> int:
+    """Run every test of this file, or those that the arguments name."""
+    tests = {name: f for name, f in globals().items() if name.startswith("test_")}
+    chosen = sys.argv[1:] or list(tests)
+    failed = 0
+    print(f"1..{len(chosen)}", flush=True)
+    for number, name in enumerate(chosen, 1):
+        title = (tests[name].__doc__ or name).splitlines()[0].rstrip(".")
+        with tempfile.TemporaryDirectory() as directory:
+            try:
+                tests[name](Bench(Path(directory)))
+                print(f"ok {number} - {title}", flush=True)
+            except Exception as error:  # a test that breaks has failed, whatever the reason
+                failed += 1
+                line = error.__traceback__.tb_next.tb_lineno if error.__traceback__ else 0  # type: ignore[union-attr]
+                text = repr(error).replace("\n", " ")
+                print(f"not ok {number} - {title}\n# {name}, line {line}: {text}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

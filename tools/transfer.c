@@ -1,0 +1,656 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A transfer: the TCP connections of a program, which share one goal.
+ *
+ * Life of a connection, as this file sees it:
+ *
+ *	PENDING --connected, wanted--> OPEN --gone from the process--> LEFT
+ *	   |                             |                              |
+ *	   | not TCP, listening,         |  the kernel destroyed the    |
+ *	   | not wanted                  |  socket, and told its tally  |
+ *	   v                             v                              |
+ *	IGNORED                         OVER <--------------------------+
+ *
+ * Descriptors are borrowed, never kept. A duplicate from pidfd_getfd() is a
+ * reference to the same open file: while it exists, the program's own close()
+ * would send no FIN, the peer would wait for an end of file that does not
+ * come, and a program that waits for its peer would hang. So each look takes
+ * the descriptor, asks, sets, and closes it: some ten microseconds of system
+ * calls that do not sleep (beyond the socket's lock). If the program closes
+ * its own just then, ours is the last, and the FIN leaves with it, those
+ * microseconds later; SO_LINGER would make us wait in its place, not lose
+ * data. shutdown() acts on the connection itself and is not affected at all.
+ * The price is that a descriptor number must be looked up again each time, and
+ * may by then mean another socket: the cookie tells.
+ *
+ * For the same reason nobody here notices the very end of a connection. What
+ * was acknowledged after the last look comes from the kernel's report of the
+ * destroyed socket (tally.h). A connection that lives for less than the time
+ * between two looks can go unseen.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "human.h"
+#include "libdalbe.h"
+#include "procs.h"
+#include "share.h"
+#include "tally.h"
+#include "tcpsock.h"
+#include "transfer.h"
+
+/*
+ * Looking costs a few system calls per process and descriptor. A new program
+ * opens its connections in its first second, and seldom one alone: look often
+ * then, so that little is sent without a goal.
+ */
+#define LOOK_OFTEN_NS	(20 * NSEC_PER_MSEC)
+#define LOOK_SELDOM_NS	(250 * NSEC_PER_MSEC)
+#define OFTEN_FOR_NS	(1 * NSEC_PER_SEC)	/* after the last new socket */
+
+/* Period of asking open connections for their progress, and of dividing. */
+#define VISIT_NS	(1 * NSEC_PER_SEC)
+
+/* Progress over less than this is noise. */
+#define MIN_RATE_INTERVAL_NS	(500 * NSEC_PER_MSEC)
+
+/* How long the end of a program may be held up by undelivered data. */
+#define DELIVERY_NS	(2 * NSEC_PER_SEC)
+
+enum phase { PENDING, IGNORED, OPEN, LEFT, OVER };
+
+struct conn {
+	uint64_t inode;		/* key while a process has it */
+	uint64_t cookie;	/* key at any time */
+	uint64_t generation;	/* last look that found it */
+	pid_t pid;		/* where it was found */
+	int fd;
+	enum phase phase;
+	bool noticed;		/* PENDING: known to be TCP */
+	bool has_goal;		/* in the kernel */
+	bool has_state;
+	bool on_its_own;	/* gets no goal (any more), is only counted */
+	bool has_rate;
+	bool closing;
+	char peer[TCPSOCK_NAME_LEN];
+
+	uint64_t opened_ns;	/* when it was given its goal */
+	uint64_t closed_ns;
+	uint64_t done;		/* payload acknowledged since connected */
+	uint64_t goal_bytes;	/* in terms of done */
+	uint64_t queued;
+	uint64_t rate_Bps;
+	uint64_t rated_ns;	/* start of the interval for the next rate */
+	uint64_t rated_done;
+	struct dalbe_state state;	/* as last read */
+};
+
+struct transfer {
+	const struct options *opts;
+	struct conn *conns;
+	size_t n, room;
+	size_t hint;		/* where the next lookup will likely succeed */
+	uint64_t generation;
+	uint64_t start_ns;
+	uint64_t now_ns;	/* of the current look */
+	uint64_t often_until_ns;
+	uint64_t next_visit_ns;
+	uint64_t finished_ns;	/* 0: not yet */
+	uint64_t ended_ns;
+	int tally_fd;
+	bool changed;		/* connections came or went */
+	bool saw_unwanted;	/* by --port or --loopback */
+	pid_t unreadable;	/* a process that may not be looked into */
+	bool warned;
+};
+
+struct transfer *transfer_new(const struct options *opts)
+{
+	struct transfer *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->opts = opts;
+	t->start_ns = boottime_ns();
+	t->often_until_ns = t->start_ns + OFTEN_FOR_NS;
+	t->tally_fd = tally_open();
+	return t;
+}
+
+void transfer_free(struct transfer *t)
+{
+	if (!t)
+		return;
+	if (t->tally_fd >= 0)
+		close(t->tally_fd);
+	free(t->conns);
+	free(t);
+}
+
+static bool is_live(const struct conn *conn)
+{
+	return conn->phase == PENDING || conn->phase == IGNORED ||
+	       conn->phase == OPEN;
+}
+
+/* Processes list their descriptors in the same order each time. */
+static struct conn *find_inode(struct transfer *t, uint64_t inode)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		size_t at = (t->hint + i) % t->n;
+		struct conn *conn = &t->conns[at];
+
+		if (conn->inode == inode && is_live(conn)) {
+			t->hint = at + 1;
+			return conn;
+		}
+	}
+	return NULL;
+}
+
+static uint64_t total_done(const struct transfer *t)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		sum += t->conns[i].done;
+	return sum;
+}
+
+static bool past_deadline(const struct transfer *t)
+{
+	return t->now_ns >= t->opts->deadline_ns;
+}
+
+/* One warning per transfer: the first tells what is wrong. */
+static void warn(struct transfer *t, const struct conn *conn,
+		 const char *advice)
+{
+	if (!t->warned)
+		complain("warning: process %d, descriptor %d has no goal: %s",
+			 conn->pid, conn->fd, advice);
+	t->warned = true;
+}
+
+/*
+ * Borrow the descriptor of a connection; -1 when it is not there any more.
+ * To be closed at once.
+ */
+static int borrow(const struct conn *conn)
+{
+	int fd = procs_dup_fd(conn->pid, conn->fd);
+
+	if (fd >= 0 && tcpsock_cookie(fd) != conn->cookie) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static bool found_socket(pid_t pid, int fd, uint64_t inode, void *arg)
+{
+	struct transfer *t = arg;
+	struct conn *conn = find_inode(t, inode);
+
+	if (!conn) {
+		if (t->n == t->room) {
+			size_t room = t->room ? 2 * t->room : 16;
+			void *more = realloc(t->conns,
+					     room * sizeof(*t->conns));
+
+			if (!more)
+				return false;
+			t->conns = more;
+			t->room = room;
+		}
+		conn = &t->conns[t->n++];
+		*conn = (struct conn){ .inode = inode, .phase = PENDING };
+	} else if (conn->generation == t->generation) {
+		return true;	/* another descriptor of the same socket */
+	}
+	conn->generation = t->generation;
+	conn->pid = pid;
+	conn->fd = fd;
+	return true;
+}
+
+static bool found_process(pid_t pid, void *arg)
+{
+	struct transfer *t = arg;
+
+	if (procs_each_socket(pid, found_socket, t) && errno == EACCES)
+		t->unreadable = pid;	/* setuid, as a rule */
+	return true;
+}
+
+/* Notice what processes do not have any more. */
+static void sweep(struct transfer *t)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct conn *conn = &t->conns[i];
+
+		if (is_live(conn) && conn->generation != t->generation) {
+			if (conn->phase != OPEN)
+				continue;	/* forget it */
+			conn->phase = t->tally_fd < 0 ? OVER : LEFT;
+			conn->closed_ns = t->now_ns;
+			t->changed = true;
+		}
+		t->conns[kept++] = *conn;
+	}
+	t->n = kept;
+}
+
+static bool is_wanted(struct transfer *t, const struct tcpsock *sock)
+{
+	if ((sock->loopback && !t->opts->loopback) ||
+	    (t->opts->port && sock->port != t->opts->port)) {
+		t->saw_unwanted = true;
+		return false;
+	}
+	return true;
+}
+
+/* Select the congestion control, and its parameters. */
+static void prepare(struct transfer *t, struct conn *conn, int fd)
+{
+	enum dalbe_op op = DALBE_OP_ATTACH;
+	int ret;
+
+	/*
+	 * The kernel takes no goal any more. Best effort is what the program's
+	 * own congestion control does; a scavenger is CDG without a goal.
+	 */
+	if (past_deadline(t)) {
+		conn->on_its_own = true;
+		if (t->opts->params.after_deadline != DALBE_AFTER_SCAVENGER)
+			return;
+	}
+	ret = dalbe_attach(fd);
+	if (!ret && t->opts->params.flags) {
+		op = DALBE_OP_SET_PARAMS;
+		ret = dalbe_set_params(fd, &t->opts->params);
+	}
+	if (ret) {
+		warn(t, conn, dalbe_strerror(op, errno));
+		conn->on_its_own = true;
+	}
+}
+
+/* Find out what a new socket is. */
+static void inspect(struct transfer *t, struct conn *conn)
+{
+	int fd = procs_dup_fd(conn->pid, conn->fd);
+	struct tcpsock sock;
+
+	if (fd < 0) {
+		if (errno == EPERM) {
+			warn(t, conn, dalbe_strerror(DALBE_OP_SET_GOAL, EPERM));
+			conn->phase = IGNORED;
+		}
+		return;
+	}
+	if (tcpsock_describe(fd, &sock) || sock.state == TCP_LISTEN) {
+		conn->phase = IGNORED;
+		close(fd);
+		return;
+	}
+	if (!conn->noticed || sock.has_peer)
+		t->often_until_ns = t->now_ns + OFTEN_FOR_NS;
+	conn->noticed = true;
+	if (sock.has_peer) {
+		conn->phase = IGNORED;
+		if (is_wanted(t, &sock)) {
+			conn->phase = OPEN;
+			conn->cookie = sock.cookie;
+			conn->opened_ns = t->now_ns;
+			conn->rated_ns = t->now_ns;
+			memcpy(conn->peer, sock.peer, sizeof(conn->peer));
+			prepare(t, conn, fd);
+			t->changed = true;
+		}
+	}
+	close(fd);
+}
+
+/* The kernel's report of a socket that it has destroyed. */
+static void bury(uint64_t cookie, uint64_t acked_bytes, void *arg)
+{
+	struct transfer *t = arg;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct conn *conn = &t->conns[i];
+
+		if (conn->cookie != cookie ||
+		    (conn->phase != OPEN && conn->phase != LEFT))
+			continue;
+		if (conn->phase == OPEN)
+			conn->closed_ns = t->now_ns;
+		conn->phase = OVER;
+		/* disconnect() clears the count that we have seen. */
+		if (acked_bytes > conn->done)
+			conn->done = acked_bytes;
+		t->changed = true;
+	}
+}
+
+/* Ask an open connection for its progress. */
+static void visit(struct transfer *t, struct conn *conn)
+{
+	int fd = borrow(conn);
+	struct tcpsock sock;
+	int64_t done;
+
+	if (fd < 0)
+		return;		/* the next look will miss it */
+	done = tally_read(fd);
+	if (done > 0 && (uint64_t)done > conn->done)
+		conn->done = (uint64_t)done;
+	if (!tcpsock_describe(fd, &sock))
+		conn->closing = tcpsock_is_closing(sock.state);
+	conn->queued = tcpsock_queued(fd);
+	if (!conn->has_goal) {
+		/* nothing to ask the module for */
+	} else if (!dalbe_get_state(fd, &conn->state)) {
+		conn->has_state = true;
+	} else if (errno == ENOPROTOOPT) {
+		/* The program knows better; respect that. */
+		warn(t, conn,
+		     "the program selected another congestion control");
+		conn->has_goal = false;
+		conn->on_its_own = true;
+	}
+	close(fd);
+
+	if (t->now_ns - conn->rated_ns >= MIN_RATE_INTERVAL_NS) {
+		conn->rate_Bps = share_smooth(conn->rate_Bps,
+					      conn->done - conn->rated_done,
+					      t->now_ns - conn->rated_ns);
+		conn->rated_ns = t->now_ns;
+		conn->rated_done = conn->done;
+		conn->has_rate = true;
+	}
+}
+
+/* Give a connection its share, of which bytes is the end in terms of done. */
+static void set_goal(struct transfer *t, struct conn *conn, uint64_t bytes)
+{
+	uint64_t todo = bytes - conn->done;
+	uint64_t kernel_bytes = todo;
+	uint32_t flags = 0;
+	int fd;
+
+	if (conn->has_goal && bytes == conn->goal_bytes)
+		return;
+	if (conn->has_goal) {
+		/* The kernel counts from when the goal was set first. */
+		kernel_bytes += conn->state.bytes_done;
+		flags = DALBE_GOAL_UPDATE;
+	}
+	if (!kernel_bytes)
+		kernel_bytes = 1;
+	fd = borrow(conn);
+	if (fd < 0)
+		return;
+	if (!dalbe_set_goal(fd, kernel_bytes, t->opts->deadline_ns, flags)) {
+		conn->has_goal = true;
+		conn->goal_bytes = bytes;
+	} else if (errno != ETIME) {	/* that only means it passed just now */
+		warn(t, conn, dalbe_strerror(DALBE_OP_SET_GOAL, errno));
+		conn->has_goal = false;
+		conn->on_its_own = true;
+	}
+	close(fd);
+}
+
+/* Divide what is left of the goal among the open connections. */
+static void divide(struct transfer *t)
+{
+	uint64_t size = t->opts->size_bytes, done = total_done(t);
+	struct share *shares = calloc(t->n ? t->n : 1, sizeof(*shares));
+	struct conn **sharing = calloc(t->n ? t->n : 1, sizeof(*sharing));
+	size_t n = 0;
+
+	if (!shares || !sharing)
+		goto out;	/* they keep what they have */
+	for (size_t i = 0; i < t->n; i++) {
+		struct conn *conn = &t->conns[i];
+
+		if (conn->phase != OPEN || conn->on_its_own)
+			continue;
+		sharing[n] = conn;
+		shares[n++] = (struct share){
+			.done = conn->done,
+			.rate_Bps = conn->rate_Bps,
+			.queued = conn->queued,
+			.fresh = !conn->has_rate,
+			.closing = conn->closing,
+		};
+	}
+	share_divide(shares, n, done < size ? size - done : 0);
+	for (size_t i = 0; i < n; i++)
+		set_goal(t, sharing[i], shares[i].bytes);
+out:
+	free(shares);
+	free(sharing);
+}
+
+/* When the last byte was acknowledged, as precisely as is known. */
+static void judge(struct transfer *t)
+{
+	uint64_t latest_ns = 0;
+
+	if (t->finished_ns || total_done(t) < t->opts->size_bytes)
+		return;
+	for (size_t i = 0; i < t->n; i++) {
+		const struct dalbe_state *state = &t->conns[i].state;
+		uint64_t at_ns;
+
+		if (t->conns[i].phase != OPEN ||
+		    state->status != DALBE_STATUS_DONE)
+			continue;
+		at_ns = state->deadline_ns - (uint64_t)state->time_left_ns;
+		if (at_ns > latest_ns)
+			latest_ns = at_ns;
+	}
+	if (latest_ns < t->start_ns || latest_ns > t->now_ns)
+		latest_ns = t->now_ns;
+	t->finished_ns = latest_ns;
+}
+
+uint64_t transfer_poll(struct transfer *t, pid_t root)
+{
+	uint64_t delay_ns, deadline_ns = t->opts->deadline_ns;
+	size_t n_open = 0;
+
+	t->now_ns = boottime_ns();
+	t->generation++;
+	t->hint = 0;
+	procs_each_descendant(root, found_process, t);
+	sweep(t);
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->conns[i].phase == PENDING)
+			inspect(t, &t->conns[i]);
+	}
+	if (t->tally_fd >= 0)
+		tally_collect(t->tally_fd, bury, t);
+
+	if (t->changed || t->now_ns >= t->next_visit_ns) {
+		for (size_t i = 0; i < t->n; i++) {
+			if (t->conns[i].phase != OPEN)
+				continue;
+			visit(t, &t->conns[i]);
+			n_open++;
+		}
+		/* A single connection has all that is left already. */
+		if ((t->changed || n_open > 1) && !past_deadline(t))
+			divide(t);
+		t->changed = false;
+		t->next_visit_ns = t->now_ns + VISIT_NS;
+		/* Who is on time shows at the deadline. */
+		if (t->now_ns < deadline_ns && t->next_visit_ns > deadline_ns)
+			t->next_visit_ns = deadline_ns;
+	}
+	judge(t);
+
+	delay_ns = t->now_ns < t->often_until_ns ? LOOK_OFTEN_NS :
+						   LOOK_SELDOM_NS;
+	if (t->now_ns < deadline_ns && deadline_ns - t->now_ns < delay_ns)
+		delay_ns = deadline_ns - t->now_ns;
+	return delay_ns;
+}
+
+int transfer_fd(const struct transfer *t)
+{
+	return t->tally_fd;
+}
+
+bool transfer_ended_one(struct transfer *t)
+{
+	t->now_ns = boottime_ns();
+	tally_collect(t->tally_fd, bury, t);
+	judge(t);
+	return t->changed;
+}
+
+static bool undelivered(const struct transfer *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->conns[i].phase == LEFT)
+			return true;
+	}
+	return false;
+}
+
+void transfer_finish(struct transfer *t, pid_t root)
+{
+	uint64_t until_ns;
+
+	t->next_visit_ns = 0;
+	transfer_poll(t, root);
+	t->ended_ns = t->now_ns;
+	until_ns = t->now_ns + DELIVERY_NS;
+	while (undelivered(t) && t->now_ns < until_ns) {
+		struct pollfd pollfd = { .fd = t->tally_fd, .events = POLLIN };
+		uint64_t left_ns = until_ns - t->now_ns;
+
+		if (poll(&pollfd, 1, (int)(left_ns / NSEC_PER_MSEC) + 1) < 0 &&
+		    errno != EINTR)
+			break;
+		transfer_ended_one(t);
+	}
+}
+
+/* The end that counts against the deadline. */
+static uint64_t end_ns(const struct transfer *t)
+{
+	return t->finished_ns ? t->finished_ns : t->ended_ns;
+}
+
+static size_t count_connections(const struct transfer *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		n += t->conns[i].phase >= OPEN;
+	return n;
+}
+
+void transfer_print(const struct transfer *t, char *line, size_t len)
+{
+	int64_t early_ns = (int64_t)(t->opts->deadline_ns - end_ns(t));
+	char done[HUMAN_LEN], size[HUMAN_LEN], took[HUMAN_LEN], off[HUMAN_LEN];
+	size_t n = count_connections(t);
+
+	if (!n && t->unreadable && !t->saw_unwanted) {
+		snprintf(line, len,
+			 "no TCP connection seen, but process %d runs as another user; start dalbectl itself with sudo",
+			 t->unreadable);
+		return;
+	}
+	if (!n) {
+		snprintf(line, len, "%s", t->saw_unwanted ?
+			 "the program opened no TCP connection but some that --port or a missing --loopback leaves out" :
+			 "the program opened no TCP connection that lived long enough to get the goal");
+		return;
+	}
+	snprintf(line, len,
+		 "%s of %s acknowledged in %s over %zu connection%s, %s %s the deadline",
+		 human_size(total_done(t), done),
+		 human_size(t->opts->size_bytes, size),
+		 human_duration((int64_t)(end_ns(t) - t->start_ns), took),
+		 n, n == 1 ? "" : "s",
+		 human_duration(early_ns < 0 ? -early_ns : early_ns, off),
+		 early_ns < 0 ? "after" : "before");
+}
+
+static double seconds(uint64_t ns)
+{
+	return (double)ns / (double)NSEC_PER_SEC;
+}
+
+static void conn_json(const struct transfer *t, const struct conn *conn,
+		      struct json *js)
+{
+	bool open = conn->phase == OPEN;
+
+	json_begin(js, NULL, '{');
+	json_int(js, "pid", conn->pid);
+	json_int(js, "fd", conn->fd);
+	json_string(js, "peer", conn->peer);
+	json_uint(js, "bytes_done", conn->done);
+	json_real(js, "opened_s", seconds(conn->opened_ns - t->start_ns), 3);
+	if (open)
+		json_null(js, "closed_s");
+	else
+		json_real(js, "closed_s",
+			  seconds(conn->closed_ns - t->start_ns), 3);
+	json_bool(js, "delivered", conn->phase == OVER);
+	json_bool(js, "had_goal", conn->goal_bytes);
+	if (conn->has_state) {
+		const struct dalbe_state *state = &conn->state;
+
+		json_string(js, "controller",
+			    dalbe_controller_name(state->controller));
+		json_string(js, "last_status",
+			    dalbe_status_name(state->status));
+		json_real(js, "last_w", state->w_ppm / 1e6, 6);
+		json_uint(js, "backoffs_delay", state->backoffs_delay);
+		json_uint(js, "backoffs_loss", state->backoffs_loss);
+		json_uint(js, "losses_skipped", state->losses_skipped);
+	}
+	json_end(js, '}');
+}
+
+void transfer_json(const struct transfer *t, struct json *js)
+{
+	uint64_t deadline_ns = t->opts->deadline_ns;
+	int64_t early_ns = (int64_t)(deadline_ns - end_ns(t));
+
+	json_uint(js, "bytes_goal", t->opts->size_bytes);
+	json_uint(js, "bytes_done", total_done(t));
+	json_bool(js, "complete", t->finished_ns);
+	json_real(js, "elapsed_s", seconds(end_ns(t) - t->start_ns), 3);
+	json_real(js, "deadline_s",
+		  (double)(int64_t)(deadline_ns - t->start_ns) / 1e9, 3);
+	/* A program that has ended early, with less: who knows. */
+	if (early_ns >= 0 && !t->finished_ns)
+		json_null(js, "on_time");
+	else
+		json_bool(js, "on_time", early_ns >= 0);
+	json_real(js, "late_s", (double)-early_ns / 1e9, 3);
+	json_begin(js, "connections", '[');
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->conns[i].phase >= OPEN)
+			conn_json(t, &t->conns[i], js);
+	}
+	json_end(js, ']');
+}

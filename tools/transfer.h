@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A transfer: the TCP connections of a program and its descendants, which
+ * together have one goal.
+ *
+ * The caller polls; every poll finds the connections that were opened or
+ * closed, and gives those that are open their shares of the goal.
+ */
+#ifndef DALBE_TRANSFER_H
+#define DALBE_TRANSFER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "json.h"
+#include "options.h"
+
+struct transfer;
+
+/* Returns NULL when memory runs out. opts stays the caller's. */
+struct transfer *transfer_new(const struct options *opts);
+
+/*
+ * Look at every process below root. Returns the time until the next look is
+ * due, in nanoseconds.
+ */
+uint64_t transfer_poll(struct transfer *t, pid_t root);
+
+/*
+ * A descriptor that becomes readable when some TCP socket of this network
+ * namespace has ended, or -1; and what to do then: returns true when it was
+ * one of ours, so that a look is due. It costs one system call.
+ */
+int transfer_fd(const struct transfer *t);
+bool transfer_ended_one(struct transfer *t);
+
+/*
+ * The program has ended: look once more, and wait, two seconds at most, until
+ * the kernel has delivered what the program left in its send queues.
+ */
+void transfer_finish(struct transfer *t, pid_t root);
+
+/* One line for people. To be called after transfer_finish(). */
+void transfer_print(const struct transfer *t, char *line, size_t len);
+
+/* Members of the JSON object that the caller has begun. */
+void transfer_json(const struct transfer *t, struct json *js);
+
+void transfer_free(struct transfer *t);
+
+#endif
