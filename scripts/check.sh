@@ -1,0 +1,158 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# `make check`: every test there is, in stages, on two cores.
+#
+#	lane 1   guest kernels (plain, debug) -> KUnit -> guest tests
+#	lane 2   lint -> kernel matrix -> tools -> stock kernel -> Python tests
+#
+# The lanes run side by side after setup. Lane 1 is what takes longest; lane 2
+# comes to the Python tests, which need the plain guest kernel, when that exists.
+#
+# A stage is a command that prints "ok - NAME" or "not ok - NAME" per test. A
+# stage that fails does not stop the others. One without a test is a failure.
+set -euo pipefail
+
+me=check
+# shellcheck source=scripts/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+stages=(setup kernels kunit guest lint matrix tools vng python)
+
+usage()
+{
+	cat <<EOF
+usage: check.sh [-h] [STAGE...]
+
+Runs all stages, or only those named: ${stages[*]}.
+Logs go to results/check/STAGE.log; a stage that failed is also shown.
+The last line is "N passed, N failed"; the exit status is 0 if none failed.
+
+  STAGE_TIMEOUT  seconds after which a stage is stopped (default: 1500)
+EOF
+}
+
+# --- the stages ------------------------------------------------------------------
+
+stage_setup()
+{
+	"$repo/scripts/setup.sh" check
+	ok "all packages and the Python environment are there"
+}
+
+stage_kernels()
+{
+	local variant
+	for variant in plain debug; do
+		if nice "$repo/testbed/guest/build-kernel.sh" "$variant"; then
+			ok "$variant guest kernel"
+		else
+			not_ok "$variant guest kernel"
+		fi
+	done
+	[[ ${failures:-0} -eq 0 ]]
+}
+
+stage_kunit() { "$repo/tests/kunit/run.sh"; }
+stage_guest() { "$repo/tests/guest/run.sh"; }
+stage_lint() { "$repo/scripts/lint.sh"; }
+stage_matrix() { "$repo/scripts/kernel-matrix.sh"; }
+stage_tools() { make -C "$repo/tools" test; }
+stage_vng() { "$repo/scripts/vng-test.sh"; }
+stage_python() { "$repo/scripts/pytest.sh"; }
+
+# --- running them ------------------------------------------------------------------
+
+# Lanes print whole paragraphs, one at a time.
+print() { flock "$out/print.lock" cat; }
+
+clock() { printf '[%2d:%02d]' $((SECONDS / 60)) $((SECONDS % 60)); }
+
+# run STAGE: leaves STAGE.log and STAGE.count, "PASSED FAILED".
+run()
+{
+	local stage=$1 begin=$SECONDS status=0 passed failed log=$out/$1.log
+	echo "$(clock) $stage ..." | print
+	timeout -k 10 "${STAGE_TIMEOUT:-1500}" "${BASH_SOURCE[0]}" --stage "$stage" \
+		</dev/null >"$log" 2>&1 || status=$?
+	passed=$(grep -E '^ok( [0-9]+)?( -)? ' "$log" | grep -vc '# SKIP' || true)
+	failed=$(grep -Ec '^not ok( [0-9]+)?( -)? ' "$log" || true)
+	case $status in
+	124 | 137) echo "not ok - $stage: stopped after ${STAGE_TIMEOUT:-1500} s" >>"$log" ;;
+	0) [[ $((passed + failed)) -gt 0 ]] || echo "not ok - $stage: no test ran" >>"$log" ;;
+	*) [[ $failed -gt 0 ]] || echo "not ok - $stage: exit status $status" >>"$log" ;;
+	esac
+	failed=$(grep -Ec '^not ok( [0-9]+)?( -)? ' "$log" || true)
+	echo "$passed $failed" >"$out/$stage.count"
+	{
+		if [[ $failed -gt 0 ]]; then
+			echo "--- $stage: the end of $log"
+			tail -n 60 "$log"
+			echo "--- $stage: what failed"
+			grep -E '^not ok' "$log"
+			echo "---"
+		fi
+		echo "$(clock) $stage: $passed passed, $failed failed ($((SECONDS - begin)) s)"
+	} | print
+}
+
+wanted() { [[ " ${chosen[*]} " == *" $1 "* ]]; }
+
+lane()
+{
+	local stage
+	for stage; do
+		! wanted "$stage" || run "$stage"
+	done
+}
+
+# Stopped by a signal: nothing that was started stays. Each lane leads a process
+# group, and so does each stage in it (timeout makes one).
+stop()
+{
+	local lane
+	trap - INT TERM EXIT
+	for lane in "${lanes[@]}"; do
+		pkill -TERM -P "$lane" 2>/dev/null || true # timeout hands it on
+		kill -TERM -- "-$lane" 2>/dev/null || true
+	done
+	wait
+	die "stopped"
+}
+
+case ${1:-} in
+-h | --help) usage; exit 0 ;;
+--stage) "stage_$2"; exit ;;
+esac
+chosen=("${@:-${stages[@]}}")
+[[ $# -gt 0 ]] || chosen=("${stages[@]}")
+for stage in "${chosen[@]}"; do
+	[[ " ${stages[*]} " == *" $stage "* ]] ||
+		die "'$stage' is no stage: type one of ${stages[*]}, or nothing for all"
+done
+
+out=$repo/results/check
+rm -rf "$out"
+mkdir -p "$out"
+
+lanes=()
+trap stop INT TERM
+lane setup
+if [[ -e $out/setup.count && $(<"$out/setup.count") != *" 0" ]]; then
+	echo "$(cut -d ' ' -f 1 "$out/setup.count") passed, $(cut -d ' ' -f 2 "$out/setup.count") failed"
+	exit 1
+fi
+set -m # a process group for each lane
+lane kernels kunit guest &
+lanes+=($!)
+lane lint matrix tools vng python &
+lanes+=($!)
+set +m
+wait "${lanes[@]}" || true
+
+passed=0 failed=0
+for stage in "${chosen[@]}"; do
+	read -r p f <"$out/$stage.count" || { p=0 f=1; say "$stage did not finish"; }
+	passed=$((passed + p)) failed=$((failed + f))
+done
+echo "$passed passed, $failed failed"
+[[ $failed -eq 0 && $passed -gt 0 ]]

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# What every script here needs: where things are, how to speak, how to be root.
+# Sourced. The sourcing script sets `me`, the name it goes by in messages.
+
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cache=${DALBE_CACHE:-$HOME/.cache/dalbe}
+me=${me:-$(basename "$0" .sh)}
+
+say() { printf '[%s] %s\n' "$me" "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+# TAP: the one format in which all stages of `make check` report.
+ok() { printf 'ok - %s\n' "$*"; }
+not_ok()
+{
+	printf 'not ok - %s\n' "$*"
+	failures=$((${failures:-0} + 1))
+}
+
+# need COMMAND PACKAGE: stop, naming both, unless COMMAND can be run.
+need()
+{
+	command -v "$1" >/dev/null ||
+		die "$1 is missing: type 'sudo apt-get install $2'"
+}
+
+# Run a command as root: directly, or through sudo.
+as_root()
+{
+	if [[ $(id -u) == 0 ]]; then
+		"$@"
+	else
+		command -v sudo >/dev/null ||
+			die "'$*' needs root: install sudo, or run this as root"
+		sudo --preserve-env=DEBIAN_FRONTEND "$@"
+	fi
+}
+
+# The Python environment that scripts/setup.sh made for this pyproject.toml.
+venv_dir()
+{
+	local python=$1 hash
+	hash=$({ "$python" -VV; cat "$repo/pyproject.toml"; } | sha256sum | cut -c 1-12)
+	printf '%s/venv/%s\n' "$cache" "$hash"
+}
+
+# The newest Python that is new enough, first choice first.
+find_python()
+{
+	local python
+	for python in "${PYTHON:-python3}" /usr/bin/python3 python3.13 python3.12 python3.11; do
+		if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+			command -v "$python"
+			return
+		fi
+	done
+	die "Python 3.11 or newer is needed: type 'PYTHON=/path/to/python3.11 make ...'"
+}
+
+# Puts the project's Python programs (pytest, ruff, vng ...) first in PATH.
+enter_venv()
+{
+	local dir
+	dir=$(venv_dir "$(find_python)")
+	[[ -e $dir/.complete ]] || die "no Python environment: type 'scripts/setup.sh check'"
+	export VIRTUAL_ENV=$dir PATH="$dir/bin:$PATH"
+}

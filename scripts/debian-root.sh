@@ -1,0 +1,199 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A small Debian tree that holds the headers of one kernel and what builds
+# against them, whatever this machine runs.
+#
+# Headers of a newer suite bring host programs (modpost, fixdep, objtool) linked
+# to a newer libc, and want that suite's gcc. So packages are not installed
+# here, nor is the machine's apt configuration touched: they are unpacked into a
+# directory of the cache, in which kernel-matrix.sh then runs make. Nothing of
+# that needs root, and no maintainer script runs.
+set -euo pipefail
+
+me=debian-root
+# shellcheck source=scripts/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+# Where kernels of interest live, oldest first. A suite that the mirror does not
+# have (any more) is left out.
+suites=(bookworm bookworm-security trixie trixie-security trixie-backports sid)
+
+# What a kernel's build calls, besides what the headers depend on: nothing is
+# essential in a tree whose package list begins empty. sparse is the newest of
+# all suites: the headers of 7.x need one that knows __typeof_unqual__.
+userland=(base-files bash coreutils dash diffutils dpkg findutils grep gzip make
+	mawk pahole perl-base sed sparse)
+
+usage()
+{
+	cat <<EOF
+usage: debian-root.sh [-h] SERIES
+
+Prints two words: a directory and a kernel release. The directory is a Debian
+tree with that kernel's headers in usr/src/linux-headers-RELEASE and a matching
+compiler, make and sparse. SERIES is the beginning of a kernel's version, like
+6.12; the newest release of the series in any Debian suite is taken.
+
+  DALBE_DEBIAN_MIRROR  URI of a Debian mirror; default: the one in the apt
+                       configuration of this machine
+  DALBE_CACHE          cache directory (default: ~/.cache/dalbe)
+EOF
+}
+
+# apt that sees our package lists only. It cannot install anything: it never
+# gets past the download, and its dpkg is false.
+private_apt()
+{
+	local tool=$1
+	shift
+	"$tool" -c "$apt/apt.conf" "$@"
+}
+
+# Which URI serves a suite? Asked of apt itself, which reads both of its formats.
+mirror_of()
+{
+	local want=archive
+	[[ $1 != *-security ]] || want=security
+	# shellcheck disable=SC2016  # these are apt's
+	apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' \
+		"Created-By: Packages" |
+		awk -v want="$want" '
+			$2 != "main" { next }
+			$1 ~ /^(bookworm|trixie|forky|duke|sid|stable|testing|unstable)$/ \
+				{ uri["archive"] = $3 }
+			$1 ~ /^(bookworm|trixie|forky|duke|stable|testing)-security$/ \
+				{ uri["security"] = $3 }
+			END { print uri[want] }'
+}
+
+write_apt_configuration()
+{
+	local suite uri keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	[[ -e $keyring ]] ||
+		die "no keys of Debian: type 'sudo apt-get install debian-archive-keyring'"
+	mkdir -p "$apt"/{state/lists/partial,cache/archives/partial,etc/empty}
+	: >"$apt/state/status"
+	cat >"$apt/apt.conf" <<EOF
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+#clear DPkg::Pre-Install-Pkgs;
+#clear DPkg::Post-Invoke;
+Dir::State "$apt/state";
+Dir::State::status "$apt/state/status";
+Dir::Cache "$apt/cache";
+Dir::Etc::sourcelist "$apt/etc/sources.list";
+Dir::Etc::sourceparts "$apt/etc/empty";
+Dir::Etc::preferences "$apt/etc/preferences";
+Dir::Etc::preferencesparts "$apt/etc/empty";
+Dir::Bin::dpkg "/bin/false";
+APT::Get::Download-Only "true";
+APT::Install-Recommends "false";
+APT::Sandbox::User "root";
+Acquire::Languages "none";
+Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
+Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
+EOF
+	: >"$apt/etc/sources.list"
+	for suite in "${suites[@]}"; do
+		uri=$(mirror_of "$suite")
+		[[ $suite == *-security ]] || uri=${DALBE_DEBIAN_MIRROR:-$uri}
+		[[ -n $uri ]] || continue
+		printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$uri" "$suite" \
+			>>"$apt/etc/sources.list"
+	done
+	[[ -s $apt/etc/sources.list ]] ||
+		die "this machine's apt knows no Debian mirror: type 'DALBE_DEBIAN_MIRROR=URI make kernel-matrix'"
+}
+
+# Package lists, at most a day old.
+refresh_lists()
+{
+	[[ -z $(find "$apt/.fresh" -mmin -1440 2>/dev/null) ]] || return 0
+	say "reading the package lists of ${suites[*]}"
+	write_apt_configuration
+	# a suite that is gone is no error here: its kernels will not be found
+	private_apt apt-get -qq update || say "some lists could not be read"
+	touch "$apt/.fresh"
+}
+
+# The newest headers package of a series; nothing but the plain flavour.
+newest_headers()
+{
+	private_apt apt-cache pkgnames "linux-headers-$1." |
+		grep -E -- "^linux-headers-[0-9.]+[0-9]([+~-][a-z0-9.+~]+)?-$arch\$" |
+		sort -V | tail -n 1
+}
+
+unpack()
+{
+	local headers=$1 root=$2 deps deb
+	mapfile -t deps < <(private_apt apt-cache depends --no-recommends --no-suggests "$headers" |
+		sed -n 's/^ *|\?Depends: //p')
+	# The kernel's image is a dependency too, and 100 MB that nobody needs: so
+	# the headers are taken one by one, and only their tools with dependencies.
+	local -a wanted=("$headers") tools=()
+	for deb in "${deps[@]}"; do
+		case $deb in
+		linux-headers-*) wanted+=("$deb") ;;
+		linux-kbuild-* | linux-compiler-* | gcc-*) tools+=("$deb") ;;
+		esac
+	done
+	[[ ${#wanted[@]} -ge 2 && ${#tools[@]} -ge 2 ]] ||
+		die "$headers depends on '${deps[*]}': where are the common headers, kbuild and gcc?"
+
+	rm -rf "$root.new"
+	mkdir -p "$root.new/debs/partial" "$root.new/tree"
+	(cd "$root.new/debs" && private_apt apt-get -qq download "${wanted[@]}")
+	private_apt apt-get -qq -y -o Dir::Cache::archives="$root.new/debs" \
+		install "${tools[@]}" "${userland[@]}" >"$root.new/apt.log" 2>&1 ||
+		{ cat "$root.new/apt.log" >&2; die "packages for $headers cannot be had"; }
+	for deb in "$root.new"/debs/*.deb; do
+		dpkg-deb -x "$deb" "$root.new/tree"
+	done
+	rm -rf "$root.new/debs"
+	ln -sf mawk "$root.new/tree/usr/bin/awk" # what update-alternatives would do
+
+	# Debian's headers lack the script with which newer kernels ask whether
+	# sparse works, and without an answer C=1 does nothing.
+	local scripts="$root.new/tree/usr/src/${headers%-"$arch"}-common/scripts"
+	[[ -d $scripts ]] || die "$headers: no common headers were unpacked"
+	if [[ ! -e $scripts/checker-valid.sh ]]; then
+		printf '#!/bin/sh\n%s\n' "echo 'static void f(const int *p) { __typeof_unqual__(*p) v; }' | \"\$@\" - && echo 1" \
+			>"$scripts/checker-valid.sh"
+		chmod +x "$scripts/checker-valid.sh"
+	fi
+	rm -rf "$root"
+	mv "$root.new" "$root"
+}
+
+case ${1:-} in
+-h | --help) usage; exit 0 ;;
+[1-9]*.[0-9]*) series=$1 ;;
+*) die "say which kernel series, like 6.12 (got '${1:-}')" ;;
+esac
+
+need apt-cache apt
+need dpkg-deb dpkg
+arch=$(dpkg --print-architecture)
+apt=$cache/matrix/apt
+mkdir -p "$apt"
+exec 9>"$cache/matrix/lock"
+flock 9
+
+refresh_lists
+headers=$(newest_headers "$series" || true)
+[[ -n $headers ]] || {
+	rm -f "$apt/.fresh"
+	die "no suite of ${suites[*]} has headers of a $series kernel for $arch"
+}
+release=${headers#linux-headers-}
+version=$(private_apt apt-cache show --no-all-versions "$headers" | sed -n 's/^Version: //p')
+key=$(sha256sum - "${BASH_SOURCE[0]}" <<<"$version" | sha256sum | cut -c 1-8)
+root=$cache/matrix/$series/$release-$key
+if [[ ! -d $root ]]; then
+	say "$headers $version: fetching it and its tools"
+	rm -rf "${cache:?}/matrix/$series" # an older release of the same series
+	mkdir -p "$(dirname "$root")"
+	unpack "$headers" "$root"
+fi
+printf '%s %s\n' "$root/tree" "$release"

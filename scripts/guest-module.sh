@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The module for a guest kernel; prints the path of tcp_dalbe_cdg.ko.
+set -euo pipefail
+
+me=guest-module
+# shellcheck source=scripts/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+usage()
+{
+	cat <<EOF
+usage: guest-module.sh [-h] KERNEL_BUILD
+
+Builds the module against the guest kernel in KERNEL_BUILD (which
+testbed/guest/build-kernel.sh prints) and prints the path of tcp_dalbe_cdg.ko.
+It is built in the cache, so that several kernels can be built for at a time.
+EOF
+}
+
+case ${1:-} in
+-h | --help) usage; exit 0 ;;
+esac
+[[ -e ${1:-}/Module.symvers ]] ||
+	die "'${1:-}' is no kernel build: type 'guest-module.sh \$(testbed/guest/build-kernel.sh)'"
+kernel=$(realpath "$1")
+
+key=$({ echo "$kernel"; cat "$repo"/Kbuild "$repo"/*.[ch]; } | sha256sum | cut -c 1-12)
+dir=$cache/module/$key
+mkdir -p "$cache/module"
+exec 9>"$cache/module/lock"
+flock 9
+if [[ ! -e $dir/.complete ]]; then
+	find "$cache/module" -mindepth 1 -maxdepth 1 -type d -mtime +7 -exec rm -rf {} +
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	cp "$repo"/Kbuild "$repo"/*.[ch] "$dir"
+	make -j2 -C "$kernel" ARCH=um M="$dir" modules >"$dir/build.log" 2>&1 || {
+		tail -n 20 "$dir/build.log" >&2
+		die "the module does not build for the guest: see $dir/build.log"
+	}
+	touch "$dir/.complete"
+fi
+echo "$dir/tcp_dalbe_cdg.ko"

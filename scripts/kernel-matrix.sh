@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The module against the headers of every supported kernel, without a warning.
+set -euo pipefail
+
+me=kernel-matrix
+# shellcheck source=scripts/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+supported=(6.1 6.12 7.2)
+
+usage()
+{
+	cat <<EOF
+usage: kernel-matrix.sh [-h] [SERIES...]
+
+Builds the module with W=1 (gcc's extra warnings) and C=1 (sparse) against
+Debian's headers of each SERIES (default: ${supported[*]}), each in a Debian tree
+of its own (see debian-root.sh). One line per kernel; any warning is a failure.
+EOF
+}
+
+# What the build prints that is neither its progress nor about our code:
+#   Possible precedence ...  the kernel's kernel-doc script, under a newer perl
+#   Skipping BTF ...         headers without vmlinux (6.1)
+#   pahole version ...       not the one the kernel was built with, in 3 lines
+harmless='^(make(\[[0-9]+\])?: (Entering|Leaving) directory|  [A-Z0-9_]+ (\[M\] )? *[^ ]+$'
+harmless+='|Possible precedence problem .*/scripts/kernel-doc line'
+harmless+='|Skipping BTF generation'
+harmless+='|warning: pahole version differs|  The kernel was built with: |  You are using: )'
+
+# The sandbox has its own root, no network, and nothing of ours it could write:
+# the sources are copied into its memory.
+in_tree()
+{
+	local tree=$1
+	shift
+	local -a sandbox=(bwrap --bind "$tree" / --dev /dev --proc /proc --tmpfs /tmp
+		--ro-bind "$repo" /mnt --unshare-net --clearenv
+		--setenv PATH /usr/bin:/bin --setenv LC_ALL C)
+	if "${sandbox[@]}" true 2>/dev/null; then
+		"${sandbox[@]}" "$@"
+	else # where users may not make namespaces
+		as_root "${sandbox[@]}" "$@"
+	fi
+}
+
+# One kernel. Its log is left in the cache, for those who ask.
+build()
+{
+	local series=$1 where tree release log sources checked noise
+	where=$("$repo/scripts/debian-root.sh" "$series") || { not_ok "$series: no headers"; return; }
+	read -r tree release <<<"$where"
+	log=$cache/matrix/$series.log
+
+	# shellcheck disable=SC2016  # to be expanded inside
+	in_tree "$tree" sh -ec '
+		mkdir /tmp/dalbe
+		cp /mnt/Kbuild /mnt/*.[ch] /tmp/dalbe
+		make -j2 -C "/usr/src/linux-headers-$1" M=/tmp/dalbe W=1 C=1 modules
+		test -s /tmp/dalbe/tcp_dalbe_cdg.ko
+	' sh "$release" >"$log" 2>&1 || {
+		tail -n 30 "$log"
+		not_ok "$release: does not build"
+		return
+	}
+
+	noise=$(grep -Ev "$harmless" "$log" || true)
+	if [[ -n $noise ]]; then
+		printf '%s\n' "$noise"
+		not_ok "$release: builds, with warnings"
+		return
+	fi
+	# a matrix that never ran sparse would be silent as well
+	sources=$(grep -Ec '^  CC \[M\] +([^ ]*/)?[a-z_]+\.o$' "$log" || true)
+	checked=$(grep -Ec '^  CHECK ' "$log" || true)
+	if [[ $checked -lt 1 || $checked -ne $sources ]]; then
+		not_ok "$release: sparse saw $checked of $sources sources"
+	else
+		ok "$release: $sources sources, W=1 and sparse without a warning"
+	fi
+}
+
+for arg; do
+	case $arg in
+	-h | --help) usage; exit 0 ;;
+	[1-9]*.[0-9]*) ;;
+	*) die "'$arg' is no kernel series: type one like 6.12, or nothing for ${supported[*]}" ;;
+	esac
+done
+[[ $# -gt 0 ]] || set -- "${supported[@]}"
+need bwrap bubblewrap
+
+failures=0
+for series; do
+	build "$series"
+done
+exit $((failures > 0))

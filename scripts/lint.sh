@@ -1,0 +1,227 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Style and self-consistency of the sources; nothing is built for a kernel.
+set -euo pipefail
+
+me=lint
+# shellcheck source=scripts/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+usage()
+{
+	cat <<EOF
+usage: lint.sh [-h]
+
+checkpatch --strict over C, shellcheck over bash, ruff and mypy over Python, the
+manual pages, the layout of dalbe_ctl.h's structures, licence headers, and that
+no file names a host or a path that only this machine has.
+EOF
+}
+
+case ${1:-} in
+-h | --help) usage; exit 0 ;;
+?*) die "unknown argument '$1': type no argument, or -h" ;;
+esac
+
+# report NAME COMMAND...: a line of TAP, after what the command had to say.
+report()
+{
+	local name=$1 out
+	shift
+	if out=$("$@" 2>&1); then
+		ok "$name"
+	else
+		printf '%s\n' "$out" | sed "s|$repo/||g"
+		not_ok "$name"
+	fi
+}
+
+# checkpatch.pl comes with the kernel's source, not with Debian's headers.
+checkpatch_dir()
+{
+	local source=${KERNEL_SRC:-} dir key
+	[[ -n $source ]] ||
+		source=$(find /usr/src -maxdepth 1 -name 'linux-source-*.tar.*' | sort -V | tail -n 1)
+	[[ -n $source ]] || die "no kernel source for checkpatch: type 'scripts/setup.sh check'"
+	if [[ -d $source ]]; then
+		echo "$source"
+		return
+	fi
+	key=$(stat -c '%n %s %Y' "$source" | sha256sum | cut -c 1-12)
+	dir=$cache/checkpatch/$key
+	if [[ ! -e $dir/.complete ]]; then
+		rm -rf "$cache/checkpatch"
+		mkdir -p "$dir"
+		tar -xf "$source" -C "$dir" --strip-components=1 --wildcards \
+			'*/scripts/checkpatch.pl' '*/scripts/spelling.txt' \
+			'*/scripts/const_structs.checkpatch'
+		mkdir "$dir/include" # where it would look for names in mixed case
+		touch "$dir/.complete"
+	fi
+	echo "$dir"
+}
+
+# Everywhere: _Bps, bytes per second, is a unit. checkpatch has the names of units
+# that it allows in mixed case built in, and this one is not among them.
+ignores=FILE_PATH_CHANGES,CAMELCASE
+# Programs and tests live in the C library's world, and say things to users:
+# messages may be long and are not split, so that they can be searched for.
+user_ignores=PREFER_KERNEL_TYPES,VOLATILE,NEW_TYPEDEFS,CONST_STRUCT,ENOSYS,AVOID_EXTERNS
+user_ignores+=,USLEEP_RANGE,PREFER_FALLTHROUGH,STRCPY,STRNCPY,STRLCPY,SSCANF_TO_KSTRTO
+user_ignores+=,PREFER_DEFINED_ATTRIBUTE_MACRO,LONG_LINE_STRING,MACRO_ARG_REUSE
+
+lint_c()
+{
+	local dir file
+	dir=$(checkpatch_dir)
+	for file in "${c_files[@]}"; do
+		local -a options=(--no-tree --root="$dir" --strict --no-signoff --no-summary --terse
+			--max-line-length=100 --show-types)
+		case $file in
+		tests/kunit/*) options+=(--ignore "$ignores") ;;
+		*/*) options+=(--ignore "$ignores,$user_ignores") ;;
+		*_trace.h) # TRACE_EVENT() looks like this in every kernel header
+			options+=(--ignore "$ignores,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT") ;;
+		dalbe_ctl.h) # user space has no BIT()
+			options+=(--ignore "$ignores,BIT_MACRO") ;;
+		*) options+=(--ignore "$ignores") ;;
+		esac
+		# run there: it leaves files where it runs
+		(cd "$dir" && report "checkpatch $file" \
+			perl "$dir/scripts/checkpatch.pl" "${options[@]}" -f "$repo/$file")
+	done
+}
+
+# The interface's structures may not have holes, which would carry stack bytes to
+# user space, and must not depend on the word size (no compat code).
+lint_uapi()
+{
+	local work structs name bits sizes=()
+	work=$(mktemp -d)
+	structs=$(sed -n 's/^struct \([a-z_]*\) {$/\1/p' "$repo/dalbe_ctl.h")
+	[[ -n $structs ]] || { not_ok "dalbe_ctl.h has structures"; return; }
+	{
+		echo '#include "dalbe_ctl.h"'
+		for name in $structs; do echo "struct $name a_$name;"; done
+	} >"$work/uapi.c"
+	for bits in 64 32; do
+		if ! "${CC:-gcc}" -m$bits -g -ffreestanding -I"$repo" \
+			-I"/usr/include/$(uname -m)-linux-gnu" \
+			-c -o "$work/uapi$bits.o" "$work/uapi.c" 2>"$work/cc.log"; then
+			cat "$work/cc.log"
+			not_ok "dalbe_ctl.h compiles with -m$bits"
+			continue
+		fi
+		for name in $structs; do
+			pahole -C "$name" "$work/uapi$bits.o" >"$work/layout"
+			if ! grep -q '/\* size: ' "$work/layout" ||
+				grep -E 'XXX|holes:|padding:' "$work/layout"; then
+				not_ok "struct $name has no hole (-m$bits)"
+			else
+				ok "struct $name has no hole (-m$bits)"
+			fi
+			sizes+=("$name $(sed -n 's|.*/\* size: \([0-9]*\).*|\1|p' "$work/layout")")
+		done
+	done
+	# every structure twice with one size
+	if [[ -z $(printf '%s\n' "${sizes[@]}" | sort | uniq -u) ]]; then
+		ok "structures have one size with -m64 and -m32"
+	else
+		printf '%s\n' "${sizes[@]}"
+		not_ok "structures have one size with -m64 and -m32"
+	fi
+	rm -rf "$work"
+}
+
+# Hosts that this machine gets packages from, as apt and pip know them.
+package_hosts()
+{
+	# shellcheck disable=SC2016  # apt's
+	apt-get indextargets --format '$(SITE)' | sort -u
+	python - <<'EOF'
+import os, subprocess, sys
+from pip._internal.models.index import PyPI
+config = subprocess.run([sys.executable, "-m", "pip", "config", "list"],
+                        capture_output=True, text=True).stdout.replace("'", " ").split()
+urls = [PyPI.url, f"https://{PyPI.file_storage_domain}",
+        *(word for word in [*os.environ.values(), *config] if word.startswith("http"))]
+print(*urls, sep="\n")
+EOF
+}
+
+lint_names()
+{
+	local -a patterns=()
+	local host path
+	while read -r host; do
+		host=${host#*://}
+		host=${host%%/*}
+		host=${host##*@}
+		host=${host%%:*}
+		case $host in '' | localhost | 127.*) continue ;; esac
+		patterns+=("${host//./\\.}")
+	done < <(package_hosts)
+	[[ ${#patterns[@]} -ge 2 ]] || { not_ok "package hosts are known"; return; }
+	# this clone, where it lies, and home: as the beginning of a path
+	for path in "$repo" "$(dirname "$repo")" "$HOME" "$cache"; do
+		case $path in / | /tmp | /home | /usr/src) continue ;; esac
+		patterns+=("(^|[^A-Za-z0-9_.\$}/-])${path//./\\.}/")
+	done
+	local found
+	found=$(printf '%s\n' "${files[@]}" | sed "s|^|$repo/|" |
+		xargs -d '\n' grep -EnI -e "$(IFS='|'; echo "${patterns[*]}")" /dev/null || true)
+	if [[ -z $found ]]; then
+		ok "no file names a package host or a path of this machine"
+	else
+		printf '%s\n' "$found"
+		not_ok "no file names a package host or a path of this machine"
+	fi
+}
+
+lint_licences()
+{
+	local file missing=()
+	for file in "${c_files[@]}" "${bash_files[@]}" "${python_files[@]}"; do
+		head -n 3 "$repo/$file" | grep -q 'SPDX-License-Identifier: GPL-2.0-only' ||
+			missing+=("$file")
+	done
+	if [[ ${#missing[@]} -eq 0 ]]; then
+		ok "every source has its SPDX line"
+	else
+		not_ok "no SPDX line: ${missing[*]}"
+	fi
+}
+
+need git git
+need shellcheck shellcheck
+need pahole dwarves
+need perl perl
+need mandoc mandoc
+enter_venv
+
+cd "$repo"
+mapfile -t files < <(git ls-files -co --exclude-standard | while read -r f; do [[ ! -f $f ]] || echo "$f"; done)
+mapfile -t c_files < <(printf '%s\n' "${files[@]}" | grep '\.[ch]$')
+mapfile -t python_files < <(printf '%s\n' "${files[@]}" | grep '\.py$')
+mapfile -t man_files < <(printf '%s\n' "${files[@]}" | grep '/man/.*\.[1-9]$')
+mapfile -t bash_files < <(for f in "${files[@]}"; do
+	if [[ $f == *.sh ]] || head -n 1 "$f" 2>/dev/null | tr -d '\0' | grep -q '^#!.*bash'; then
+		echo "$f"
+	fi
+done)
+[[ ${#c_files[@]} -gt 0 && ${#bash_files[@]} -gt 0 && ${#python_files[@]} -gt 0 ]] ||
+	die "found no C, bash or Python in $repo: is it a whole clone?"
+
+tap=$(mktemp)
+trap 'rm -f "$tap"' EXIT
+{
+	lint_c
+	for f in "${bash_files[@]}"; do report "shellcheck $f" shellcheck -x "$f"; done
+	report "ruff" ruff check --no-cache --quiet "${python_files[@]}"
+	report "mypy" mypy --no-error-summary --cache-dir "$cache/mypy" testbed/dalbe_testbed
+	for f in "${man_files[@]}"; do report "mandoc $f" mandoc -T lint -W warning "$f"; done
+	lint_uapi
+	lint_licences
+	lint_names
+} | tee "$tap"
+! grep -q '^not ok' "$tap"

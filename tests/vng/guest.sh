@@ -1,0 +1,144 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# In the stock kernel's guest: the module's life, from insmod to rmmod.
+#
+#	near                                 far
+#	10.9.0.1 ---- veth, 20 Mbit/s ---- 10.9.0.2  iperf -s
+#	              10 ms each way
+#
+# scripts/vng-test.sh starts it in a directory with the module, dalbectl and
+# stress. Prints TAP, and "guest done" when it got to its end.
+set -uo pipefail # not -e: what fails is reported, and the rest still runs
+
+ok() { echo "ok - $*"; }
+not_ok() { echo "not ok - $*"; }
+step() { echo "# $*"; }
+
+# check NAME COMMAND...: one line of TAP; what the command said if it failed
+check()
+{
+	local name=$1 out
+	shift
+	if out=$("$@" 2>&1); then
+		ok "$name"
+	else
+		not_ok "$name"
+		# shellcheck disable=SC2001  # a prefix on every line
+		sed 's/^/#   /' <<<"$out"
+	fi
+}
+
+near() { ip netns exec near "$@"; }
+far() { ip netns exec far "$@"; }
+
+step "kernel $(uname -r), $(nproc) processors"
+check "two processors" test "$(nproc)" -ge 2
+dmesg --clear
+
+# --- the link ----------------------------------------------------------------
+ip netns add near
+ip netns add far
+ip link add veth0 netns near type veth peer name veth0 netns far
+for side in near far; do
+	ip -n "$side" link set lo up
+	ip -n "$side" link set veth0 up
+	ip -n "$side" addr add "10.9.0.$([[ $side == near ]] && echo 1 || echo 2)/24" dev veth0
+	ip netns exec "$side" ethtool -K veth0 tso off gso off gro off
+done
+# netem would be wrong on a sender of measurements (see the testbed); here it
+# only makes windows, queues and losses that the module has to live with.
+modprobe sch_netem
+near tc qdisc add dev veth0 root netem delay 10ms rate 20mbit limit 60
+far tc qdisc add dev veth0 root netem delay 10ms
+check "link is up" near ping -q -c 2 -i 0.3 10.9.0.2
+
+# --- load --------------------------------------------------------------------
+step "insmod"
+check "insmod" insmod ./tcp_dalbe_cdg.ko
+check "congestion control dalbe_cdg is there" \
+	grep -qw dalbe_cdg /proc/sys/net/ipv4/tcp_available_congestion_control
+check "ordinary users may select it" \
+	grep -qw dalbe_cdg /proc/sys/net/ipv4/tcp_allowed_congestion_control
+for ((i = 0; i < 50; i++)); do [[ -e /dev/dalbe ]] && break; sleep 0.1; done
+check "/dev/dalbe is a character device" test -c /dev/dalbe
+check "/dev/dalbe is open to all" test "$(stat -c %a /dev/dalbe)" = 666
+
+far iperf -s >server.log 2>&1 &
+server=$!
+sleep 1
+
+# --- one transfer under a goal, by an unmodified program ------------------------
+step "one transfer: 4 MB in 20 s"
+near ./dalbectl run --size 4M --deadline +20s --json -- \
+	iperf -c 10.9.0.2 -n 4000000 >transfer.log 2>&1 &
+transfer=$!
+seen=''
+for ((i = 0; i < 100; i++)); do
+	sockets=$(near ss -tinH dport = :5001)
+	if grep -qw dalbe_cdg <<<"$sockets"; then seen=yes; break; fi
+	sleep 0.1
+done
+check "the connection uses dalbe_cdg" test -n "$seen"
+if [[ $(cat /sys/module/tcp_dalbe_cdg/refcnt) -gt 0 ]]; then
+	if rmmod tcp_dalbe_cdg 2>rmmod.log; then
+		not_ok "rmmod is refused during the transfer"
+	else
+		check "rmmod is refused during the transfer" grep -qi 'in use' rmmod.log
+	fi
+else
+	not_ok "rmmod is refused during the transfer: nothing uses the module"
+fi
+if wait "$transfer"; then ok "the transfer ends"; else not_ok "the transfer ends"; fi
+check "it had the goal" grep -q '"had_goal": true' transfer.log
+check "all of its bytes were delivered" grep -q '"complete": true' transfer.log
+check "it was on time" grep -q '"on_time": true' transfer.log
+sed 's/^/#   /' transfer.log
+
+# --- several processors at once -----------------------------------------------
+step "stress: goals set, changed and cleared while connections come and go"
+near ./stress 10.9.0.2 5001 "${STRESS_S:-15}" >stress.log 2>&1 &
+stress=$!
+attempts=0 taken=0
+while kill -0 "$stress" 2>/dev/null; do
+	if [[ $(cat /sys/module/tcp_dalbe_cdg/refcnt 2>/dev/null) -gt 0 ]]; then
+		attempts=$((attempts + 1))
+		if rmmod tcp_dalbe_cdg 2>/dev/null; then
+			taken=$((taken + 1))
+			insmod ./tcp_dalbe_cdg.ko
+		fi
+	fi
+	near ss -tinH >/dev/null # get_info, without the socket lock
+	sleep 0.05
+done
+if wait "$stress"; then ok "stress: $(tail -n 1 stress.log)"; else
+	not_ok "stress"
+	sed 's/^/#   /' stress.log
+fi
+check "rmmod is refused under stress ($attempts attempts)" \
+	test "$attempts" -gt 0 -a "$taken" -eq 0
+
+# --- unload -------------------------------------------------------------------
+step "rmmod"
+kill "$server" && wait "$server" 2>/dev/null
+# connections that nobody owns any more still hold the module for a while
+for ((i = 0; i < 150; i++)); do
+	[[ $(cat /sys/module/tcp_dalbe_cdg/refcnt) -eq 0 ]] && break
+	sleep 0.1
+done
+check "rmmod when nothing uses it" rmmod tcp_dalbe_cdg
+check "/dev/dalbe is gone" test ! -e /dev/dalbe
+check "it loads again" insmod ./tcp_dalbe_cdg.ko
+check "and unloads again" rmmod tcp_dalbe_cdg
+
+# --- what the kernel thought of it ----------------------------------------------
+dmesg >dmesg.log
+check "the kernel log is readable and has our module in it" grep -q tcp_dalbe_cdg dmesg.log
+bad='BUG|WARNING|Oops|lockdep|possible circular|general protection|unable to handle'
+bad+='|refcount_t|KASAN|UBSAN|rcu.*stall|soft lockup|hung task|scheduling while atomic'
+if grep -E "$bad" dmesg.log >bad.log; then
+	not_ok "the kernel log has no warning"
+	sed 's/^/#   /' dmesg.log
+else
+	ok "the kernel log has no warning"
+fi
+echo "guest done"
