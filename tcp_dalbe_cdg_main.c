@@ -108,6 +108,9 @@ struct dalbe_sock {
 	u32 info_min_rtt_us;
 };
 
+static_assert(CDG_G_MIN_NS == DALBE_G_MIN_NS);
+static_assert(CDG_G_MAX_NS == DALBE_G_MAX_NS);
+
 static struct dalbe_sock *dalbe_sk(const struct sock *sk)
 {
 	return inet_csk_ca(sk);
@@ -647,8 +650,6 @@ static int __init tcp_dalbe_cdg_register(void)
 	int err;
 
 	BUILD_BUG_ON(sizeof(struct dalbe_sock) > ICSK_CA_PRIV_SIZE);
-	BUILD_BUG_ON(CDG_G_MIN_NS != DALBE_G_MIN_NS ||
-		     CDG_G_MAX_NS != DALBE_G_MAX_NS);
 
 	err = dalbe_ctl_register();
 	if (err)
