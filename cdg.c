@@ -16,7 +16,7 @@
  *     whole machine, which leaves six settings above G = 20 ms.
  *   o The exponent is 64 bits wide; the 32-bit product grad * backoff_factor
  *     in Linux wraps for large gradients and takes them for small ones.
- *   o The gradient window is part of the state: no allocation can fail.
+ *   o The gradient window is part of the state: no fallback to a window of 1.
  *   o The coexistence heuristics are off unless asked for: this is a scavenger.
  *   o While idle_g_ns is set and the queue is short, G is at least idle_g_ns
  *     (see cdg_queue_short()): a tiny G otherwise takes the jitter of an idle
@@ -131,7 +131,8 @@ void cdg_init(struct cdg *c, u32 g_ns, u32 cwnd)
  * @c: the flow
  * @cwnd: congestion window to restart with, packets
  *
- * G, the counts and the histogram stay: they belong to the controller.
+ * G, the counts and the histogram stay: they belong to the controller. So does
+ * the base RTT: the path is the same.
  */
 void cdg_restart(struct cdg *c, u32 cwnd)
 {
@@ -181,6 +182,33 @@ void cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool sacked)
 	if (!c->rtt.min_us || rtt_us < c->rtt.min_us)
 		c->rtt.min_us = rtt_us;
 	c->rtt.max_us = max(c->rtt.max_us, rtt_us);
+}
+
+/* Was the queue of the round just ended short, that is, did its lowest RTT come
+ * within an eighth of the base RTT (HyStart's measure; at least 1 ms, two
+ * packets at 20 Mbit/s)? A competitor that fills the buffer keeps the queue
+ * longer than that, whatever we do; our own flow, alone, goes back below it at
+ * its first backoff. Where the base RTT is not known (a latecomer that never
+ * saw the queue empty) the test errs towards "short": towards CDG with G at
+ * least idle_g_ns, which still yields to growing queues.
+ */
+static bool cdg_queue_short(const struct cdg *c)
+{
+	u32 base_rtt_us = c->base_rtt_q16 >> 16;
+
+	return (u32)c->rtt_prev.min_us <=
+	       base_rtt_us + max_t(u32, base_rtt_us / 8, 1000);
+}
+
+static void cdg_update_base_rtt(struct cdg *c, s32 min_us)
+{
+	u64 min_q16 = (u64)min_us << 16;
+
+	if (!c->base_rtt_q16 || min_q16 < c->base_rtt_q16)
+		c->base_rtt_q16 = min_q16;
+	else
+		c->base_rtt_q16 += (min_q16 - c->base_rtt_q16) >>
+				   CDG_BASE_RTT_SHIFT;
 }
 
 static void cdg_hist_add(struct cdg *c, s32 gradient_sum_us)
@@ -257,26 +285,13 @@ s32 cdg_round(struct cdg *c, const struct cdg_heuristics *h)
 		c->counts.rounds++;
 		cdg_hist_add(c, sum);
 	}
+	if (c->rtt.min_us)
+		cdg_update_base_rtt(c, c->rtt.min_us);
 	c->rtt_prev = c->rtt;
 	memset(&c->rtt, 0, sizeof(c->rtt));
 	c->hystart_last_us = 0;
 	c->hystart_samples = 0;
 	return sum;
-}
-
-/* Was the queue of the round just ended short, that is, did its lowest RTT come
- * within an eighth of the base RTT (HyStart's measure; at least 1 ms, two
- * packets at 20 Mbit/s)? A competitor that fills the buffer keeps the queue
- * longer than that, whatever we do; our own flow, alone, goes back below it at
- * its first backoff. Where the base RTT is not known (a latecomer that never
- * saw the queue empty) the test errs towards "short": towards CDG with G at
- * least idle_g_ns, which still yields to growing queues.
- */
-static bool cdg_queue_short(const struct cdg *c, u32 base_rtt_us)
-{
-	s32 queue_us = c->rtt_prev.min_us - (s32)base_rtt_us;
-
-	return queue_us <= (s32)max_t(u32, base_rtt_us / 8, 1000);
 }
 
 /**
@@ -304,7 +319,6 @@ u32 cdg_backoff_probability(const struct cdg *c, s32 gradient_sum_us,
  * @c: the flow
  * @h: heuristics in force
  * @gradient_sum_us: from cdg_round()
- * @base_rtt_us: lowest RTT of the path known; used only with idle_g_ns
  * @random: uniform over u32
  * @cwnd: congestion window, packets
  *
@@ -313,9 +327,9 @@ u32 cdg_backoff_probability(const struct cdg *c, s32 gradient_sum_us,
  * in two rounds, for the effect of one takes a round to be seen.
  */
 bool cdg_backoff(struct cdg *c, const struct cdg_heuristics *h,
-		 s32 gradient_sum_us, u32 base_rtt_us, u32 random, u32 cwnd)
+		 s32 gradient_sum_us, u32 random, u32 cwnd)
 {
-	bool queue_short = cdg_queue_short(c, base_rtt_us);
+	bool queue_short = cdg_queue_short(c);
 
 	if (!queue_short)
 		c->counts.queued_rounds++;
@@ -489,15 +503,21 @@ static u32 cdg_backoff_rate_q32(const struct cdg *c, u32 g_ns)
 	return div64_u64(p_q32 << 31, (1ull << 31) + (p_q32 >> 1));
 }
 
-/* W of F(22) for a cut: its part of the *mean* window. Between cuts of a part k
- * of its peak the window grows from (1 - k) to 1 times the peak, 1 - k/2 on
+/**
+ * cdg_weight_q16 - W(delay) of F(22)
+ * @c: the flow
+ *
+ * The part of the *mean* window that a cut takes. Between cuts of a part k of
+ * its peak the window grows from (1 - k) to 1 times the peak, 1 - k/2 on
  * average. Taken so, flows that pay the same price per round reach the same
  * rate, whether they pay by halves or by beta; F(22) as printed would give the
  * second one 14 % more.
+ *
+ * Return: weight in Q16, for the mean of the last cuts.
  */
-static u32 cdg_weight_q16(u32 cut_q16)
+u32 cdg_weight_q16(const struct cdg *c)
 {
-	return fp_mul_div(cut_q16, Q16_ONE, Q16_ONE - cut_q16 / 2);
+	return fp_mul_div(c->cut_q16, Q16_ONE, Q16_ONE - c->cut_q16 / 2);
 }
 
 /**
@@ -516,14 +536,14 @@ u64 cdg_delay_price_q40(const struct cdg *c, u32 g_ns)
 	if (!c->hist_rounds)
 		return 0;
 	return ((u64)cdg_backoff_rate_q32(c, g_ns) *
-		cdg_weight_q16(c->cut_q16)) >> 8;
+		cdg_weight_q16(c)) >> 8;
 }
 
 /**
  * cdg_g_for_delay_price - the inverse: the G that makes delay cost this much
  * @c: the flow
  * @price_q40: price per round in Q40
- * @fallback_ns: answer when nothing was measured
+ * @fallback_ns: answer where no gradient was positive, so that any G costs 0
  *
  * The price falls with G; G is found by bisection of its logarithm to 1 %.
  *
@@ -534,7 +554,7 @@ u32 cdg_g_for_delay_price(const struct cdg *c, u64 price_q40, u32 fallback_ns)
 {
 	u32 lo = 2807, hi = 6886;	/* log2 of the ends in ns, in Q8 */
 
-	if (!c->hist_rounds)
+	if (!cdg_delay_price_q40(c, CDG_G_MIN_NS))
 		return clamp_t(u32, fallback_ns, CDG_G_MIN_NS, CDG_G_MAX_NS);
 
 	while (hi - lo > 3) {
@@ -584,4 +604,16 @@ void cdg_age(struct cdg *c)
 	for (i = 0; i < CDG_HIST_BINS; i++)
 		c->hist[i] -= c->hist[i] / 4;
 	c->hist_rounds -= c->hist_rounds / 4;
+}
+
+/**
+ * cdg_forget - forget what was learned about prices: a new goal begins
+ * @c: the flow
+ */
+void cdg_forget(struct cdg *c)
+{
+	memset(c->hist, 0, sizeof(c->hist));
+	c->hist_rounds = 0;
+	c->cut_q16 = CDG_CUT_DELAY_Q16;
+	memset(&c->counts, 0, sizeof(c->counts));
 }

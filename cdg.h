@@ -35,6 +35,12 @@
 					  * 92 %, 20 ms 94 %, 125 ms no more
 					  */
 
+#define CDG_BASE_RTT_SHIFT	15	/* base RTT rises by 2^-15 of the excess per
+					 * round: half of it in 40 min at 100 ms. A
+					 * competitor fills a buffer for hours, a
+					 * route changes rarely.
+					 */
+
 /* Half-octaves of the gradient sum, 1 us to 2^29 us. */
 #define CDG_HIST_BINS		58
 
@@ -89,6 +95,7 @@ struct cdg {
 	struct cdg_minmax rtt_prev;	/* of the round before */
 	struct cdg_minmax gradient[CDG_WINDOW];	/* C(1), C(2) */
 	struct cdg_minmax gradient_sum;	/* C(3), times CDG_WINDOW */
+	u64 base_rtt_q16;	/* least min_us of a round, slowly forgotten */
 	u64 scale_q40;		/* 1000 / (CDG_WINDOW * G), per us of the sum */
 	u64 idle_scale_q40;	/* the same for idle_g_ns */
 	u32 g_ns;		/* C(4), G */
@@ -119,7 +126,7 @@ s32 cdg_round(struct cdg *c, const struct cdg_heuristics *h);
 u32 cdg_backoff_probability(const struct cdg *c, s32 gradient_sum_us,
 			    bool queue_short);
 bool cdg_backoff(struct cdg *c, const struct cdg_heuristics *h,
-		 s32 gradient_sum_us, u32 base_rtt_us, u32 random, u32 cwnd);
+		 s32 gradient_sum_us, u32 random, u32 cwnd);
 void cdg_backoff_done(struct cdg *c);
 u32 cdg_ssthresh(struct cdg *c, const struct cdg_heuristics *h, u32 cwnd);
 void cdg_grown(struct cdg *c, u32 packets);
@@ -128,9 +135,11 @@ enum cdg_hystart cdg_hystart_exit(struct cdg *c, u8 detect, u32 now_us,
 				  bool cwnd_limited);
 
 u32 cdg_exp_neg_q32(u64 x_q26);
+u32 cdg_weight_q16(const struct cdg *c);
 u64 cdg_delay_price_q40(const struct cdg *c, u32 g_ns);
 u32 cdg_g_for_delay_price(const struct cdg *c, u64 price_q40, u32 fallback_ns);
 u64 cdg_rate_price_q40(u64 rate_Bps, u32 mss, u32 rtt_us);
 void cdg_age(struct cdg *c);
+void cdg_forget(struct cdg *c);
 
 #endif /* DALBE_CDG_H */

@@ -170,11 +170,12 @@ u32 dalbe_phi(u32 phi_q16, u64 price_q40, u64 price_std_q40)
  * @d: the transfer
  * @config: controller and its parameters
  * @bytes: size, at least 1
- * @now_ns: time
+ * @bytes_done: of these, acknowledged already
+ * @now_ns: when the goal was set
  * @deadline_ns: soft deadline on the same clock
  */
 void dalbe_start(struct dalbe *d, const struct dalbe_config *config,
-		 u64 bytes, u64 now_ns, u64 deadline_ns)
+		 u64 bytes, u64 bytes_done, u64 now_ns, u64 deadline_ns)
 {
 	memset(d, 0, sizeof(*d));
 	d->config = *config;
@@ -182,7 +183,19 @@ void dalbe_start(struct dalbe *d, const struct dalbe_config *config,
 	d->phi_q16 = Q16_ONE;
 	d->trim_q16 = Q16_ONE;
 	d->start_ns = now_ns;
+	d->bytes_done = bytes_done;
 	dalbe_change(d, bytes, now_ns, deadline_ns);
+}
+
+/**
+ * dalbe_configure - other parameters for the same transfer
+ * @d: the transfer
+ * @config: controller and its parameters
+ */
+void dalbe_configure(struct dalbe *d, const struct dalbe_config *config)
+{
+	d->config = *config;
+	d->w_q16 = max(d->w_q16, config->wmin_q16);
 }
 
 /* Time to aim for. Before the deadline by a part of the window, and by at most
@@ -219,6 +232,7 @@ void dalbe_change(struct dalbe *d, u64 bytes, u64 now_ns, u64 deadline_ns)
 	d->goal_bytes = bytes;
 	d->deadline_ns = deadline_ns;
 	d->finished_ns = 0;
+	d->retargeted = true;
 	if (d->status != DALBE_STATUS_INFEASIBLE)
 		d->status = DALBE_STATUS_ON_TRACK;
 	d->target_Bps = dalbe_target_Bps(dalbe_bytes_left(d),
@@ -295,10 +309,11 @@ static u32 dalbe_wanted_q16(struct dalbe *d, const struct dalbe_sample *s,
 	}
 
 	/* eps is not updated while F(19) holds w back (the paper), nor where w
-	 * cannot follow it.
+	 * cannot follow it, nor from a rate that was meant for another target.
 	 */
-	if (!d->w_limited && !spare &&
-	    !(d->saturated && d->rate_Bps < last_target_Bps))
+	if (!d->w_limited && !d->retargeted && !spare &&
+	    !(d->saturated && d->rate_Bps < last_target_Bps) &&
+	    !(d->floored && d->rate_Bps > last_target_Bps))
 		d->trim_q16 = dalbe_mbc_trim(d->trim_q16, last_target_Bps,
 					     d->rate_Bps);
 
@@ -330,6 +345,8 @@ static void dalbe_control(struct dalbe *d, const struct dalbe_sample *s,
 		return;
 
 	wanted_q16 = dalbe_wanted_q16(d, s, model, last_target_Bps);
+	d->retargeted = false;
+	d->floored = wanted_q16 < d->config.wmin_q16;
 	if (wanted_q16 < Q16_ONE)
 		d->saturated = 0;
 	else if (d->saturated < U16_MAX)
@@ -355,7 +372,7 @@ static void dalbe_control(struct dalbe *d, const struct dalbe_sample *s,
 
 static void dalbe_after_deadline(struct dalbe *d)
 {
-	d->target_Bps = U64_MAX;
+	d->target_Bps = 0;
 	if (d->config.after_deadline == DALBE_AFTER_BEST_EFFORT)
 		d->w_q16 = Q16_ONE;
 	else if (d->config.after_deadline == DALBE_AFTER_SCAVENGER)

@@ -134,6 +134,8 @@ struct dalbe {
 	u8 status;		/* DALBE_STATUS_* */
 	bool app_limited;
 	bool w_limited;		/* F(19) held w back at the last update */
+	bool floored;		/* the last update asked for w < wmin */
+	bool retargeted;	/* target_Bps changed within the interval */
 };
 
 u64 dalbe_target_Bps(u64 bytes_left, u64 left_ns);
@@ -146,7 +148,8 @@ u32 dalbe_mbc_trim(u32 trim_q16, u64 target_Bps, u64 rate_Bps);
 u32 dalbe_phi(u32 phi_q16, u64 price_q40, u64 price_std_q40);
 
 void dalbe_start(struct dalbe *d, const struct dalbe_config *config,
-		 u64 bytes, u64 now_ns, u64 deadline_ns);
+		 u64 bytes, u64 bytes_done, u64 now_ns, u64 deadline_ns);
+void dalbe_configure(struct dalbe *d, const struct dalbe_config *config);
 void dalbe_change(struct dalbe *d, u64 bytes, u64 now_ns, u64 deadline_ns);
 u64 dalbe_tw_ns(const struct dalbe *d, u32 srtt_us);
 void dalbe_update(struct dalbe *d, const struct dalbe_sample *s,

@@ -17,14 +17,14 @@
  *	use_tolerance	CDG's loss tolerance			0 .. 1
  *	hystart		0 off, 1 ACK train, 2 delay, 3 both	0 .. 3
  *
- * They apply to goals and connections that begin after the write.
+ * The heuristics (use_*, hystart) act at once, the others on goals and
+ * connections that begin after the write.
  *
  * An ioctl looks its socket up, locks it, and has the congestion control change
  * plain data. No reference survives the call.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
-#include <linux/ktime.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/net.h>
@@ -203,40 +203,30 @@ static void dalbe_put(struct socket *sock)
 	sockfd_put(sock);
 }
 
-static int dalbe_check_goal(const struct dalbe_goal *goal, u64 *deadline_ns)
+static int dalbe_check_goal(const struct dalbe_goal *goal)
 {
-	u64 now_ns = ktime_get_boottime_ns();
-
 	if (goal->flags & ~(DALBE_GOAL_RELATIVE | DALBE_GOAL_UPDATE) ||
 	    goal->reserved[0] || goal->reserved[1] || !goal->bytes)
 		return -EINVAL;
 	if (goal->bytes > S64_MAX || goal->deadline_ns > S64_MAX)
 		return -EOVERFLOW;
-
-	*deadline_ns = goal->deadline_ns;
-	if (goal->flags & DALBE_GOAL_RELATIVE) {
-		*deadline_ns += now_ns;
-		if (*deadline_ns > S64_MAX)
-			return -EOVERFLOW;
-	}
-	return *deadline_ns > now_ns ? 0 : -ETIME;
+	return 0;
 }
 
 static int dalbe_ioctl_set_goal(const struct dalbe_goal *goal)
 {
 	struct socket *sock;
-	u64 deadline_ns;
 	int err;
 
-	err = dalbe_check_goal(goal, &deadline_ns);
+	err = dalbe_check_goal(goal);
 	if (err)
 		return err;
 
 	sock = dalbe_get(goal->fd);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
-	err = dalbe_sk_set_goal(sock->sk, goal->bytes, deadline_ns,
-				goal->flags & DALBE_GOAL_UPDATE);
+	err = dalbe_sk_set_goal(sock->sk, goal->bytes, goal->deadline_ns,
+				goal->flags);
 	dalbe_put(sock);
 	return err;
 }
@@ -317,6 +307,18 @@ static int dalbe_ioctl_set_params(const struct dalbe_params *p)
 	return 0;
 }
 
+static size_t dalbe_alignment(unsigned int cmd)
+{
+	switch (cmd) {
+	case DALBE_IOC_SET_GOAL:
+		return __alignof__(struct dalbe_goal);
+	case DALBE_IOC_GET_STATE:
+		return __alignof__(struct dalbe_state);
+	default:
+		return __alignof__(__u32);
+	}
+}
+
 static long dalbe_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	void __user *user = (void __user *)arg;
@@ -341,7 +343,7 @@ static long dalbe_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 			return -EINVAL;
 		return -ENOTTY;
 	}
-	if (!IS_ALIGNED(arg, __alignof__(__u64)))
+	if (!IS_ALIGNED(arg, dalbe_alignment(cmd)))
 		return -EINVAL;
 	if (copy_from_user(&u, user, _IOC_SIZE(cmd)))
 		return -EFAULT;

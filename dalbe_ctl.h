@@ -15,12 +15,13 @@
  *	ioctl(dev, DALBE_IOC_SET_GOAL, &goal);
  *
  * It works before connect(), on a listener (every accepted connection inherits
- * the goal and counts its own bytes) and while data flows. No privilege is
- * needed beyond opening the device: a goal can only make a connection more
- * modest than an ordinary one.
+ * the goal and counts its own bytes; a relative deadline counts from the call,
+ * not from the accept) and while data flows. No privilege is needed beyond
+ * opening the device: a goal can only make a connection more modest than an
+ * ordinary one.
  *
  * Rules of every command:
- *   - structures are 8-byte aligned in memory, and without implicit padding;
+ *   - structures lie at their natural alignment, and have no implicit padding;
  *   - flags that are not defined here, and reserved fields that are not zero,
  *     are refused, so that they can get a meaning later;
  *   - a call that fails changes nothing.
@@ -32,7 +33,8 @@
  *   ENOPROTOOPT the socket's congestion control is not one of ours
  *   EINVAL      unknown flag, non-zero reserved field, misaligned structure or
  *               a size that differs from this header's
- *   EFAULT      the structure does not lie in readable and writable memory
+ *   EFAULT      the structure does not lie in readable (GET_STATE: and writable)
+ *               memory
  *   ENOTTY      unknown command
  */
 #ifndef _UAPI_DALBE_CTL_H
@@ -74,9 +76,9 @@
 struct dalbe_goal {
 	__s32	fd;
 	__u32	flags;
-	__u64	bytes;
-	__u64	deadline_ns;
-	__u64	reserved[2];
+	__aligned_u64	bytes;
+	__aligned_u64	deadline_ns;
+	__aligned_u64	reserved[2];
 };
 
 /* Controllers: who sets w. */
@@ -147,11 +149,11 @@ struct dalbe_params {
  * @deadline_ns: on CLOCK_BOOTTIME
  * @time_left_ns: until the deadline, negative after it; when done, as it was
  *                at the end
- * @target_Bps: F(6), bytes/s that meet the deadline
+ * @target_Bps: F(6), bytes/s that meet the deadline; 0: nothing to aim for
  * @rate_Bps: bytes/s acknowledged over the last Tw
- * @w_ppm: price weight w, 1,000,000 = best effort
+ * @w_ppm: price weight w, 1,000,000 = best effort; 0: not under control
  * @wmin_ppm: its lower bound in force
- * @phi_ppm: effective price ratio phi, F(25)
+ * @phi_ppm: effective price ratio phi, F(25); 0: not under control
  * @g_ns: CDG's G in force
  * @srtt_us: smoothed RTT
  * @min_rtt_us: lowest RTT seen lately
@@ -169,12 +171,12 @@ struct dalbe_state {
 	__u32	controller;
 	__u32	after_deadline;
 	__u32	tw_ms;
-	__u64	goal_bytes;
-	__u64	bytes_done;
-	__u64	deadline_ns;
+	__aligned_u64	goal_bytes;
+	__aligned_u64	bytes_done;
+	__aligned_u64	deadline_ns;
 	__s64	time_left_ns;
-	__u64	target_Bps;
-	__u64	rate_Bps;
+	__aligned_u64	target_Bps;
+	__aligned_u64	rate_Bps;
 	__u32	w_ppm;
 	__u32	wmin_ppm;
 	__u32	phi_ppm;
@@ -183,10 +185,10 @@ struct dalbe_state {
 	__u32	min_rtt_us;
 	__u32	cwnd;
 	__u32	updates;
-	__u64	backoffs_delay;
-	__u64	backoffs_loss;
-	__u64	losses_skipped;
-	__u64	reserved[4];
+	__aligned_u64	backoffs_delay;
+	__aligned_u64	backoffs_loss;
+	__aligned_u64	losses_skipped;
+	__aligned_u64	reserved[4];
 };
 
 /**

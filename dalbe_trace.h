@@ -23,7 +23,6 @@
  * @d: the transfer after the update
  * @c: CDG with the G that follows
  * @s: the interval that has ended
- * @srtt_us: smoothed RTT
  */
 TRACE_EVENT(dalbe_update,
 	TP_PROTO(const struct sock *sk, const struct dalbe *d,
@@ -34,15 +33,15 @@ TRACE_EVENT(dalbe_update,
 	TP_STRUCT__entry(
 		__field(u64, goal_bytes)
 		__field(u64, bytes_done)
-		__field(s64, time_left_ns)
+		__field(s64, time_left_ms)
 		__field(u64, target_Bps)
 		__field(u64, rate_Bps)
-		__field(u64, price_q40)
-		__field(u64, price_std_q40)
-		__field(u64, price_target_q40)
-		__field(u32, w_q16)
-		__field(u32, phi_q16)
-		__field(u32, trim_q16)
+		__field(u64, price_ppm)
+		__field(u64, price_std_ppm)
+		__field(u64, price_target_ppm)
+		__field(u32, w_ppm)
+		__field(u32, phi_ppm)
+		__field(u32, trim_ppm)
 		__field(u32, g_ns)
 		__field(u32, srtt_us)
 		__field(u32, losses)
@@ -53,18 +52,24 @@ TRACE_EVENT(dalbe_update,
 		__field(bool, contended)
 	),
 
+	/* Everything in its printed unit: perf and trace-cmd, which print from
+	 * the binary record, know no kernel functions.
+	 */
 	TP_fast_assign(
 		__entry->goal_bytes = d->goal_bytes;
 		__entry->bytes_done = d->bytes_done;
-		__entry->time_left_ns = d->deadline_ns - s->now_ns;
+		__entry->time_left_ms = div_s64(d->deadline_ns - s->now_ns,
+						NSEC_PER_MSEC);
 		__entry->target_Bps = d->target_Bps;
 		__entry->rate_Bps = d->rate_Bps;
-		__entry->price_q40 = s->price_q40;
-		__entry->price_std_q40 = s->price_std_q40;
-		__entry->price_target_q40 = d->price_target_q40;
-		__entry->w_q16 = d->w_q16;
-		__entry->phi_q16 = d->phi_q16;
-		__entry->trim_q16 = d->trim_q16;
+		__entry->price_ppm = fp_mul_div(s->price_q40, 1000000, Q40_ONE);
+		__entry->price_std_ppm = fp_mul_div(s->price_std_q40, 1000000,
+						    Q40_ONE);
+		__entry->price_target_ppm = fp_mul_div(d->price_target_q40,
+						       1000000, Q40_ONE);
+		__entry->w_ppm = fp_ppm(d->w_q16);
+		__entry->phi_ppm = fp_ppm(d->phi_q16);
+		__entry->trim_ppm = fp_ppm(d->trim_q16);
 		__entry->g_ns = c->g_ns;
 		__entry->srtt_us = s->srtt_us;
 		__entry->losses = s->losses;
@@ -75,18 +80,15 @@ TRACE_EVENT(dalbe_update,
 		__entry->contended = s->contended;
 	),
 
-	TP_printk("sport=%u dport=%u goal_bytes=%llu bytes_done=%llu time_left_ms=%lld target_Bps=%llu rate_Bps=%llu w_ppm=%u phi_ppm=%llu trim_ppm=%llu g_ns=%u srtt_us=%u price_ppm=%llu price_std_ppm=%llu price_target_ppm=%llu losses=%u status=%u app_limited=%u contended=%u",
+	TP_printk("sport=%u dport=%u goal_bytes=%llu bytes_done=%llu time_left_ms=%lld target_Bps=%llu rate_Bps=%llu w_ppm=%u phi_ppm=%u trim_ppm=%u g_ns=%u srtt_us=%u price_ppm=%llu price_std_ppm=%llu price_target_ppm=%llu losses=%u status=%u app_limited=%u contended=%u",
 		  __entry->sport, __entry->dport,
 		  __entry->goal_bytes, __entry->bytes_done,
-		  div_s64(__entry->time_left_ns, NSEC_PER_MSEC),
+		  __entry->time_left_ms,
 		  __entry->target_Bps, __entry->rate_Bps,
-		  (u32)(((u64)__entry->w_q16 * 1000000) >> 16),
-		  ((u64)__entry->phi_q16 * 1000000) >> 16,
-		  ((u64)__entry->trim_q16 * 1000000) >> 16,
+		  __entry->w_ppm, __entry->phi_ppm, __entry->trim_ppm,
 		  __entry->g_ns, __entry->srtt_us,
-		  fp_mul_div(__entry->price_q40, 1000000, Q40_ONE),
-		  fp_mul_div(__entry->price_std_q40, 1000000, Q40_ONE),
-		  fp_mul_div(__entry->price_target_q40, 1000000, Q40_ONE),
+		  __entry->price_ppm, __entry->price_std_ppm,
+		  __entry->price_target_ppm,
 		  __entry->losses, __entry->status,
 		  __entry->app_limited, __entry->contended)
 );

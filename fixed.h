@@ -6,8 +6,8 @@
  * Formats, by suffix:
  *	_q16	16 fractional bits: weights, ratios (w, phi, 1 + eps)
  *	_q32	32 fractional bits: probabilities; U32_MAX stands for 1
- *	_q40	40 fractional bits: prices, which reach from 1e-10 (400 Gbit/s at
- *		an RTT of 60 s) to 1e8 (1 bit/s at 10 us)
+ *	_q40	40 fractional bits: prices; 400 Gbit/s at an RTT of 60 s costs
+ *		5e-10, and from 1.7e7 on, 85 bytes/s at 1 us, all are alike
  *
  * Everything saturates: a result that does not fit is the largest that does.
  */
@@ -101,6 +101,15 @@ static inline u32 fp_ratio_q16(u64 a, u64 b)
 static inline u64 fp_mul_q16(u64 x, u32 factor_q16)
 {
 	return fp_mul_div(x, factor_q16, Q16_ONE);
+}
+
+/**
+ * fp_ppm - Q16 in parts per million, at most U32_MAX
+ * @x_q16: value
+ */
+static inline u32 fp_ppm(u32 x_q16)
+{
+	return min_t(u64, ((u64)x_q16 * 1000000) >> 16, U32_MAX);
 }
 
 /**

@@ -19,12 +19,14 @@
  *   and the settings, which exist before the connection does and which a
  *   listener's children inherit by copy, and what get_info shows, which is read
  *   without the socket lock. The rest, struct dalbe_flow, is allocated when the
- *   connection is established and freed with it.
+ *   connection is established (at a later ACK where memory was short) and freed
+ *   with it.
  *
  * Lifetime
  *   TCP may call release without init, and twice (tcp_disconnect, then destroy).
  *   It zeroes the private area on setsockopt(TCP_CONGESTION) and on disconnect:
- *   a goal ends there. init may run in softirq.
+ *   a goal ends there. init may run in softirq; pkts_acked may run before it, for
+ *   the SYN, when nobody would call release.
  *
  * cong_avoid is silent in CWR and Recovery, so Tw is driven from pkts_acked.
  */
@@ -53,6 +55,7 @@
  * @backoffs_delay: since connected
  * @backoffs_loss: likewise
  * @losses_skipped: likewise
+ * @skip_credit_q16: weight of delay backoffs that may pay for skipped losses
  * @round_end: sequence number whose ACK ends the RTT round
  */
 struct dalbe_flow {
@@ -63,6 +66,7 @@ struct dalbe_flow {
 	u32 busy_jiffies;
 	u32 acks;
 	u32 acks_limited;
+	u32 skip_credit_q16;
 	u32 round_end;
 	u64 backoffs_delay;
 	u64 backoffs_loss;
@@ -89,10 +93,9 @@ struct dalbe_settings {
  * @acked_base: tcp_sock.bytes_acked when the goal was set
  * @settings: see there
  * @controlled: @flow->transfer follows the goal
- * @info_w_q16: for get_info, as are the next three
- * @info_target_Bps: F(6)
- * @info_g_us: G
- * @info_min_rtt_us: lowest RTT
+ * @info_target_Bps: F(6), for get_info
+ * @info_w_q16: w, likewise
+ * @info_g_us: G, likewise
  */
 struct dalbe_sock {
 	struct dalbe_flow *flow;
@@ -105,7 +108,6 @@ struct dalbe_sock {
 	u64 info_target_Bps;
 	u32 info_w_q16;
 	u32 info_g_us;
-	u32 info_min_rtt_us;
 };
 
 static_assert(CDG_G_MIN_NS == DALBE_G_MIN_NS);
@@ -114,6 +116,13 @@ static_assert(CDG_G_MAX_NS == DALBE_G_MAX_NS);
 static struct dalbe_sock *dalbe_sk(const struct sock *sk)
 {
 	return inet_csk_ca(sk);
+}
+
+static u32 dalbe_min_rtt_us(const struct tcp_sock *tp)
+{
+	u32 min_rtt_us = tcp_min_rtt(tp);
+
+	return min_rtt_us == U32_MAX ? 0 : min_rtt_us;	/* none yet */
 }
 
 static struct cdg_heuristics dalbe_heuristics(const struct sock *sk)
@@ -153,7 +162,8 @@ static struct dalbe_config dalbe_config(const struct dalbe_settings *s)
 		.controller = s->controller,
 		.after_deadline = s->after_deadline,
 		.tw_ms = s->tw_ms,
-		.wmin_q16 = max_t(u32, 1, ((u64)s->wmin_ppm << 16) / 1000000),
+		.wmin_q16 = max_t(u32, 1, div_u64((u64)s->wmin_ppm << 16,
+						  1000000)),
 	};
 }
 
@@ -163,7 +173,6 @@ static void dalbe_publish(struct sock *sk)
 	const struct dalbe_flow *flow = ca->flow;
 
 	WRITE_ONCE(ca->info_g_us, flow->cdg.g_ns / NSEC_PER_USEC);
-	WRITE_ONCE(ca->info_min_rtt_us, tcp_min_rtt(tcp_sk(sk)));
 	WRITE_ONCE(ca->info_w_q16, ca->controlled ? flow->transfer.w_q16 : 0);
 	WRITE_ONCE(ca->info_target_Bps,
 		   ca->controlled ? flow->transfer.target_Bps : 0);
@@ -203,17 +212,16 @@ static u32 dalbe_linear_g_ns(const struct dalbe *d)
 		     CDG_G_MAX_NS);
 }
 
-/* Make the connection what goal and settings ask for: CDG at a fixed G, or
- * under control. With @fresh the goal is a new one.
+/* Make the connection what goal and settings ask for: CDG at a fixed G, or a
+ * transfer under control, from its beginning.
  */
-static void dalbe_engage(struct sock *sk, bool fresh)
+static void dalbe_engage(struct sock *sk)
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
 	struct dalbe_settings s = dalbe_in_force(sk);
 	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
 	struct dalbe_config config = dalbe_config(&s);
 	struct dalbe_flow *flow = ca->flow;
-	bool was_controlled = ca->controlled;
 
 	if (!flow)
 		return;
@@ -223,19 +231,16 @@ static void dalbe_engage(struct sock *sk, bool fresh)
 	if (!ca->controlled) {
 		cdg_set_g(&flow->cdg, s.g_ns);
 		cdg_set_idle_g(&flow->cdg, 0);
-	} else if (fresh || !was_controlled) {
+	} else {
 		dalbe_start(&flow->transfer, &config, ca->goal_bytes,
+			    tcp_sk(sk)->bytes_acked - ca->acked_base,
 			    ca->goal_set_ns, ca->goal_deadline_ns);
-		flow->transfer.bytes_done = tcp_sk(sk)->bytes_acked -
-					    ca->acked_base;
+		cdg_forget(&flow->cdg);
 		cdg_set_g(&flow->cdg, dalbe_linear_g_ns(&flow->transfer));
 		cdg_set_idle_g(&flow->cdg,
 			       READ_ONCE(def->idle_g_us) * NSEC_PER_USEC);
+		flow->skip_credit_q16 = 0;
 		dalbe_begin_interval(sk);
-	} else {
-		flow->transfer.config = config;
-		dalbe_change(&flow->transfer, ca->goal_bytes,
-			     ktime_get_boottime_ns(), ca->goal_deadline_ns);
 	}
 	dalbe_publish(sk);
 }
@@ -251,8 +256,7 @@ static u64 dalbe_cdg_model(const void *arg, u64 rate_Bps)
 /* G for the price that the controller wants paid. Loss takes its part first,
  * as it cannot be had for less, except at w = 1, where phi scales it as well.
  */
-static void dalbe_retune(struct dalbe_flow *flow, u64 price_std_q40,
-			 bool priced)
+static void dalbe_retune(struct dalbe_flow *flow, u64 price_std_q40)
 {
 	const struct dalbe *d = &flow->transfer;
 	u64 delay_q40 = d->price_target_q40;
@@ -261,10 +265,9 @@ static void dalbe_retune(struct dalbe_flow *flow, u64 price_std_q40,
 		price_std_q40 = fp_mul_div(price_std_q40, Q16_ONE,
 					   dalbe_mu_q16(d));
 	delay_q40 -= min(delay_q40, price_std_q40);
-	cdg_set_g(&flow->cdg, priced ?
+	cdg_set_g(&flow->cdg,
 		  cdg_g_for_delay_price(&flow->cdg, delay_q40,
-					dalbe_linear_g_ns(d)) :
-		  dalbe_linear_g_ns(d));
+					dalbe_linear_g_ns(d)));
 }
 
 /* The end of Tw. */
@@ -275,8 +278,8 @@ static void dalbe_tick(struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct cdg_counts *n = &flow->cdg.counts;
 	u64 elapsed_us = tp->tcp_mstamp - flow->last_update_us;
-	u64 busy_us = jiffies_to_usecs(dalbe_busy_jiffies(tp) -
-				       flow->busy_jiffies);
+	u64 busy_us = (u64)jiffies_to_msecs(dalbe_busy_jiffies(tp) -
+					    flow->busy_jiffies) * USEC_PER_MSEC;
 	u64 delay_q40 = cdg_delay_price_q40(&flow->cdg, CDG_G_DEFAULT_NS);
 	const u64 loss_weight_q40 = (u64)CDG_WEIGHT_LOSS_Q16 << 24;
 	/* The round of a cut is not judged by CDG and not in its count. */
@@ -303,30 +306,41 @@ static void dalbe_tick(struct sock *sk)
 
 	s.price_q40 = fp_add(delay_q40, s.price_std_q40);
 	dalbe_update(&flow->transfer, &s, &model);
-	dalbe_retune(flow, s.price_std_q40, delay_q40);
+	dalbe_retune(flow, s.price_std_q40);
 	trace_dalbe_update(sk, &flow->transfer, &flow->cdg, &s);
 	cdg_age(&flow->cdg);
 	dalbe_begin_interval(sk);
 	dalbe_publish(sk);
 }
 
-static void dalbe_cdg_init(struct sock *sk)
+/* May be softirq. Where memory is short the connection works, as Reno, and the
+ * next ACK tries again.
+ */
+static bool dalbe_alloc_flow(struct sock *sk)
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	struct dalbe_settings s = dalbe_in_force(sk);
 
-	ca->controlled = false;
-	ca->acked_base = tp->bytes_acked;
-	/* May be softirq. Where it fails the connection works, as Reno, and the
-	 * next ACK tries again.
-	 */
 	ca->flow = kzalloc(sizeof(*ca->flow), GFP_NOWAIT | __GFP_NOWARN);
 	if (!ca->flow)
-		return;
-	cdg_init(&ca->flow->cdg, s.g_ns, tcp_snd_cwnd(tp));
+		return false;
+	cdg_init(&ca->flow->cdg, CDG_G_DEFAULT_NS, tcp_snd_cwnd(tp));
 	ca->flow->round_end = tp->snd_nxt;
-	dalbe_engage(sk, true);
+	dalbe_engage(sk);
+	return true;
+}
+
+static void dalbe_cdg_init(struct sock *sk)
+{
+	struct dalbe_sock *ca = dalbe_sk(sk);
+
+	/* A child copied its listener's area, perhaps while it was written. */
+	if (ca->goal_deadline_ns <= ca->goal_set_ns)
+		ca->goal_bytes = 0;
+	ca->flow = NULL;
+	ca->controlled = false;
+	ca->acked_base = tcp_sk(sk)->bytes_acked;
+	dalbe_alloc_flow(sk);
 }
 
 static void dalbe_cdg_release(struct sock *sk)
@@ -381,9 +395,10 @@ static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		s32 gradient_sum_us = cdg_round(&flow->cdg, &h);
 
 		flow->round_end = tp->snd_nxt;
-		if (cdg_backoff(&flow->cdg, &h, gradient_sum_us,
-				tcp_min_rtt(tp), get_random_u32(),
-				tcp_snd_cwnd(tp))) {
+		/* After a timeout a backoff would be decided, but not made. */
+		if (inet_csk(sk)->icsk_ca_state < TCP_CA_CWR &&
+		    cdg_backoff(&flow->cdg, &h, gradient_sum_us,
+				get_random_u32(), tcp_snd_cwnd(tp))) {
 			tcp_enter_cwr(sk);
 			return;
 		}
@@ -401,25 +416,41 @@ static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	cdg_grown(&flow->cdg, tcp_snd_cwnd(tp) - prior);
 }
 
+/* The last byte need not wait for the end of Tw: nothing may come after it. */
+static bool dalbe_just_finished(const struct dalbe_sock *ca,
+				const struct tcp_sock *tp)
+{
+	return !ca->flow->transfer.finished_ns &&
+	       tp->bytes_acked - ca->acked_base >= ca->goal_bytes;
+}
+
 static void dalbe_cdg_pkts_acked(struct sock *sk,
 				 const struct ack_sample *sample)
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (unlikely(!ca->flow)) {
-		u64 base = ca->acked_base;
-
-		dalbe_cdg_init(sk);
-		ca->acked_base = base;
-		if (!ca->flow)
-			return;
-	}
+	if (unlikely(!ca->flow) &&
+	    (!inet_csk(sk)->icsk_ca_initialized || !dalbe_alloc_flow(sk)))
+		return;
 
 	cdg_rtt_sample(&ca->flow->cdg, sample->rtt_us, sample->pkts_acked,
 		       tp->sacked_out);
-	if (ca->controlled && tp->tcp_mstamp >= ca->flow->next_update_us)
+	if (ca->controlled && (tp->tcp_mstamp >= ca->flow->next_update_us ||
+			       dalbe_just_finished(ca, tp)))
 		dalbe_tick(sk);
+}
+
+/* A loss is skipped only where delay backoffs have cut as much already: however
+ * large phi is, the flow then never cuts less than Reno would.
+ */
+static bool dalbe_may_skip_loss(struct dalbe_flow *flow)
+{
+	if (flow->skip_credit_q16 < CDG_WEIGHT_LOSS_Q16 ||
+	    !dalbe_skip_loss(&flow->transfer, get_random_u32()))
+		return false;
+	flow->skip_credit_q16 -= CDG_WEIGHT_LOSS_Q16;
+	return true;
 }
 
 /* Called once per cut: by tcp_enter_cwr() for a backoff, else for loss or ECN. */
@@ -434,17 +465,19 @@ static u32 dalbe_cdg_ssthresh(struct sock *sk)
 	if (!flow)
 		return tcp_reno_ssthresh(sk);
 
-	if (flow->cdg.state == CDG_BACKOFF)
-		flow->backoffs_delay++;
-	else
-		flow->backoffs_loss++;
 	ssthresh = cdg_ssthresh(&flow->cdg, &h, cwnd);
-	if (ca->controlled && flow->cdg.state != CDG_BACKOFF &&
-	    dalbe_skip_loss(&flow->transfer, get_random_u32())) {
-		flow->backoffs_loss--;
-		flow->losses_skipped++;
-		return cwnd;
+	if (flow->cdg.state == CDG_BACKOFF) {
+		flow->backoffs_delay++;
+		flow->skip_credit_q16 = min_t(u32, 4 * CDG_WEIGHT_LOSS_Q16,
+					      flow->skip_credit_q16 +
+					      cdg_weight_q16(&flow->cdg));
+		return ssthresh;
 	}
+	if (ca->controlled && dalbe_may_skip_loss(flow)) {
+		flow->losses_skipped++;
+		return max(cwnd, 2U);
+	}
+	flow->backoffs_loss++;
 	return ssthresh;
 }
 
@@ -487,7 +520,7 @@ static size_t dalbe_cdg_get_info(struct sock *sk, u32 ext, int *attr,
 	memset(&info->bbr, 0, sizeof(info->bbr));
 	info->bbr.bbr_bw_lo = (u32)target_Bps;
 	info->bbr.bbr_bw_hi = target_Bps >> 32;
-	info->bbr.bbr_min_rtt = READ_ONCE(ca->info_min_rtt_us);
+	info->bbr.bbr_min_rtt = dalbe_min_rtt_us(tcp_sk(sk));
 	info->bbr.bbr_pacing_gain = READ_ONCE(ca->info_w_q16) >> 8;
 	info->bbr.bbr_cwnd_gain = div_u64((u64)READ_ONCE(ca->info_g_us) << 8,
 					  USEC_PER_MSEC);
@@ -522,24 +555,39 @@ bool dalbe_sk_is_ours(const struct sock *sk)
  * dalbe_sk_set_goal - set or change the goal
  * @sk: a locked socket of ours
  * @bytes: 1 .. 2^63 - 1
- * @deadline_ns: CLOCK_BOOTTIME, in the future
- * @update: keep the count of bytes and the controller's state
+ * @deadline_ns: CLOCK_BOOTTIME, at most 2^63 - 1
+ * @flags: DALBE_GOAL_*
  *
- * Return: 0, -ENODATA for an update where there is no goal.
+ * Return: 0, -EOVERFLOW for a relative deadline out of range, -ETIME for one that
+ * has passed, -ENODATA for an update where there is no goal.
  */
-int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, bool update)
+int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
+	u64 now_ns = ktime_get_boottime_ns();
 
-	if (update && !ca->goal_bytes)
+	if (flags & DALBE_GOAL_RELATIVE)
+		deadline_ns += now_ns;
+	if (deadline_ns > S64_MAX)
+		return -EOVERFLOW;
+	if (deadline_ns <= now_ns)
+		return -ETIME;
+	if (flags & DALBE_GOAL_UPDATE && !ca->goal_bytes)
 		return -ENODATA;
-	ca->goal_bytes = bytes;
+
 	ca->goal_deadline_ns = deadline_ns;
-	if (!update) {
-		ca->goal_set_ns = ktime_get_boottime_ns();
-		ca->acked_base = tcp_sk(sk)->bytes_acked;
+	if (flags & DALBE_GOAL_UPDATE) {
+		ca->goal_bytes = bytes;
+		if (ca->controlled)
+			dalbe_change(&ca->flow->transfer, bytes, now_ns,
+				     deadline_ns);
+		return 0;
 	}
-	dalbe_engage(sk, !update);
+	ca->goal_set_ns = now_ns;
+	ca->acked_base = tcp_sk(sk)->bytes_acked;
+	/* Last: a listener may be copied at any time. */
+	WRITE_ONCE(ca->goal_bytes, bytes);
+	dalbe_engage(sk);
 	return 0;
 }
 
@@ -549,8 +597,8 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, bool update)
  */
 void dalbe_sk_clear_goal(struct sock *sk)
 {
-	dalbe_sk(sk)->goal_bytes = 0;
-	dalbe_engage(sk, false);
+	WRITE_ONCE(dalbe_sk(sk)->goal_bytes, 0);
+	dalbe_engage(sk);
 }
 
 /**
@@ -560,7 +608,9 @@ void dalbe_sk_clear_goal(struct sock *sk)
  */
 void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
 {
-	struct dalbe_settings *s = &dalbe_sk(sk)->settings;
+	struct dalbe_sock *ca = dalbe_sk(sk);
+	struct dalbe_settings *s = &ca->settings, in_force;
+	struct dalbe_config config;
 
 	if (p->flags & DALBE_PARAM_G)
 		s->g_ns = p->g_ns;
@@ -573,12 +623,15 @@ void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
 	if (p->flags & DALBE_PARAM_AFTER)
 		s->after_deadline = p->after_deadline;
 	s->set |= p->flags;
-	dalbe_engage(sk, false);
-}
 
-static u32 dalbe_ppm(u32 x_q16)
-{
-	return min_t(u64, ((u64)x_q16 * 1000000) >> 16, U32_MAX);
+	in_force = dalbe_in_force(sk);
+	if (!ca->controlled || in_force.controller == DALBE_CONTROLLER_FIXED) {
+		dalbe_engage(sk);
+		return;
+	}
+	config = dalbe_config(&in_force);
+	dalbe_configure(&ca->flow->transfer, &config);
+	dalbe_publish(sk);
 }
 
 /**
@@ -594,10 +647,16 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 	struct dalbe_settings s = dalbe_in_force(sk);
 	u64 now_ns = ktime_get_boottime_ns();
 
-	state->controller = s.controller;
-	state->after_deadline = s.after_deadline;
+	/* A transfer keeps what was in force when it began. */
+	state->controller = ca->controlled ? flow->transfer.config.controller :
+					     s.controller;
+	state->after_deadline = ca->controlled ?
+				flow->transfer.config.after_deadline :
+				s.after_deadline;
+	state->wmin_ppm = ca->controlled ?
+			  fp_ppm(flow->transfer.config.wmin_q16) :
+			  s.wmin_ppm;
 	state->tw_ms = s.tw_ms;
-	state->wmin_ppm = s.wmin_ppm;
 	state->g_ns = s.g_ns;
 	state->cwnd = tcp_snd_cwnd(tp);
 	if (ca->goal_bytes) {
@@ -610,7 +669,7 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 		return;
 
 	state->srtt_us = tp->srtt_us >> 3;
-	state->min_rtt_us = tcp_min_rtt(tp) == ~0U ? 0 : tcp_min_rtt(tp);
+	state->min_rtt_us = dalbe_min_rtt_us(tp);
 	state->g_ns = flow->cdg.g_ns;
 	state->backoffs_delay = flow->backoffs_delay;
 	state->backoffs_loss = flow->backoffs_loss;
@@ -640,8 +699,8 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 			       NSEC_PER_MSEC);
 	state->target_Bps = flow->transfer.target_Bps;
 	state->rate_Bps = flow->transfer.rate_Bps;
-	state->w_ppm = dalbe_ppm(flow->transfer.w_q16);
-	state->phi_ppm = dalbe_ppm(flow->transfer.phi_q16);
+	state->w_ppm = fp_ppm(flow->transfer.w_q16);
+	state->phi_ppm = fp_ppm(flow->transfer.phi_q16);
 	state->updates = flow->transfer.updates;
 }
 
