@@ -1,0 +1,126 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Boots a time-travel guest, runs one script in it and waits for its end.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+usage()
+{
+	cat <<EOF
+usage: boot.sh [options] -k KERNEL_BUILD -o OUT_DIR SCRIPT [ARG...]
+
+Boots the User Mode Linux kernel of KERNEL_BUILD in time-travel mode, runs
+SCRIPT in it as root and exits with SCRIPT's status. The guest sees the host's
+file system read-only; what it writes to \$OUT (OUT_DIR here) stays, everything
+else it writes is in its own memory. Its console goes to stdout.
+
+  -k DIR   build directory of the guest kernel (see build-kernel.sh)
+  -o DIR   where the guest leaves its results; created if need be
+  -s N     seed of the guest's random numbers and of its clock (default 1)
+  -n NAME  name of the run in messages (default: name of OUT_DIR)
+  -m SIZE  the guest's memory (default 512M)
+  -w SEC   wall-clock limit: kill a guest that takes longer (default 600)
+  -t SEC   virtual-time limit: end a guest whose clock gets there (default 3600)
+  -h       this text
+
+Runs as root and as an ordinary user, who is then root in the guest.
+The same kernel, SCRIPT, ARGs and seed give the same run, bit for bit.
+Exit status: SCRIPT's; 124 if a limit was hit; 125 if the guest died otherwise.
+EOF
+}
+
+die() { echo "boot.sh: $*" >&2; exit 2; }
+
+kernel='' out='' name='' seed=1 mem=512M wall_s=600 virtual_s=3600
+while getopts hk:o:s:n:m:w:t: opt; do
+	case $opt in
+	h) usage; exit 0 ;;
+	k) kernel=$OPTARG ;;
+	o) out=$OPTARG ;;
+	s) seed=$OPTARG ;;
+	n) name=$OPTARG ;;
+	m) mem=$OPTARG ;;
+	w) wall_s=$OPTARG ;;
+	t) virtual_s=$OPTARG ;;
+	*) die "see boot.sh -h" ;;
+	esac
+done
+shift $((OPTIND - 1))
+
+[[ -n $kernel && -n $out && $# -ge 1 ]] || die "say -k KERNEL_BUILD -o OUT_DIR SCRIPT; see boot.sh -h"
+[[ -x $kernel/linux ]] || die "$kernel holds no kernel: build one with build-kernel.sh"
+[[ -r $1 ]] || die "cannot read $1: give the path of a bash script"
+[[ $seed =~ ^[0-9]{1,8}$ ]] || die "seed '$seed': give a whole number below 100000000"
+[[ $wall_s =~ ^[0-9]+$ && $virtual_s =~ ^[0-9]+$ ]] || die "-w and -t take whole seconds"
+
+mkdir -p "$out"
+out=$(realpath "$out")
+kernel=$(realpath "$kernel")
+script=$(realpath "$1")
+shift
+name=${name:-${out##*/}}
+
+rm -f "$out/.status"
+
+# The guest's memory is a sparse file that it maps; in memory if there is room.
+tmp=${TMPDIR:-/tmp}
+shm_kb=$(df --output=avail /dev/shm 2>/dev/null | tail -n 1 || echo 0)
+if [[ -w /dev/shm ]] && ((shm_kb > 2 * 1024 * 1024)); then
+	tmp=/dev/shm
+fi
+work=$(mktemp -d "$tmp/dalbe-guest.XXXXXX")
+guest='' watchdog=''
+trap '[[ -z $guest ]] || kill -KILL -- "-$guest" 2>/dev/null || :
+	[[ -z $watchdog ]] || kill "$watchdog" 2>/dev/null || :
+	rm -rf "$work"' EXIT
+trap 'exit 143' TERM
+trap 'exit 130' INT
+
+# What init.sh finds beside itself. The kernel's command line could not hold a
+# space, and is mixed into the kernel's random numbers: it must not name $work.
+printf '%s\0' "$out" "$virtual_s" "$script" "$@" >"$work/request"
+cp "$here/init.sh" "$work/init.sh"
+
+"${CC:-gcc}" -shared -fPIC -O2 -o "$work/seedrand.so" "$here/seedrand.c" ||
+	die "no C compiler: apt-get install gcc libc6-dev"
+
+# Nothing that differs between two hosts or two runs may reach the guest:
+#   init=              the working directory, seen through the host's /proc
+#   setarch -R         no address randomisation
+#   env -i, seedrand   no environment, no entropy
+#   time-travel-start  the clock (ns); the clocks of two seeds are 1000 s apart
+#   stdin closed, no ubd, no live console: no asynchronous input
+# UML and the processes it traces are one session, hence one process group,
+# which can be killed as a whole.
+cd "$work"
+setsid env -i LD_PRELOAD="$work/seedrand.so" GUEST_SEED="$seed" TMPDIR="$work" HOME="$work" \
+	PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+	setarch "$(uname -m)" -R "$kernel/linux" "mem=$mem" quiet panic=-1 \
+	con=null con0=null,fd:1 root=/dev/root rootfstype=hostfs rootflags=/ ro \
+	time-travel=inf-cpu time-travel-start=$(((1700000000 + seed * 1000) * 1000000000)) \
+	init=/proc/self/cwd/init.sh </dev/null 2>"$work/stderr" &
+guest=$!
+setsid "$here/watchdog.sh" $$ "$guest" "$wall_s" "$work/timeout" </dev/null >/dev/null 2>&1 &
+watchdog=$!
+
+wait "$guest" || true
+kill -KILL -- "-$guest" 2>/dev/null || true
+guest=''
+
+if [[ -e $work/timeout ]]; then
+	echo "boot.sh: run '$name' hung: killed after $wall_s s of wall-clock time" >&2
+	exit 124
+fi
+if [[ ! -s $out/.status ]]; then
+	grep -v -e setup_one_line -e 'channel type' "$work/stderr" | tail -n 5 >&2 || true
+	echo "boot.sh: run '$name': the guest died before its script ended; see its console" >&2
+	exit 125
+fi
+status=$(<"$out/.status")
+rm -f "$out/.status"
+if [[ $status == timeout ]]; then
+	echo "boot.sh: run '$name' did not end within $virtual_s s of virtual time" >&2
+	exit 124
+fi
+exit "$status"

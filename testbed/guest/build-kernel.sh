@@ -1,0 +1,174 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Builds the guest kernel into the cache and prints its build directory.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cache=${DALBE_CACHE:-$HOME/.cache/dalbe}/kernel
+
+usage()
+{
+	cat <<EOF
+usage: build-kernel.sh [-h] [--prune] [plain|debug]
+
+Builds the User Mode Linux guest kernel (default: plain) and prints its build
+directory on stdout; progress goes to stderr. A kernel that is in the cache
+already is not built again: its key is a hash of the kernel source, of the
+configuration fragments and of the compiler.
+
+  --prune   first remove cached kernels that none of the present sources,
+            fragments and compilers would use
+
+  KERNEL_SRC   kernel source tree or tarball to build instead of the
+               distribution's /usr/src/linux-source-*.tar.*
+  DALBE_CACHE  cache directory (default: ~/.cache/dalbe)
+  CC           compiler (default: gcc)
+
+An external module is built against the result with
+  make -C BUILDDIR ARCH=um M=\$PWD modules
+EOF
+}
+
+say() { printf 'build-kernel: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+# The fragments of a variant, in the order they are merged.
+fragments()
+{
+	case $1 in
+	plain) echo "$here/plain.config" ;;
+	debug) echo "$here/plain.config" "$here/debug.config" ;;
+	esac
+}
+
+# The kernel source: a tree or a tarball.
+find_source()
+{
+	if [[ -n ${KERNEL_SRC:-} ]]; then
+		[[ -e $KERNEL_SRC ]] || die "KERNEL_SRC=$KERNEL_SRC does not exist: name a kernel source tree or tarball"
+		realpath "$KERNEL_SRC"
+		return
+	fi
+	local found
+	found=$(find /usr/src -maxdepth 1 -name 'linux-source-6.12.tar.*' | sort | tail -n 1)
+	[[ -n $found ]] || die "no kernel source: apt-get install linux-source-6.12, or set KERNEL_SRC=TREE"
+	echo "$found"
+}
+
+# Hash of a source. A tree is known by its files' names, sizes and times.
+source_hash()
+{
+	if [[ -d $1 ]]; then
+		(cd "$1" && find . -name '*.[chS]' -printf '%p %s %T@\n' \
+			-o -name 'Makefile*' -printf '%p %s %T@\n' \
+			-o -name 'Kconfig*' -printf '%p %s %T@\n' |
+			grep -v -e '/generated/' -e '\.mod\.c ' -e 'scripts/' |
+			sort | sha256sum)
+	else
+		sha256sum <"$1"
+	fi | cut -c 1-12
+}
+
+# Hash of what turns a source into a kernel of this variant.
+build_hash()
+{
+	local files
+	read -ra files <<<"$(fragments "$2")"
+	{ echo "$1"; "$cc" --version | head -n 1; cat "${files[@]}"; } |
+		sha256sum | cut -c 1-12
+}
+
+# A pristine copy of the source, shared by all variants. Of the drivers that no
+# guest has, only what Kconfig reads is unpacked: a fifth of the bytes.
+unpack()
+{
+	local src=$1 to=$2
+	[[ -e $to/.complete ]] && return
+	say "unpacking $src"
+	rm -rf "$to"
+	mkdir -p "$to"
+	if [[ -d $src ]]; then
+		cp -a --reflink=auto "$src/." "$to"
+		make -s -C "$to" ARCH=um mrproper >&2
+	else
+		tar -xf "$src" -C "$to" --strip-components=1 --wildcards --wildcards-match-slash \
+			--exclude='*/drivers/gpu/*.[ch]' --exclude='*/drivers/net/ethernet/*.[ch]' \
+			--exclude='*/drivers/net/wireless/*.[ch]' --exclude='*/drivers/media/*.[ch]' \
+			--exclude='*/drivers/staging/*.[ch]' --exclude='*/drivers/scsi/*.[ch]' \
+			--exclude='*/sound/*.[ch]' --exclude='*/Documentation/*.rst' \
+			--exclude='*.dts' --exclude='*.dtsi'
+	fi
+	touch "$to/.complete"
+}
+
+# Asks for every option of the fragments, and insists that it was granted.
+configure()
+{
+	local build=$1 source=$2 variant=$3 files line
+	read -ra files <<<"$(fragments "$variant")"
+	make -s -C "$source" O="$build" ARCH=um CC="$cc" tinyconfig >&2
+	(cd "$build" && "$source/scripts/kconfig/merge_config.sh" -m -O "$build" \
+		.config "${files[@]}") >"$build/merge.log"
+	make -s -C "$source" O="$build" ARCH=um CC="$cc" olddefconfig >&2
+	while read -r line; do
+		grep -qx -- "$line" "$build/.config" ||
+			die "the kernel refuses $line: see its dependencies in $source"
+	done < <(cat "${files[@]}" | grep '^CONFIG_')
+}
+
+build()
+{
+	local build=$1 source=$2 variant=$3 jobs
+	jobs=$(nproc)
+	rm -rf "$build"
+	mkdir -p "$build"
+	configure "$build" "$source" "$variant"
+	say "building the $variant guest kernel with $jobs jobs (2 to 5 minutes on two cores)"
+	make -C "$source" O="$build" ARCH=um CC="$cc" -j"$jobs" all >"$build/build.log" 2>&1 || {
+		tail -n 20 "$build/build.log" >&2
+		die "the kernel does not build: see $build/build.log"
+	}
+	touch "$build/.complete"
+}
+
+# Removes cached kernels and sources that no variant would use now.
+prune()
+{
+	local keep dir
+	keep=" src-$1 plain-$(build_hash "$1" plain) debug-$(build_hash "$1" debug) lock "
+	for dir in "$cache"/*; do
+		[[ -e $dir && $keep != *" ${dir##*/} "* ]] || continue
+		say "removing $dir"
+		rm -rf "$dir"
+	done
+}
+
+pruning=false
+variant=plain
+for arg; do
+	case $arg in
+	-h | --help) usage; exit 0 ;;
+	--prune) pruning=true ;;
+	plain | debug) variant=$arg ;;
+	*) die "unknown argument '$arg': say plain or debug, or -h" ;;
+	esac
+done
+
+cc=${CC:-gcc}
+for tool in "$cc" make flex bison bc tar xz; do
+	command -v "$tool" >/dev/null || die "$tool is missing: apt-get install ${tool/#gcc/gcc libc6-dev}"
+done
+
+mkdir -p "$cache"
+exec 9>"$cache/lock"
+flock -n 9 || { say "waiting for another build"; flock 9; }
+
+from=$(find_source)
+hash=$(source_hash "$from")
+! $pruning || prune "$hash"
+dir=$cache/$variant-$(build_hash "$hash" "$variant")
+if [[ ! -e $dir/.complete ]]; then
+	unpack "$from" "$cache/src-$hash"
+	build "$dir" "$cache/src-$hash" "$variant"
+fi
+echo "$dir"

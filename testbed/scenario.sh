@@ -1,0 +1,207 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Plays one run's traffic on the dumbbell, in a guest, and records it.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+usage()
+{
+	cat <<EOF
+usage: scenario.sh INPUT_DIR
+
+Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/scenario.py, holds
+
+  link       RATE_BPS, RTT_US, QUEUE_PACKETS, SNAPLEN and FLOOD_PPS, one KEY=VALUE a line
+  modules    kernel modules to load: a path and its parameters a line
+  setup      shell commands to run before the traffic, one a line
+  schedule   what happens when, tab-separated, in order of time:
+               T  start  NAME  NAMESPACE  COMMAND
+               T  stop   NAME
+               T  await  NAME  LIMIT   (until it ended, or T=LIMIT; "-": nothing)
+             T in microseconds, LIMIT in seconds
+  verify     shell commands to run after the traffic, one a line; may be missing
+
+and \$OUT receives
+
+  in.pcap, out.pcap   data packets as they reach and as they leave the bottleneck
+  clock               the wall clock of T=0, in microseconds
+  ends                NAME, T in microseconds and exit status of each command
+  NAME.log            what each command printed
+  offloads, qdisc     the state of every veth and, at the end, of the bottleneck
+  trace               dalbe's tracepoint, on the clock of T=0 as marked in it
+
+T=0 is when the schedule starts; the proof of the link comes before.
+EOF
+}
+
+[[ ${1:-} != -h ]] || { usage; exit 0; }
+[[ $# -eq 1 && -n ${OUT:-} ]] || { usage >&2; exit 2; }
+input=$1
+# shellcheck source=/dev/null
+source "$input/link"
+
+tracing=/sys/kernel/tracing
+t0_us=0
+declare -A running=()		# NAME -> process id of its keeper
+
+now_us() { now=$((${EPOCHREALTIME/./} - t0_us)); }
+
+# Sleeps until T=$1 us without a fork: a read that nobody answers.
+exec {never}<> <(:)
+sleep_until()
+{
+	now_us
+	if (($1 > now)); then
+		local left=$(($1 - now))
+		printf -v left '%d.%06d' $((left / 1000000)) $((left % 1000000))
+		read -r -t "$left" -u "$never" || true
+	fi
+}
+
+# The same, telling the host every five virtual seconds where we are.
+marked_sleep_until()
+{
+	local mark
+	now_us
+	while mark=$(((now / 5000000 + 1) * 5000000)); ((mark < $1)); do
+		sleep_until "$mark"
+		echo "T=$((mark / 1000000))"
+		now_us
+	done
+	sleep_until "$1"
+}
+
+# start NAME NAMESPACE COMMAND: in the background, under a keeper that passes
+# SIGTERM on and writes down when and how the command ended.
+start()
+{
+	(
+		ip netns exec "$2" bash -c "exec $3" >"$OUT/$1.log" 2>&1 &
+		child=$!
+		trap 'kill -TERM $child' TERM
+		status=0
+		wait $child || status=$?
+		if kill -0 $child 2>/dev/null; then	# the signal ended the wait
+			status=0
+			wait $child || status=$?
+		fi
+		now_us
+		printf '%s\t%d\t%d\n' "$1" "$now" "$status" >>"$OUT/ends"
+	) &
+	running[$1]=$!
+}
+
+stop() { kill -TERM "${running[$1]}" 2>/dev/null || true; }
+
+# await NAME LIMIT_S: until the command has ended or T=LIMIT_S.
+await()
+{
+	local limit_us=$(($2 * 1000000))
+	now_us
+	while kill -0 "${running[$1]}" 2>/dev/null && ((now < limit_us)); do
+		marked_sleep_until $((now + 500000))
+		now_us
+	done
+}
+
+play()
+{
+	local at what name where command
+	while IFS=$'\t' read -r at what name where command; do
+		marked_sleep_until "$at"
+		case $what in
+		start) start "$name" "$where" "$command" ;;
+		stop) stop "$name" ;;
+		await) [[ $name == - ]] || await "$name" "$where" ;;
+		*) echo "scenario: unknown verb '$what' in the schedule"; return 1 ;;
+		esac
+	done <"$input/schedule"
+}
+
+# Offloads that must be off, of every veth end.
+record_offloads()
+{
+	local ns dev
+	for ns in sender xsender bridge_a router bridge_b receiver xreceiver; do
+		for dev in $(ip netns exec "$ns" ls /sys/class/net); do
+			[[ $dev != lo && $dev != bridge0 ]] || continue
+			ip netns exec "$ns" ethtool -k "$dev" |
+				sed -n "s/^\(tcp-segmentation\|generic-segmentation\|generic-receive\)-offload: \([a-z]*\).*/$ns $dev \1 \2/p"
+		done
+	done >"$OUT/offloads"
+}
+
+# tcpdump wakes up once a second or per 256 KiB, not per packet. Only data
+# packets: what comes from the left. Each is known by its headers.
+capture()
+{
+	ip netns exec router tcpdump -Z root -i "$1" -s "$SNAPLEN" -B 16384 \
+		-w - 'src net 10.0.1.0/24 or src net fd00:1::/64' >"$OUT/$2" 2>"$OUT/$2.log" &
+	captures+=($!)
+}
+
+# The proof of the link: a CBR flood of a quarter more than the bottleneck
+# carries. Its captures show the rate, the handshake before it the base RTT.
+prove_link()
+{
+	timeout 30 ip netns exec sender ITGSend -a 10.0.2.1 -T UDP -rp 9900 -C "$FLOOD_PPS" -c 1470 \
+		-t 2000 >"$OUT/flood.log" 2>&1
+	sleep 2
+}
+
+while read -r module; do
+	# shellcheck disable=SC2086 # a path and its parameters
+	insmod $module
+done <"$input/modules"
+
+"$here/dumbbell.sh" "$RATE_BPS" "$RTT_US" "$QUEUE_PACKETS" >"$OUT/dumbbell.log" 2>&1 || {
+	tail -n 3 "$OUT/dumbbell.log"
+	exit 1
+}
+record_offloads
+while read -r command; do
+	eval "$command"
+done <"$input/setup"
+
+captures=()
+capture left in.pcap
+capture right out.pcap
+
+receivers=()
+for ns in receiver xreceiver; do
+	ip netns exec "$ns" ITGRecv >/dev/null 2>&1 &
+	receivers+=($!)
+done
+sleep 0.5
+prove_link
+
+update=$tracing/events/dalbe/dalbe_update
+if [[ -d $update ]]; then
+	echo mono >$tracing/trace_clock
+	echo 8192 >$tracing/buffer_size_kb
+	echo 1 >$update/enable
+fi
+
+# T=0 is a whole second of the guest's clock.
+t0_us=$(((${EPOCHREALTIME%.*} + 1) * 1000000))
+sleep_until 0
+[[ ! -d $update ]] || echo "T=0" >$tracing/trace_marker
+echo "$t0_us" >"$OUT/clock"
+: >"$OUT/ends"
+echo "T=0"
+play
+
+# Receivers first: an ITGRecv spins when its sender goes away before it. The
+# captures a second later, when they have seen all that was sent before.
+disown -a
+kill -KILL "${receivers[@]}"
+sleep 1.5
+kill -INT "${captures[@]}"
+while kill -0 "${captures[@]}" 2>/dev/null; do sleep 0.1; done
+tc -n router -s qdisc show dev right >"$OUT/qdisc"
+[[ ! -d $update ]] || cat $tracing/trace >"$OUT/trace"
+if [[ -e $input/verify ]]; then
+	# shellcheck source=/dev/null
+	source "$input/verify"
+fi

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Captures of a queue whose every packet is known give exactly its rates, delays and drops."""
+
+from pathlib import Path
+
+import dpkt
+import polars as pl
+import pytest
+from dalbe_testbed import capture
+from dalbe_testbed.errors import TestbedError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+CLOCK_US = 1_700_000_000_000_000
+
+
+def frame(
+    number: int, port: int, *, ttl: int = 64, payload: int = 1000, ipv6: bool = False
+) -> bytes:
+    udp = dpkt.udp.UDP(sport=4000, dport=port, ulen=8 + payload)
+    udp.data = number.to_bytes(4, "big") + bytes(payload - 4)
+    if ipv6:
+        ip = dpkt.ip6.IP6(src=bytes(16), dst=bytes(15) + b"\1", hlim=ttl, nxt=17, plen=8 + payload)
+        ip.data = udp
+        return bytes(dpkt.ethernet.Ethernet(data=bytes(ip), type=0x86DD))
+    ip = dpkt.ip.IP(src=b"\x0a\0\1\1", dst=b"\x0a\0\2\1", p=17, ttl=ttl, id=number & 0xFFFF)
+    ip.data = udp
+    ip.len = 28 + payload
+    return bytes(dpkt.ethernet.Ethernet(data=bytes(ip), type=0x0800))
+
+
+def write(path: Path, packets: list[tuple[int, bytes]]) -> Path:
+    with path.open("wb") as file:
+        writer = dpkt.pcap.Writer(file, snaplen=96)
+        for time_us, data in packets:
+            writer.writepkt(data[:96], ts=(CLOCK_US + time_us) / 1e6)
+    return path
+
+
+def paired(tmp_path: Path, entering: list, leaving: list) -> pl.DataFrame:
+    return capture.pair(
+        capture.read(write(tmp_path / "in", entering), CLOCK_US),
+        capture.read(write(tmp_path / "out", leaving), CLOCK_US),
+    )
+
+
+@pytest.mark.parametrize("ipv6", [False, True])
+def test_delay_drop_and_size_of_every_packet(tmp_path: Path, ipv6: bool):
+    entering = [(t * 1000, frame(t, 5001, ipv6=ipv6)) for t in range(10)]
+    leaving = [(t * 1000 + 7000, frame(t, 5001, ttl=63, ipv6=ipv6)) for t in range(10) if t != 4]
+    packets = paired(tmp_path, entering, leaving)
+    assert packets.height == 10
+    delays = (packets["out_us"] - packets["in_us"]).to_list()
+    assert [d for d in delays if d is None] == [None]
+    assert delays[4] is None
+    assert all(abs(d - 7000) <= 1 for d in delays if d is not None)
+    assert set(packets["payload_bytes"]) == {1000}
+    assert set(packets["wire_bytes"]) == {1000 + 8 + (40 if ipv6 else 20) + 14}
+
+
+def test_tables(tmp_path: Path):
+    entering = [(t * 100_000 + 1, frame(t, 5001 + t % 2)) for t in range(20)]
+    leaving = [(t * 100_000 + 5001, frame(t, 5001 + t % 2, ttl=63)) for t in range(20) if t != 3]
+    packets = paired(tmp_path, entering, leaving)
+    rates = capture.rate_table(packets, {5001: "even", 5002: "odd"}, 0.5, 2.0)
+    assert rates.height == 2 * 4
+    even = rates.filter(flow="even")
+    assert even["payload_bytes"].to_list() == [3000, 2000, 3000, 2000]
+    assert even["rate_bps"][0] == 3 * 1042 * 8 / 0.5
+    assert rates.filter(flow="odd")["drops"].to_list() == [1, 0, 0, 0]
+    queue = capture.queue_table(packets, 0.5, 2.5)
+    assert queue["queue_ms"].to_list() == pytest.approx([5, 5, 5, 5, 0], abs=0.002)
+    assert queue["drops"].sum() == 1
+
+
+def test_a_packet_from_nowhere_is_an_error(tmp_path: Path):
+    with pytest.raises(TestbedError, match="the captures do not fit"):
+        paired(tmp_path, [(0, frame(1, 5001))], [(5, frame(2, 5001))])
+
+
+def test_not_a_capture(tmp_path: Path):
+    (tmp_path / "x").write_bytes(b"not a capture, but long enough for a header")
+    with pytest.raises(TestbedError, match="not a packet capture"):
+        next(capture.read(tmp_path / "x"))
+
+
+@settings(max_examples=50)
+@given(st.lists(st.booleans(), min_size=1, max_size=60))
+def test_whatever_is_dropped_is_found(fate: list[bool]):
+    def packet(number: int, at: int) -> capture.Packet:
+        return capture.Packet(at, number.to_bytes(4, "big"), 1, capture.UDP, 100, 50, 0)
+
+    entering = [packet(n, n) for n in range(len(fate))]
+    leaving = [packet(n, n + 10) for n, kept in enumerate(fate) if kept]
+    packets = capture.pair(iter(entering), iter(leaving))
+    last = max((n for n, kept in enumerate(fate) if kept), default=-1)
+    assert packets["out_us"].to_list() == [n + 10 if fate[n] else None for n in range(last + 1)]
