@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from dalbe_testbed import batch, cell, demo, experiment, guest, plots, report
+from dalbe_testbed import batch, cell, cells, demo, experiment, guest, plots, report
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.scenario import Tools
 
@@ -174,6 +174,18 @@ def cell_command(
     result = cell.summarise(what, runs)
     demo.save(result, out / "cell.json")
     console.print(report.cell_table(result))
+
+
+@app.command("cells-table")
+def cells_table_command(
+    out: Annotated[Path, typer.Argument(help="Directory of `make cells`.")],
+) -> None:
+    """Compare the cells in OUT with each other and with the paper; leave cells.csv there."""
+    table = cells.runs(out)
+    table.write_csv(out / "cells.csv")
+    comparison = cells.compare(table)
+    comparison.write_csv(out / "cells-compared.csv")
+    console.print(cells.render(comparison))
 
 
 def main() -> None:

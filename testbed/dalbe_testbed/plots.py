@@ -26,7 +26,7 @@ from dalbe_testbed.shares import GUARD_S, Interval
 
 BLUE, VERMILLION, ORANGE, GREEN = "#0072B2", "#D55E00", "#E69F00", "#009E73"
 SKY, PURPLE, GREY = "#56B4E9", "#CC79A7", "#B8B8B8"
-BUSY = "#F3EDE2"
+BUSY, STRIP = "#F3EDE2", "#404040"
 STYLE: dict[Any, Any] = {
     "figure.dpi": 130,
     "font.size": 10,
@@ -123,10 +123,17 @@ def _rates(experiment: Experiment, result: dict[str, Any], runs: Sequence[Run]) 
             colors=colours[: len(names)],
             linewidth=0,
         )
-        _shade(axes, run)
+        for phase in _busy(run):  # a strip on top: the stack would hide a shade
+            axes.barh(
+                capacity * 1.06,
+                phase.end_s - phase.start_s,
+                left=phase.start_s,
+                height=capacity * 0.05,
+                color=STRIP,
+            )
         _deadline(axes, result[run.name]["deadline_s"])
         axes.set_title(_finding(run.name, result[run.name]))
-        axes.set_ylim(0, capacity * 1.02)
+        axes.set_ylim(0, capacity * 1.1)
         axes.set_xlim(0, end_s)
         axes.set_ylabel("Mbit/s")
     handles = [
@@ -136,7 +143,7 @@ def _rates(experiment: Experiment, result: dict[str, Any], runs: Sequence[Run]) 
             (VERMILLION, "CUBIC flows"),
             (ORANGE, "CUBIC flows"),
             (GREY, "D-ITG background"),
-            (BUSY, "CUBIC competes"),
+            (STRIP, "CUBIC competes"),
         )
     ]
     handles[1:3] = [
