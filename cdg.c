@@ -168,6 +168,7 @@ void cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool sacked)
 {
 	if (rtt_us <= 0)
 		return;
+	rtt_us = min(rtt_us, CDG_RTT_MAX_US);
 
 	if (!sacked) {
 		if (pkts_acked == 1 && c->delack) {
@@ -280,9 +281,9 @@ s32 cdg_round(struct cdg *c, const struct cdg_heuristics *h)
 
 	if (!c->rtt.max_us)
 		return 0;
+	c->counts.rounds++;
 	if (c->rtt_prev.max_us) {
 		sum = cdg_gradient_sum(c, h);
-		c->counts.rounds++;
 		cdg_hist_add(c, sum);
 	}
 	if (c->rtt.min_us)
@@ -496,10 +497,9 @@ static u32 cdg_backoff_rate_q32(const struct cdg *c, u32 g_ns)
 
 	for (i = 0; i < CDG_HIST_BINS; i++)
 		if (c->hist[i])
-			sum += (u64)c->hist[i] *
-			       (cdg_probability_q32(cdg_bin_us(i),
-						    scale_q40) >> 8);
-	p_q32 = min_t(u64, div_u64(sum, c->hist_rounds) << 8, U32_MAX);
+			sum += (u64)c->hist[i] *	/* below 2^30 */
+			       cdg_probability_q32(cdg_bin_us(i), scale_q40);
+	p_q32 = min_t(u64, div_u64(sum, c->hist_rounds), U32_MAX);
 	return div64_u64(p_q32 << 31, (1ull << 31) + (p_q32 >> 1));
 }
 
@@ -602,8 +602,8 @@ void cdg_age(struct cdg *c)
 	int i;
 
 	for (i = 0; i < CDG_HIST_BINS; i++)
-		c->hist[i] -= c->hist[i] / 4;
-	c->hist_rounds -= c->hist_rounds / 4;
+		c->hist[i] -= DIV_ROUND_UP(c->hist[i], 4);
+	c->hist_rounds -= DIV_ROUND_UP(c->hist_rounds, 4);
 }
 
 /**

@@ -71,6 +71,11 @@ struct cdg_heuristics {
 	u8 hystart;
 };
 
+/* 268 s: an RTT that is longer, or forged, counts as this; eight gradients of it
+ * fit in an s32.
+ */
+#define CDG_RTT_MAX_US		((1 << 28) - 1)
+
 struct cdg_minmax {
 	s32 min_us;
 	s32 max_us;

@@ -199,7 +199,7 @@ void dalbe_configure(struct dalbe *d, const struct dalbe_config *config)
 }
 
 /* Time to aim for. Before the deadline by a part of the window, and by at most
- * half of what is left.
+ * 7/8 of what is left: half would let the rate fade to nothing at the deadline.
  */
 static u64 dalbe_time_left_ns(const struct dalbe *d, u64 now_ns)
 {
@@ -209,7 +209,7 @@ static u64 dalbe_time_left_ns(const struct dalbe *d, u64 now_ns)
 		return 0;
 	left_ns = d->deadline_ns - now_ns;
 	margin_ns = (d->deadline_ns - d->start_ns) >> DALBE_MARGIN_SHIFT;
-	return left_ns - min_t(u64, margin_ns, left_ns / 2);
+	return left_ns - min_t(u64, margin_ns, left_ns - left_ns / 8);
 }
 
 static u64 dalbe_bytes_left(const struct dalbe *d)
@@ -349,7 +349,7 @@ static void dalbe_control(struct dalbe *d, const struct dalbe_sample *s,
 	d->floored = wanted_q16 < d->config.wmin_q16;
 	if (wanted_q16 < Q16_ONE)
 		d->saturated = 0;
-	else if (d->saturated < U16_MAX)
+	else if (d->w_q16 == Q16_ONE && d->saturated < U16_MAX)
 		d->saturated++;
 
 	wanted_q16 = clamp_t(u32, wanted_q16, d->config.wmin_q16, Q16_ONE);

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Every corner of every input, and what has to hold there: 1 bit/s to
+ * 400 Gbit/s, an RTT of 10 us to 60 s, 1 byte to 2^63, 1 ms to 1 year, G from
+ * 0.002 to 125 ms, gradient sums up to 2^31, prices from none to all. UBSAN
+ * watches the rest.
+ */
+#include <linux/prandom.h>
+
+#include "cdg.h"
+#include "dalbe.h"
+#include "near.h"
+
+static const u64 rates_Bps[] = { 0, 1, 1250000, 50000000000ull };
+static const u32 rtts_us[] = { 10, 50000, 60000000 };
+static const u64 sizes[] = { 1, 1460, U32_MAX, 1ull << 63 };
+static const u64 windows_ns[] = {
+	NSEC_PER_MSEC, 3600 * NSEC_PER_SEC, 365 * 86400 * NSEC_PER_SEC,
+};
+
+static const u64 prices_q40[] = { 0, 1, Q40_ONE / 1000, Q40_ONE, U64_MAX };
+static const u32 losses[] = { 0, 1, U32_MAX };
+static const u32 wmins_q16[] = { 1, 65, Q16_ONE };
+static const u32 msss[] = { 88, 536, 1460, 65483 };
+static const u32 gs_ns[] = {
+	0, CDG_G_MIN_NS, 100000, CDG_G_DEFAULT_NS, CDG_G_MAX_NS, U32_MAX,
+};
+
+static const s32 sums_us[] = {
+	S32_MIN, -1, 0, 1, 31, 1000, 1 << 20, S32_MAX,
+};
+
+/* A transfer in a corner, and what its base measures there. */
+struct corner {
+	u64 rate_Bps;
+	u64 size;
+	u64 window_ns;
+	u64 price_q40;
+	u64 price_std_q40;
+	u32 srtt_us;
+	u32 losses;
+	struct dalbe_config config;
+};
+
+/* The next digit, to this base, of a number whose digits choose from arrays. */
+static size_t next_digit(size_t *number, size_t base)
+{
+	size_t digit = *number % base;
+
+	*number /= base;
+	return digit;
+}
+
+/* Return: false when all corners have been visited. */
+static bool corner_at(size_t number, struct corner *c)
+{
+	static const u8 controllers[] = {
+		DALBE_CONTROLLER_PID, DALBE_CONTROLLER_MBC,
+	};
+	static const u8 policies[] = {
+		DALBE_AFTER_BEST_EFFORT, DALBE_AFTER_SCAVENGER, DALBE_AFTER_KEEP,
+	};
+
+	/* Does not multiply: every policy meets many corners. */
+	c->config.after_deadline = policies[number % ARRAY_SIZE(policies)];
+	c->config.tw_ms = 0;
+
+	c->size = sizes[next_digit(&number, ARRAY_SIZE(sizes))];
+	c->rate_Bps = rates_Bps[next_digit(&number, ARRAY_SIZE(rates_Bps))];
+	c->window_ns = windows_ns[next_digit(&number, ARRAY_SIZE(windows_ns))];
+	c->price_q40 = prices_q40[next_digit(&number, ARRAY_SIZE(prices_q40))];
+	c->srtt_us = rtts_us[next_digit(&number, ARRAY_SIZE(rtts_us))];
+	c->losses = losses[next_digit(&number, ARRAY_SIZE(losses))];
+	c->config.controller =
+		controllers[next_digit(&number, ARRAY_SIZE(controllers))];
+	c->config.wmin_q16 =
+		wmins_q16[next_digit(&number, ARRAY_SIZE(wmins_q16))];
+	c->price_std_q40 = c->losses ? c->price_q40 : 0;
+	return !number;
+}
+
+static u64 corner_model(const void *arg, u64 rate_Bps)
+{
+	const struct corner *c = arg;
+
+	return cdg_rate_price_q40(rate_Bps, 1460, c->srtt_us);
+}
+
+static void assert_within(struct kunit *test, size_t number, const char *name,
+			  s64 value, s64 low, s64 high)
+{
+	KUNIT_ASSERT_TRUE_MSG(test, low <= value && value <= high,
+			      "corner %zu: %s is %lld, not in %lld .. %lld",
+			      number, name, value, low, high);
+}
+
+static void assert_sane(struct kunit *test, size_t number,
+			const struct dalbe *d)
+{
+	assert_within(test, number, "w", d->w_q16, d->config.wmin_q16, Q16_ONE);
+	assert_within(test, number, "phi", d->phi_q16, Q16_ONE,
+		      DALBE_PHI_MAX_Q16);
+	assert_within(test, number, "mu", dalbe_mu_q16(d), 1,
+		      DALBE_PHI_MAX_Q16);
+	assert_within(test, number, "trim", d->trim_q16, DALBE_TRIM_MIN_Q16,
+		      DALBE_TRIM_MAX_Q16);
+	assert_within(test, number, "integral", d->pid.integral_q16, 0, Q16_ONE);
+}
+
+/* What status says follows from bytes and clock. */
+static void assert_status(struct kunit *test, size_t number,
+			  const struct dalbe *d, u64 now_ns)
+{
+	if (d->bytes_done >= d->goal_bytes)
+		assert_within(test, number, "status", d->status,
+			      DALBE_STATUS_DONE, DALBE_STATUS_DONE);
+	else if (now_ns >= d->deadline_ns)
+		assert_within(test, number, "status", d->status,
+			      DALBE_STATUS_LATE, DALBE_STATUS_LATE);
+	else
+		assert_within(test, number, "status", d->status,
+			      DALBE_STATUS_ON_TRACK, DALBE_STATUS_INFEASIBLE);
+}
+
+/* From the goal past the deadline, with everything that can happen on the way. */
+static void live_through(struct kunit *test, size_t number,
+			 const struct corner *c, struct rnd_state *rnd)
+{
+	const u64 start_ns = number % 2 ? 0 : 1ull << 62;
+	const struct dalbe_model model = { corner_model, c };
+	struct dalbe_sample s = { .now_ns = start_ns };
+	struct dalbe d;
+	int i;
+
+	dalbe_start(&d, &c->config, c->size, 0, start_ns,
+		    start_ns + c->window_ns);
+	assert_sane(test, number, &d);
+	for (i = 0; i < 20; i++) {
+		u32 random = prandom_u32_state(rnd);
+		u64 tw_ns = dalbe_tw_ns(&d, c->srtt_us);
+
+		KUNIT_ASSERT_GE(test, tw_ns, 100ull * NSEC_PER_MSEC);
+		s.elapsed_ns = random & 1 ? tw_ns : c->window_ns / 10;
+		s.now_ns += s.elapsed_ns;
+		s.bytes_done = min(fp_add(s.bytes_done,
+					  fp_mul_div(c->rate_Bps, s.elapsed_ns,
+						     NSEC_PER_SEC)),
+				   1ull << 63);
+		s.price_q40 = c->price_q40;
+		s.price_std_q40 = c->price_std_q40;
+		s.weight_std_q40 = c->price_std_q40;
+		s.rounds = random & 0x400 ? c->losses : 10;
+		s.losses = c->losses;
+		s.srtt_us = c->srtt_us;
+		s.app_limited = !(random & 0xe);
+		s.contended = random & 0x10;
+		dalbe_update(&d, &s, &model);
+		assert_sane(test, number, &d);
+		assert_status(test, number, &d, s.now_ns);
+		dalbe_skip_loss(&d, random);
+		if (!(random & 0x3e0))	/* more bytes, less time */
+			dalbe_change(&d, fp_add(c->size, random), s.now_ns,
+				     fp_add(s.now_ns, c->window_ns / 2));
+	}
+}
+
+static void control_is_sane_in_every_corner(struct kunit *test)
+{
+	struct rnd_state rnd;
+	struct corner c;
+	size_t number;
+
+	prandom_seed_state(&rnd, 1);
+	for (number = 0; corner_at(number, &c); number++)
+		live_through(test, number, &c, &rnd);
+	KUNIT_EXPECT_EQ(test, number,
+			ARRAY_SIZE(rates_Bps) * ARRAY_SIZE(sizes) *
+			ARRAY_SIZE(windows_ns) * ARRAY_SIZE(prices_q40) *
+			ARRAY_SIZE(rtts_us) * ARRAY_SIZE(losses) *
+			2 * ARRAY_SIZE(wmins_q16));
+}
+
+/* F(6): more bytes or less time never lower it. */
+static void target_rate_is_monotonic(struct kunit *test)
+{
+	size_t i, j;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++)
+		for (j = 0; j < ARRAY_SIZE(windows_ns); j++) {
+			u64 Bps = dalbe_target_Bps(sizes[i], windows_ns[j]);
+
+			if (i)
+				KUNIT_EXPECT_GE(test, Bps,
+						dalbe_target_Bps(sizes[i - 1],
+								 windows_ns[j]));
+			if (j)
+				KUNIT_EXPECT_LE(test, Bps,
+						dalbe_target_Bps(sizes[i],
+								 windows_ns[j - 1]));
+		}
+}
+
+static noinline u32 probability_q32(u32 g_ns, s32 sum_us)
+{
+	struct cdg c;
+
+	cdg_init(&c, g_ns, 10);
+	return cdg_backoff_probability(&c, sum_us, false);
+}
+
+/* C(4): rises with the gradient, falls with G. */
+static void probability_is_monotonic(struct kunit *test)
+{
+	size_t g, s;
+
+	for (g = 0; g < ARRAY_SIZE(gs_ns); g++) {
+		u32 last_q32 = 0;
+
+		for (s = 0; s < ARRAY_SIZE(sums_us); s++) {
+			u32 q32 = probability_q32(gs_ns[g], sums_us[s]);
+
+			KUNIT_EXPECT_GE(test, q32, last_q32);
+			KUNIT_EXPECT_LE(test, q32,
+					probability_q32(gs_ns[g ? g - 1 : 0],
+							sums_us[s]));
+			KUNIT_EXPECT_EQ(test, q32 > 0, sums_us[s] > 0);
+			last_q32 = q32;
+		}
+		KUNIT_EXPECT_EQ(test, last_q32, U32_MAX);
+	}
+}
+
+/* F(12): falls with the rate and with the RTT, rises with the packet size. */
+static void rate_price_is_monotonic(struct kunit *test)
+{
+	size_t i, j, k;
+
+	for (i = 0; i < ARRAY_SIZE(rates_Bps); i++)
+		for (j = 0; j < ARRAY_SIZE(rtts_us); j++)
+			for (k = 0; k < ARRAY_SIZE(msss); k++) {
+				u64 q40 = cdg_rate_price_q40(rates_Bps[i],
+							     msss[k],
+							     rtts_us[j]);
+
+				KUNIT_EXPECT_GT(test, q40, 0ull);
+				if (i)
+					KUNIT_EXPECT_LE(test, q40,
+							cdg_rate_price_q40(rates_Bps[i - 1],
+									   msss[k],
+									   rtts_us[j]));
+				if (j)
+					KUNIT_EXPECT_LE(test, q40,
+							cdg_rate_price_q40(rates_Bps[i],
+									   msss[k],
+									   rtts_us[j - 1]));
+				if (k)
+					KUNIT_EXPECT_GE(test, q40,
+							cdg_rate_price_q40(rates_Bps[i],
+									   msss[k - 1],
+									   rtts_us[j]));
+			}
+}
+
+/* Over RTTs that jump between the extremes: the price of delay is bounded and
+ * falls with G, and the G for a price is in range and falls with the price.
+ */
+static void delay_price_is_monotonic(struct kunit *test)
+{
+	static const struct cdg_heuristics h;
+	struct rnd_state rnd;
+	struct cdg c;
+	size_t i, g;
+
+	prandom_seed_state(&rnd, 1);
+	cdg_init(&c, CDG_G_DEFAULT_NS, 10);
+	for (i = 0; i < MANY; i++) {
+		u64 last_q40 = U64_MAX;
+		u32 last_ns = CDG_G_MAX_NS;
+
+		cdg_rtt_sample(&c, rtts_us[prandom_u32_state(&rnd) %
+					   ARRAY_SIZE(rtts_us)], 2, false);
+		cdg_round(&c, &h);
+		if (!(i % 100))
+			cdg_age(&c);
+		for (g = 1; g < ARRAY_SIZE(gs_ns) - 1; g++) {
+			u64 q40 = cdg_delay_price_q40(&c, gs_ns[g]);
+
+			KUNIT_ASSERT_LE(test, q40, last_q40);
+			KUNIT_ASSERT_LE(test, q40,
+					Q40_ONE / 2);
+			last_q40 = q40;
+		}
+		if (i < CDG_WINDOW)
+			continue;
+		for (g = 0; g < ARRAY_SIZE(prices_q40); g++) {
+			u32 g_ns = cdg_g_for_delay_price(&c, prices_q40[g], 0);
+
+			KUNIT_ASSERT_GE(test, g_ns, CDG_G_MIN_NS);
+			KUNIT_ASSERT_LE(test, g_ns, last_ns);
+			last_ns = g_ns;
+		}
+	}
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(control_is_sane_in_every_corner),
+	KUNIT_CASE(target_rate_is_monotonic),
+	KUNIT_CASE(probability_is_monotonic),
+	KUNIT_CASE(rate_price_is_monotonic),
+	KUNIT_CASE(delay_price_is_monotonic),
+	{}
+};
+
+static struct kunit_suite suite = { .name = "extremes", .test_cases = cases };
+
+kunit_test_suite(suite);

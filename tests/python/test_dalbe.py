@@ -1,0 +1,519 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""dalbe.c: its equations against the reference, and its behaviour in closed loop."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import reference as ref
+from hypothesis import given
+from hypothesis import strategies as st
+from inputs import (
+    CONSTANT_ERROR,
+    MUL_DIV_ERROR,
+    Q16,
+    U32_MAX,
+    U64_MAX,
+    YEAR_NS,
+    magnitudes,
+    phis_q16,
+    prices_q40,
+    rates_Bps,
+    rtts_us,
+    trims_q16,
+    u32,
+    u64,
+    weights_q16,
+)
+from plant import Transfer
+
+# The equations. Tolerances as derived in tests/kunit/gen_vectors.py.
+
+
+@given(magnitudes(1, 2**63), magnitudes(10**6, YEAR_NS))
+def test_target_rate_matches_reference(pure: Any, size: int, left_ns: int) -> None:
+    expected = min(ref.target_rate(size, left_ns / 1e9), U64_MAX)
+    got = pure.dalbe_target_Bps(size, left_ns)
+    assert abs(got - expected) <= expected * MUL_DIV_ERROR + 1
+
+
+@given(u32, u32, st.sampled_from(((3277, ref.L_W), (6554, ref.L_PHI))))
+def test_limiter_matches_reference(
+    pure: Any, old_q16: int, new_q16: int, limit: tuple[int, float]
+) -> None:
+    limit_q16, exact = limit
+    expected = ref.limit_increase(old_q16, new_q16, exact)
+    got = pure.dalbe_limit_increase(old_q16, new_q16, limit_q16)
+    assert abs(got - expected) <= exact * new_q16 * CONSTANT_ERROR + 1
+
+
+@given(
+    st.lists(st.tuples(weights_q16, rates_Bps, rates_Bps), min_size=1, max_size=30),
+    magnitudes(10**8, 600 * 10**9),
+)
+def test_pid_matches_reference_over_many_updates(
+    pure: Any, updates: list[tuple[int, int, int]], tw_ns: int
+) -> None:
+    pid, model, tw_s = pure.new("dalbe_pid"), ref.Pid(), tw_ns / 1e9
+    drift = 0.0  # of the integral, in units of Q16
+    for w_q16, target_Bps, rate_Bps in updates:  # noqa: N806
+        before = model.error
+        expected = model.update(w_q16 / Q16, target_Bps, rate_Bps, tw_s)
+        got = pure.dalbe_pid_update(pid, w_q16, target_Bps, rate_Bps, tw_ns)
+        ki_tw, kd_tw = ref.KI * tw_s, ref.KD / tw_s
+        drift += 2 * ki_tw + 2 + abs(model.error) * (1 + ki_tw * Q16 * CONSTANT_ERROR)
+        units = drift + 2 + 4 * kd_tw
+        units += abs(model.error - before) * (1 + kd_tw * Q16 * CONSTANT_ERROR)
+        assert abs(got - expected * Q16) <= units + 2
+        assert abs(pid.integral_q16 - model.integral * Q16) <= drift + 1
+
+
+@given(prices_q40, phis_q16, prices_q40, trims_q16)
+def test_mbc_weight_matches_reference(
+    pure: Any, price_q40: int, phi_q16: int, model_q40: int, trim_q16: int
+) -> None:
+    expected = ref.mbc_weight(price_q40, phi_q16 / Q16, model_q40, trim_q16 / Q16) * Q16
+    got = pure.dalbe_mbc_weight(price_q40, phi_q16, model_q40, trim_q16)
+    expected = min(expected, U32_MAX)
+    assert abs(got - expected) <= expected * 2 * MUL_DIV_ERROR + 2
+
+
+@given(trims_q16, rates_Bps, st.just(0) | rates_Bps)
+def test_mbc_trim_matches_reference(
+    pure: Any,
+    trim_q16: int,
+    target_Bps: int,  # noqa: N803
+    rate_Bps: int,  # noqa: N803
+) -> None:
+    expected = ref.mbc_trim(trim_q16 / Q16, target_Bps, rate_Bps) * Q16
+    assert abs(pure.dalbe_mbc_trim(trim_q16, target_Bps, rate_Bps) - expected) <= 14
+
+
+@given(phis_q16, u64, u64)
+def test_phi_matches_reference(pure: Any, old_q16: int, price_q40: int, std_q40: int) -> None:
+    expected = ref.phi(old_q16 / Q16, price_q40, std_q40) * Q16
+    got = pure.dalbe_phi(old_q16, price_q40, std_q40)
+    wanted_q16 = ref.price_ratio(price_q40, std_q40) * Q16
+    error = wanted_q16 * (MUL_DIV_ERROR + ref.L_PHI * CONSTANT_ERROR)
+    assert abs(got - expected) <= error + 2
+
+
+@given(magnitudes(1, YEAR_NS), rtts_us)
+def test_tw_is_a_part_of_the_window_but_some_rtts(pure: Any, window_ns: int, srtt_us: int) -> None:
+    d, config = pure.new("dalbe"), pure.new("dalbe_config", wmin_q16=655)
+    pure.dalbe_start(d, config, 1, 0, 7, 7 + window_ns)
+    expected = max(min(window_ns // 128, 10 * 10**9), 8 * srtt_us * 1000, 10**8)
+    assert pure.dalbe_tw_ns(d, srtt_us) == expected
+
+
+@given(weights_q16, phis_q16, u32)
+def test_losses_are_skipped_only_at_w_1_and_with_the_probability_of_the_paper(
+    pure: Any, w_q16: int, phi_q16: int, random_q32: int
+) -> None:
+    for w in (w_q16, Q16):
+        d = pure.new("dalbe", w_q16=w, phi_q16=phi_q16)
+        expected = w == Q16 and random_q32 >= U32_MAX * Q16 / phi_q16
+        if abs(random_q32 - U32_MAX * Q16 / phi_q16) > 8:  # the rounding of the bound
+            assert pure.dalbe_skip_loss(d, random_q32) == expected
+
+
+# Closed loop
+
+
+def controllers(pure: Any) -> tuple[int, int]:
+    return pure.CONTROLLER_PID, pure.CONTROLLER_MBC
+
+
+@pytest.mark.parametrize("model_error", [0.3, 0.5, 1.0, 2.0, 3.0])
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5])
+def test_mbc_reaches_the_target_with_a_wrong_model(
+    pure: Any, model_error: float, share: float
+) -> None:
+    """Within 5 %, without alternating, and by the deadline."""
+    t = Transfer(pure, size=int(share * 1e6 * 3600), model_error=model_error)
+    t.until(0.4)
+    settled = t.until(0.9)
+    errors = [i.rate_Bps / i.target_Bps - 1 for i in settled]
+    assert max(map(abs, errors)) < 0.05
+    swings = [abs(b.rate_Bps / a.rate_Bps - 1) for a, b in pairwise(settled)]
+    assert max(swings) < 0.01
+    t.until(1)
+    assert t.d.status == pure.STATUS_DONE
+    assert t.d.finished_ns <= t.d.deadline_ns
+
+
+@pytest.mark.parametrize("model_error", [0.3, 1.0, 3.0])
+def test_mbc_errs_towards_early_by_the_variance_of_a_noisy_rate(
+    pure: Any, model_error: float
+) -> None:
+    """F(13) is relative to the rate, hence convex in it: too slow counts more than too fast."""
+    noise, sigma = random.Random(1), 0.3
+    t = Transfer(pure, size=int(0.25 * 1e6 * 3600), model_error=model_error)
+    settled = []
+    while t.now_s < 0.9 * 3600:
+        interval = t.step(rate_Bps=1e6 * t.mu * noise.lognormvariate(0, sigma))
+        if t.now_s > 0.4 * 3600:
+            settled.append(interval)
+    excess = sum(i.rate_Bps for i in settled) / sum(i.target_Bps for i in settled)
+    assert excess == pytest.approx(1 + sigma**2, abs=0.05)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5])
+def test_pid_reaches_the_target(pure: Any, share: float) -> None:
+    size = int(share * 1e6 * 3600)
+    t = Transfer(pure, size=size, controller=pure.CONTROLLER_PID)
+    t.until(0.4)
+    settled = t.until(0.9)
+    assert max(abs(i.rate_Bps / i.target_Bps - 1) for i in settled) < 0.05
+    t.until(1)
+    assert t.d.status == pure.STATUS_DONE
+
+
+def test_mbc_raises_w_by_at_most_a_twentieth(pure: Any) -> None:
+    """F(19), and from w = wmin, although the target asks for w = 1 at once."""
+    t = Transfer(pure, size=4 * 10**9, wmin=0.01)
+    before = 0.01
+    for interval in t.steps(40):
+        assert interval.w - before <= 0.05 * 1.0 + 2 / Q16
+        before = interval.w
+    assert before == 1
+
+
+@pytest.mark.parametrize("model_error", [0.3, 3.0])
+def test_eps_is_not_updated_while_f19_holds_w_back(pure: Any, model_error: float) -> None:
+    t = Transfer(pure, size=10**9, model_error=model_error)
+    held = 0
+    for _ in range(100):
+        w_limited, trim_q16 = t.d.w_limited, t.d.trim_q16
+        t.step()
+        if w_limited:
+            assert t.d.trim_q16 == trim_q16
+            held += 1
+    assert held
+
+
+@pytest.mark.parametrize("pid", [True, False])
+def test_an_app_limited_interval_moves_neither_w_nor_what_was_learned(pure: Any, pid: bool) -> None:
+    t = Transfer(pure, size=10**9, controller=controllers(pure)[not pid], model_error=2)
+    t.until(0.3)
+    before = (t.d.w_q16, t.d.trim_q16, t.d.pid.integral_q16, t.d.pid.error_q16, t.d.mean_rate_Bps)
+    for rate in (0, 1000, 5 * 10**5):
+        t.steps(20, rate_Bps=rate, app_limited=True)
+        after = (
+            t.d.w_q16, t.d.trim_q16, t.d.pid.integral_q16, t.d.pid.error_q16, t.d.mean_rate_Bps,
+        )  # fmt: skip
+        assert after == before
+
+
+def test_unused_capacity_does_not_wind_down_the_trim(pure: Any) -> None:
+    """A model that says too much needs a trim of 2; an idle night must not lose it."""
+    t = Transfer(pure, size=4 * 10**9, window_s=36000, model_error=0.5)
+    t.until(0.2)
+    trim_q16 = t.d.trim_q16
+    assert trim_q16 / Q16 == pytest.approx(2, rel=0.05)
+    t.steps(200, rate_Bps=5e5, contended=False, losses=0)
+    assert t.d.trim_q16 == trim_q16
+    assert t.d.status == pure.STATUS_ON_TRACK
+
+
+def test_pid_does_not_wind_up_or_down(pure: Any) -> None:
+    """Hours at either bound of w are unlearned as fast as minutes: within 25 updates."""
+
+    def updates_to_settle(t: Transfer) -> int:
+        t.fair_Bps = 1e6
+        settled = [abs(i.rate_Bps / i.target_Bps - 1) < 0.05 for i in t.steps(100)]
+        return settled.index(True)
+
+    for updates in (50, 1500):
+        idle = Transfer(pure, size=9 * 10**9, window_s=36000, controller=pure.CONTROLLER_PID)
+        idle.steps(updates, rate_Bps=3e5, contended=False)
+        assert idle.d.w_q16 == idle.config.wmin_q16
+        assert updates_to_settle(idle) <= 25
+
+        busy = Transfer(pure, size=10**10, window_s=36000, controller=pure.CONTROLLER_PID)
+        busy.steps(updates, rate_Bps=1e5)
+        assert busy.d.w_q16 == Q16
+        assert updates_to_settle(busy) <= 25
+
+
+@pytest.mark.parametrize("pid", [True, False])
+def test_no_progress_at_all_raises_w_and_no_more(pure: Any, pid: bool) -> None:
+    """xbar = 0 without being app-limited: a stalled path."""
+    t = Transfer(pure, size=10**9, controller=controllers(pure)[not pid])
+    for interval in t.steps(100, rate_Bps=0):
+        assert 0.01 <= interval.w <= 1
+    assert t.d.w_q16 <= Q16
+
+
+def test_time_in_suspend_lowers_no_rate(pure: Any) -> None:
+    t = Transfer(pure, size=10**9)
+    t.until(0.3)
+    rate_Bps = t.d.rate_Bps  # noqa: N806
+    t.now_s += 600  # the deadline's clock runs on, the interval's does not
+    assert t.step().rate_Bps == pytest.approx(rate_Bps, rel=0.1)
+
+
+@pytest.mark.parametrize("pid", [True, False])
+def test_after_the_deadline_the_policy_holds(pure: Any, pid: bool) -> None:
+    for policy, expected in (
+        (pure.AFTER_BEST_EFFORT, lambda _: 1.0),
+        (pure.AFTER_SCAVENGER, lambda _: 0.01),
+        (pure.AFTER_KEEP, lambda w: w),
+    ):
+        t = Transfer(pure, size=10**9, controller=controllers(pure)[not pid], after_deadline=policy)
+        before = t.until(0.9)[-1].w
+        t.until(1, rate_Bps=0, app_limited=True)
+        for late in t.steps(5, rate_Bps=1000):
+            assert late.status == pure.STATUS_LATE
+            assert late.w == pytest.approx(expected(before), abs=2 / Q16)
+        assert t.step(rate_Bps=1e9).status == pure.STATUS_DONE
+
+
+def test_the_time_of_the_end_is_kept(pure: Any) -> None:
+    t = Transfer(pure, size=10**9)
+    t.until(0.5)
+    t.step(rate_Bps=1e9)
+    finished_ns = round(t.now_s * 1e9)
+    assert (t.d.status, t.d.finished_ns) == (pure.STATUS_DONE, finished_ns)
+    t.step()
+    assert (t.d.status, t.d.finished_ns) == (pure.STATUS_DONE, finished_ns)
+
+
+def test_done_keeps_w_for_the_overrun_then_gives_way(pure: Any) -> None:
+    size = 10**9
+    t = Transfer(pure, size=size)
+    t.until(0.5)
+    t.bytes_done = size
+    w = t.d.w_q16
+    for bytes_done, kept in (
+        (size, True),
+        (size + size // 16 + 65536, True),
+        (size + size // 16 + 65537, False),
+    ):
+        t.bytes_done = bytes_done
+        t.step(rate_Bps=0)
+        assert t.d.status == pure.STATUS_DONE
+        assert t.d.w_q16 == (w if kept else t.config.wmin_q16)
+
+
+def test_a_small_goal_has_an_overrun_of_64_kib(pure: Any) -> None:
+    t = Transfer(pure, size=1, wmin=0.5)
+    t.d.w_q16 = Q16
+    for bytes_done, w_q16 in ((1 + 65536, Q16), (1 + 65537, Q16 // 2)):
+        t.bytes_done = bytes_done
+        t.step(rate_Bps=0)
+        assert t.d.w_q16 == w_q16
+
+
+@pytest.mark.parametrize("pid", [True, False])
+def test_an_infeasible_goal_is_reported_and_withdrawn_when_capacity_comes_back(
+    pure: Any, pid: bool
+) -> None:
+    t = Transfer(pure, size=10**10, controller=controllers(pure)[not pid])  # 2.8 MB/s of 1
+    first = t.steps(60)
+    assert first[-1].status == pure.STATUS_INFEASIBLE
+    assert first[-1].w == 1
+    assert pure.STATUS_INFEASIBLE not in [i.status for i in first if i.w < 1]
+    t.fair_Bps *= 20
+    assert pure.STATUS_ON_TRACK in [i.status for i in t.steps(20)]
+    t.until(1)
+    assert t.d.status == pure.STATUS_DONE
+    assert t.d.finished_ns <= t.d.deadline_ns
+
+
+@pytest.mark.parametrize("pid", [True, False])
+def test_a_feasible_goal_is_never_called_infeasible(pure: Any, pid: bool) -> None:
+    t = Transfer(pure, size=int(0.8 * 1e6 * 3600), controller=controllers(pure)[not pid])
+    assert pure.STATUS_INFEASIBLE not in [i.status for i in t.until(1)]
+    assert t.d.status == pure.STATUS_DONE
+
+
+def test_infeasible_is_said_after_eight_updates_at_w_1(pure: Any) -> None:
+    """Not while F(19) still holds w back, however long that takes."""
+    t = Transfer(pure, size=10**10)
+    before = [i.w for i in t.steps(100) if i.status != pure.STATUS_INFEASIBLE]
+    assert t.d.status == pure.STATUS_INFEASIBLE
+    assert 7 <= before.count(1) <= 9
+
+
+def test_the_first_interval_at_wmin_is_no_error_of_the_model(pure: Any) -> None:
+    """At wmin the model had no say yet: nothing to be learned from its rate."""
+    t = Transfer(pure, size=int(0.5 * 1e6 * 3600))
+    t.step()
+    assert t.d.trim_q16 == Q16
+
+
+@pytest.mark.parametrize("pid", [True, False])
+def test_the_margin_before_the_deadline_is_kept(pure: Any, pid: bool) -> None:
+    """zeta aims 1/32 of the window early: at least half of that must be left in the end."""
+    t = Transfer(pure, size=10**9, controller=controllers(pure)[not pid])
+    t.until(1)
+    assert t.d.status == pure.STATUS_DONE
+    assert t.d.deadline_ns - t.d.finished_ns >= t.d.deadline_ns / 64
+
+
+@pytest.mark.parametrize("pid", [True, False])
+def test_a_change_of_goal_keeps_what_was_learned(pure: Any, pid: bool) -> None:
+    t = Transfer(pure, size=10**9, controller=controllers(pure)[not pid], model_error=2)
+    t.until(0.3)
+    d = t.d
+    learned = (d.w_q16, d.phi_q16, d.trim_q16, d.pid.integral_q16, d.bytes_done, d.updates)
+    now_ns = round(t.now_s * 1e9)
+    pure.dalbe_change(d, 2 * 10**9, now_ns, now_ns + 3600 * 10**9)
+    assert (
+        d.w_q16, d.phi_q16, d.trim_q16, d.pid.integral_q16, d.bytes_done, d.updates,
+    ) == learned  # fmt: skip
+    left_s = 3600 - (d.deadline_ns - d.start_ns) / 32e9  # aims a 32nd of the window early
+    assert d.target_Bps == pytest.approx((2 * 10**9 - d.bytes_done) / left_s, rel=1e-6)
+    t.until(1)
+    assert d.status == pure.STATUS_DONE
+    assert d.finished_ns <= d.deadline_ns
+
+
+def test_a_rate_meant_for_another_target_is_no_error_of_the_model(pure: Any) -> None:
+    t = Transfer(pure, size=10**9)
+    t.until(0.3)
+    trim_q16, now_ns = t.d.trim_q16, round(t.now_s * 1e9)
+    pure.dalbe_change(t.d, 10**9, now_ns, now_ns + 1800 * 10**9)
+    t.step()
+    assert t.d.trim_q16 == trim_q16
+
+
+def test_at_wmin_the_trim_is_not_wound_down(pure: Any) -> None:
+    """Where even wmin takes more than is needed, the model is not to blame."""
+    t = Transfer(pure, size=10**7, wmin=0.1, fair_Bps=1e5)  # 3 kB/s needed, 10 kB/s at wmin
+    t.steps(60)
+    assert t.d.trim_q16 / Q16 == pytest.approx(1, abs=0.13)
+
+
+def test_other_parameters_take_effect_and_keep_what_was_learned(pure: Any) -> None:
+    t = Transfer(pure, size=10**9, model_error=2)
+    t.until(0.3)
+    trim_q16 = t.d.trim_q16
+    t.config.wmin_q16 = Q16 // 2
+    pure.dalbe_configure(t.d, t.config)
+    assert t.d.w_q16 == Q16 // 2
+    t.step()
+    assert t.d.w_q16 >= Q16 // 2
+    assert t.d.trim_q16 == pytest.approx(trim_q16, rel=0.15)
+
+
+def test_a_finished_goal_can_be_extended(pure: Any) -> None:
+    t = Transfer(pure, size=10**6)
+    t.steps(50)
+    assert t.d.status == pure.STATUS_DONE
+    pure.dalbe_change(t.d, 10**9, round(t.now_s * 1e9), 7200 * 10**9)
+    assert (t.d.status, t.d.finished_ns) == (pure.STATUS_ON_TRACK, 0)
+    t.until(1)
+    assert t.d.status == pure.STATUS_DONE
+    assert 3600 * 10**9 < t.d.finished_ns <= t.d.deadline_ns
+
+
+SAMPLE = st.fixed_dictionaries(
+    {
+        "elapsed_ns": u64,
+        "price_q40": u64,
+        "price_std_q40": u64,
+        "weight_std_q40": u64,
+        "srtt_us": u32,
+        "rounds": u32,
+        "losses": u32,
+        "app_limited": st.booleans(),
+        "contended": st.booleans(),
+    }
+)
+
+
+@given(
+    st.booleans(),
+    st.integers(0, 2),
+    magnitudes(1, Q16),
+    magnitudes(1, 2**63),
+    magnitudes(1, YEAR_NS),
+    st.lists(st.tuples(u64, magnitudes(1, YEAR_NS), SAMPLE, u64), min_size=1, max_size=20),
+)
+def test_no_sample_leads_out_of_bounds(
+    pure: Any,
+    pid: bool,
+    after_deadline: int,
+    wmin_q16: int,
+    size: int,
+    window_ns: int,
+    samples: list[tuple[int, int, dict[str, Any], int]],
+) -> None:
+    """Whatever a base may measure, and whatever its model says; UBSAN watches."""
+    d, now_ns, bytes_done = pure.new("dalbe"), 0, 0
+    config = pure.new(
+        "dalbe_config",
+        controller=controllers(pure)[not pid],
+        after_deadline=after_deadline,
+        wmin_q16=wmin_q16,
+    )
+    pure.dalbe_start(d, config, size, 0, 0, window_ns)
+    for more_bytes, later_ns, sample, model_q40 in samples:
+        now_ns += later_ns
+        bytes_done = min(bytes_done + more_bytes, 2**63)
+        price = pure.ffi.callback("u64(void *, u64)", lambda _arg, _rate, q=model_q40: q)
+        pure.dalbe_update(
+            d,
+            pure.new("dalbe_sample", now_ns=now_ns, bytes_done=bytes_done, **sample),
+            pure.new("dalbe_model", price_q40=price),
+        )
+        assert wmin_q16 <= d.w_q16 <= Q16
+        assert Q16 <= d.phi_q16 <= 1024 * Q16
+        assert Q16 // 8 <= d.trim_q16 <= 8 * Q16
+        assert 0 <= d.pid.integral_q16 <= Q16
+        assert d.status == (
+            pure.STATUS_DONE
+            if bytes_done >= size
+            else pure.STATUS_LATE
+            if now_ns >= window_ns
+            else d.status
+        )
+
+
+# phi, F(25), from interval to interval
+
+
+def test_phi_follows_the_ratio_of_prices_and_is_limited_on_its_way_up(pure: Any) -> None:
+    t = Transfer(pure, size=10**10, window_s=36000)
+    q40 = 2**30
+    phis = [1.0]
+    for _ in range(200):
+        t.step(rate_Bps=1e5, price_q40=3 * q40, price_std_q40=q40, losses=4)
+        phis.append(t.d.phi_q16 / Q16)
+    assert phis[-1] == pytest.approx(3, rel=1e-3)
+    assert max(b - a for a, b in pairwise(phis)) <= 0.1 * 3 * 1.001
+    t.steps(8, rate_Bps=1e5, price_q40=q40, price_std_q40=q40, losses=4)
+    assert t.d.phi_q16 == Q16  # down at once
+
+
+def test_phi_waits_for_enough_loss_and_for_contention(pure: Any) -> None:
+    q40 = 2**30
+    t = Transfer(pure, size=10**10, window_s=36000)
+    t.steps(100, rate_Bps=1e5, price_q40=3 * q40, price_std_q40=q40, losses=4, contended=False)
+    assert t.d.phi_q16 == Q16
+    t.steps(3, rate_Bps=1e5, price_q40=3 * q40, price_std_q40=q40, losses=4)
+    assert t.d.phi_q16 == Q16  # Tphi = 4 Tw
+    t.step(rate_Bps=1e5, price_q40=3 * q40, price_std_q40=q40, losses=4)
+    assert t.d.phi_q16 > Q16
+
+
+def test_the_loss_that_has_not_come_yet_bounds_phi_from_below(pure: Any) -> None:
+    """Without a loss phi is what one more loss would make it, and never falls."""
+    q40 = 2**30
+    t = Transfer(pure, size=10**10, window_s=36000)
+    lossless = {"price_q40": q40, "price_std_q40": 0, "losses": 0, "rounds": 100}
+    lossless |= {"weight_std_q40": 200 * q40, "rate_Bps": 100_000}
+    t.steps(4, **lossless)  # 400 rounds' price against one loss: 2
+    assert 1 < t.d.phi_q16 / Q16 <= 2
+    last = 0
+    for _ in range(100):
+        t.step(**lossless)
+        assert t.d.phi_q16 >= last
+        last = t.d.phi_q16
+    assert last / Q16 > 10
+    assert last <= 1024 * Q16
