@@ -261,6 +261,18 @@ u64 dalbe_tw_ns(const struct dalbe *d, u32 srtt_us)
 	return max(tw_ns, least_ns);
 }
 
+/* A new estimate of phi changes the meaning of w = mu / phi. Where it is lower, w
+ * is raised for mu to stay: F(19) would otherwise take many Tw to make up for
+ * what is no wish to be more aggressive, and G would collapse in the meantime.
+ */
+static void dalbe_set_phi(struct dalbe *d, u32 phi_q16)
+{
+	if (phi_q16 < d->phi_q16)
+		d->w_q16 = min_t(u64, fp_mul_div(d->w_q16, d->phi_q16, phi_q16),
+				 Q16_ONE);
+	d->phi_q16 = phi_q16;
+}
+
 /* phi's own interval: Tphi, or as many more until there was enough loss. Until
  * then the loss that has not come yet, counted as if it had, bounds phi from
  * below: a flow at a small share sees a loss a minute, and would otherwise be
@@ -287,7 +299,8 @@ static void dalbe_update_phi(struct dalbe *d, const struct dalbe_sample *s)
 						       std_q40));
 		return;
 	}
-	d->phi_q16 = dalbe_phi(d->phi_q16, d->phi_price_q40, d->phi_std_q40);
+	dalbe_set_phi(d, dalbe_phi(d->phi_q16, d->phi_price_q40,
+				   d->phi_std_q40));
 	d->phi_price_q40 = 0;
 	d->phi_std_q40 = 0;
 	d->phi_losses = 0;
@@ -333,6 +346,19 @@ static bool dalbe_overrun(const struct dalbe *d)
 				 DALBE_OVERRUN_BYTES);
 }
 
+/* lw of F(19). Its 0.05 belongs to 1/128 of the window: where eight RTTs, or the
+ * user, make Tw a larger part of it, waiting for twenty Tw would be waiting for
+ * the deadline.
+ */
+static u32 dalbe_w_limit_q16(const struct dalbe *d, u32 srtt_us)
+{
+	u64 limit_q16 = fp_mul_div(DALBE_W_LIMIT_Q16 * DALBE_UPDATES,
+				   dalbe_tw_ns(d, srtt_us),
+				   d->deadline_ns - d->start_ns);
+
+	return clamp_t(u64, limit_q16, DALBE_W_LIMIT_Q16, Q16_ONE);
+}
+
 static void dalbe_control(struct dalbe *d, const struct dalbe_sample *s,
 			  const struct dalbe_model *model)
 {
@@ -355,7 +381,8 @@ static void dalbe_control(struct dalbe *d, const struct dalbe_sample *s,
 	wanted_q16 = clamp_t(u32, wanted_q16, d->config.wmin_q16, Q16_ONE);
 	if (d->config.controller == DALBE_CONTROLLER_MBC) {
 		u32 w_q16 = dalbe_limit_increase(d->w_q16, wanted_q16,
-						 DALBE_W_LIMIT_Q16);
+						 dalbe_w_limit_q16(d,
+								   s->srtt_us));
 
 		d->w_limited = w_q16 < wanted_q16;
 		wanted_q16 = w_q16;

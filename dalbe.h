@@ -112,7 +112,7 @@ struct dalbe {
 	u64 bytes_done;
 	u64 start_ns;
 	u64 deadline_ns;
-	u64 finished_ns;
+	u64 finished_ns;	/* update that found it done; 0: not yet */
 	struct dalbe_config config;
 	/* control */
 	u64 target_Bps;		/* zeta, F(6), for the interval under way */

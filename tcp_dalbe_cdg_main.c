@@ -90,6 +90,7 @@ struct dalbe_settings {
  * @goal_bytes: 0: no goal
  * @goal_set_ns: when, CLOCK_BOOTTIME
  * @goal_deadline_ns: CLOCK_BOOTTIME
+ * @goal_done_ns: when its last byte was acknowledged; 0: not yet
  * @acked_base: tcp_sock.bytes_acked when the goal was set
  * @settings: see there
  * @controlled: @flow->transfer follows the goal
@@ -102,6 +103,7 @@ struct dalbe_sock {
 	u64 goal_bytes;
 	u64 goal_set_ns;
 	u64 goal_deadline_ns;
+	u64 goal_done_ns;
 	u64 acked_base;
 	struct dalbe_settings settings;
 	bool controlled;
@@ -339,7 +341,13 @@ static void dalbe_cdg_init(struct sock *sk)
 		ca->goal_bytes = 0;
 	ca->flow = NULL;
 	ca->controlled = false;
-	ca->acked_base = tcp_sk(sk)->bytes_acked;
+	/* Selected between SYN and SYN-ACK, TCP calls us here and not again: the
+	 * first ACK of the connection will do the rest.
+	 */
+	if (sk->sk_state == TCP_SYN_SENT)
+		return;
+	if (sk->sk_state == TCP_SYN_RECV)	/* a child has no SYN to count */
+		ca->acked_base = tcp_sk(sk)->bytes_acked;
 	dalbe_alloc_flow(sk);
 }
 
@@ -416,12 +424,15 @@ static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	cdg_grown(&flow->cdg, tcp_snd_cwnd(tp) - prior);
 }
 
-/* The last byte need not wait for the end of Tw: nothing may come after it. */
-static bool dalbe_just_finished(const struct dalbe_sock *ca,
+/* True once: at the ACK of the goal's last byte. */
+static bool dalbe_just_finished(struct dalbe_sock *ca,
 				const struct tcp_sock *tp)
 {
-	return !ca->flow->transfer.finished_ns &&
-	       tp->bytes_acked - ca->acked_base >= ca->goal_bytes;
+	if (!ca->goal_bytes || ca->goal_done_ns ||
+	    tp->bytes_acked - ca->acked_base < ca->goal_bytes)
+		return false;
+	ca->goal_done_ns = ktime_get_boottime_ns();
+	return true;
 }
 
 static void dalbe_cdg_pkts_acked(struct sock *sk,
@@ -429,15 +440,18 @@ static void dalbe_cdg_pkts_acked(struct sock *sk,
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	bool finished;
 
 	if (unlikely(!ca->flow) &&
-	    (!inet_csk(sk)->icsk_ca_initialized || !dalbe_alloc_flow(sk)))
+	    (!inet_csk(sk)->icsk_ca_initialized ||
+	     sk->sk_state == TCP_SYN_SENT || !dalbe_alloc_flow(sk)))
 		return;
-
 	cdg_rtt_sample(&ca->flow->cdg, sample->rtt_us, sample->pkts_acked,
 		       tp->sacked_out);
-	if (ca->controlled && (tp->tcp_mstamp >= ca->flow->next_update_us ||
-			       dalbe_just_finished(ca, tp)))
+	/* The last byte need not wait for the end of Tw: nothing may follow it. */
+	finished = dalbe_just_finished(ca, tp);
+	if (ca->controlled &&
+	    (finished || tp->tcp_mstamp >= ca->flow->next_update_us))
 		dalbe_tick(sk);
 }
 
@@ -576,15 +590,27 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
 		return -ENODATA;
 
 	ca->goal_deadline_ns = deadline_ns;
+	/* A listener that is ours by default would not hand its area on. */
+	inet_csk(sk)->icsk_ca_setsockopt = 1;
 	if (flags & DALBE_GOAL_UPDATE) {
 		ca->goal_bytes = bytes;
+		if (!ca->flow ||
+		    tcp_sk(sk)->bytes_acked - ca->acked_base < bytes)
+			ca->goal_done_ns = 0;
+		else if (!ca->goal_done_ns)
+			ca->goal_done_ns = now_ns;
 		if (ca->controlled)
 			dalbe_change(&ca->flow->transfer, bytes, now_ns,
 				     deadline_ns);
 		return 0;
 	}
 	ca->goal_set_ns = now_ns;
+	ca->goal_done_ns = 0;
 	ca->acked_base = tcp_sk(sk)->bytes_acked;
+	/* bytes_acked is going to count the SYN, which is no payload. */
+	if ((1 << sk->sk_state) & (TCPF_CLOSE | TCPF_SYN_SENT) &&
+	    !ca->acked_base)
+		ca->acked_base = 1;
 	/* Last: a listener may be copied at any time. */
 	WRITE_ONCE(ca->goal_bytes, bytes);
 	dalbe_engage(sk);
@@ -623,6 +649,7 @@ void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
 	if (p->flags & DALBE_PARAM_AFTER)
 		s->after_deadline = p->after_deadline;
 	s->set |= p->flags;
+	inet_csk(sk)->icsk_ca_setsockopt = 1;	/* see dalbe_sk_set_goal() */
 
 	in_force = dalbe_in_force(sk);
 	if (!ca->controlled || in_force.controller == DALBE_CONTROLLER_FIXED) {
@@ -678,6 +705,8 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 		return;
 
 	state->bytes_done = tp->bytes_acked - ca->acked_base;
+	if (ca->goal_done_ns)
+		state->time_left_ns = ca->goal_deadline_ns - ca->goal_done_ns;
 	/* Between updates a goal can have ended; say so at once. */
 	if (state->bytes_done >= ca->goal_bytes)
 		state->status = DALBE_STATUS_DONE;
@@ -690,9 +719,6 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 
 	if (state->status == DALBE_STATUS_ON_TRACK)
 		state->status = flow->transfer.status;
-	if (flow->transfer.finished_ns)
-		state->time_left_ns = ca->goal_deadline_ns -
-				      flow->transfer.finished_ns;
 	if (flow->transfer.app_limited)
 		state->flags |= DALBE_STATE_APP_LIMITED;
 	state->tw_ms = div_u64(dalbe_tw_ns(&flow->transfer, state->srtt_us),

@@ -159,7 +159,7 @@ const char *dalbe_strerror(enum dalbe_op op, int err)
 		       "may not open /dev/dalbe: sudo chmod 666 /dev/dalbe";
 	case EPERM:
 		return op == DALBE_OP_ATTACH ?
-		       "dalbe_cdg is not allowed here: add it to sysctl net.ipv4.tcp_allowed_congestion_control" :
+		       "dalbe_cdg is not in net.ipv4.tcp_allowed_congestion_control" :
 		       "not permitted: run as the owner of the process, or with sudo";
 	case EBADF:
 		return "the descriptor is not open: list a process's with ls -l /proc/PID/fd";
@@ -169,9 +169,9 @@ const char *dalbe_strerror(enum dalbe_op op, int err)
 	case ENOPROTOOPT:
 		if (op == DALBE_OP_ATTACH || err == EOPNOTSUPP)
 			return "the socket is not TCP: pass one of a TCP connection";
-		return "the socket does not use dalbe_cdg: select it first, with dalbe_attach() or dalbectl set";
+		return "the socket does not use dalbe_cdg: select it with dalbe_attach()";
 	case ENODATA:
-		return "there is no goal to update: set one without DALBE_GOAL_UPDATE (dalbectl: --update)";
+		return "there is no goal to update: set one without --update";
 	case ETIME:
 		return "the deadline has passed: give one that lies ahead";
 	case EOVERFLOW:
@@ -180,10 +180,10 @@ const char *dalbe_strerror(enum dalbe_op op, int err)
 		return "a parameter is out of range: see dalbe(4) for the ranges";
 	case EINVAL:
 		if (op == DALBE_OP_ATTACH)
-			return "the socket is not in a state to change: pass one of an open TCP connection";
-		return "the module refused the request: check size and flags, and that tool and module have the same version";
+			return "the socket cannot change: pass one of an open connection";
+		return "refused: check size and flags, and the versions of tool and module";
 	case ENOTTY:
-		return "the module does not know this command: install tool and module of the same version";
+		return "unknown to the module: install tool and module of one version";
 	case EMFILE:
 	case ENFILE:
 		return "too many open files: raise the limit with ulimit -n";

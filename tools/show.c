@@ -153,8 +153,10 @@ static void print_row(const struct row *row, bool terminal)
 		human_rate(state->target_Bps, target);
 	}
 	human_rate(state->rate_Bps, rate);
-	snprintf(w, sizeof(w), "%.3f", state->w_ppm / 1e6);
-	snprintf(phi, sizeof(phi), "%.2f", state->phi_ppm / 1e6);
+	/* Without control there is neither. */
+	snprintf(w, sizeof(w), state->w_ppm ? "%.3f" : "-", state->w_ppm / 1e6);
+	snprintf(phi, sizeof(phi), state->phi_ppm ? "%.2f" : "-",
+		 state->phi_ppm / 1e6);
 	snprintf(g, sizeof(g), "%.3f", state->g_ns / 1e6);
 	snprintf(cuts, sizeof(cuts), "%llu/%llu",
 		 (unsigned long long)state->backoffs_delay,

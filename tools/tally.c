@@ -91,7 +91,7 @@ void tally_collect(int fd,
 		   void (*fn)(uint64_t cookie, uint64_t acked_bytes, void *arg),
 		   void *arg)
 {
-	_Alignas(struct nlmsghdr) char buf[16384];
+	char buf[16384] __attribute__((aligned(NLMSG_ALIGNTO)));
 
 	for (;;) {
 		ssize_t got = recv(fd, buf, sizeof(buf), 0);

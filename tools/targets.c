@@ -74,7 +74,7 @@ static const char *advice(int err)
 	case EACCES:
 	case EPERM:
 		/* Yama: only descendants, where ptrace_scope is 1. */
-		return "the process is not yours, or kernel.yama.ptrace_scope forbids it; type sudo dalbectl";
+		return "not yours, or kernel.yama.ptrace_scope is 1; type sudo dalbectl";
 	}
 	return dalbe_strerror(DALBE_OP_GET_STATE, err);
 }

@@ -578,7 +578,7 @@ void transfer_print(const struct transfer *t, char *line, size_t len)
 	}
 	if (!n) {
 		snprintf(line, len, "%s", t->saw_unwanted ?
-			 "the program opened no TCP connection but some that --port or a missing --loopback leaves out" :
+			 "the program had only connections that --port or --loopback leaves out" :
 			 "the program opened no TCP connection that lived long enough to get the goal");
 		return;
 	}

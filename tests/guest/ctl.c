@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* /dev/dalbe by its bare ioctls; see ctl.h. */
+#include "ctl.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "net.h"
+
+int ctl_open(void)
+{
+	return TRY(open(DALBE_DEVICE, O_RDWR | O_CLOEXEC));
+}
+
+/* One command on a device opened for it: nothing can hang on the descriptor. */
+static int ctl(unsigned long cmd, void *arg)
+{
+	int dev = ctl_open();
+	int ret = ioctl(dev, cmd, arg);
+	int err = errno;
+
+	close(dev);
+	errno = err;
+	return ret;
+}
+
+void cc_set(int fd, const char *cc)
+{
+	TRY(setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cc, strlen(cc)));
+}
+
+int goal_set_raw(int fd, uint64_t bytes, uint64_t deadline_ns, uint32_t flags)
+{
+	struct dalbe_goal goal = {
+		.fd = fd, .flags = flags,
+		.bytes = bytes, .deadline_ns = deadline_ns,
+	};
+
+	return ctl(DALBE_IOC_SET_GOAL, &goal);
+}
+
+void goal_set(int fd, uint64_t bytes, uint64_t in_ms)
+{
+	TRY(goal_set_raw(fd, bytes, in_ms * NS_PER_MS, DALBE_GOAL_RELATIVE));
+}
+
+void goal_clear(int fd)
+{
+	struct dalbe_clear clear = { .fd = fd };
+
+	TRY(ctl(DALBE_IOC_CLEAR_GOAL, &clear));
+}
+
+int state_get_raw(int fd, struct dalbe_state *state)
+{
+	memset(state, 0, sizeof(*state));
+	state->fd = fd;
+	return ctl(DALBE_IOC_GET_STATE, state);
+}
+
+struct dalbe_state state_get(int fd)
+{
+	struct dalbe_state state;
+
+	TRY(state_get_raw(fd, &state));
+	CHECK_EQ(state.fd, fd);
+	return state;
+}
+
+/* The state, and tcp_info's bytes_acked of the same instant. */
+struct dalbe_state state_get_exact(int fd, uint64_t *bytes_acked)
+{
+	struct dalbe_state state;
+	uint64_t before;
+
+	do {
+		before = sock_tcp_info(fd).tcpi_bytes_acked;
+		state = state_get(fd);
+		*bytes_acked = sock_tcp_info(fd).tcpi_bytes_acked;
+	} while (before != *bytes_acked);
+	return state;
+}
+
+int params_set_raw(int fd, struct dalbe_params params)
+{
+	params.fd = fd;
+	return ctl(DALBE_IOC_SET_PARAMS, &params);
+}
+
+void params_set(int fd, struct dalbe_params params)
+{
+	TRY(params_set_raw(fd, params));
+}

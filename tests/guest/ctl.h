@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * /dev/dalbe by its bare ioctls: the tests are about the interface itself, and
+ * must be able to call it wrongly. libdalbe has tests of its own.
+ */
+#ifndef CTL_H
+#define CTL_H
+
+#include <stdint.h>
+
+#include "dalbe_ctl.h"
+
+int ctl_open(void);
+void cc_set(int fd, const char *cc);
+int goal_set_raw(int fd, uint64_t bytes, uint64_t deadline_ns, uint32_t flags);
+void goal_set(int fd, uint64_t bytes, uint64_t in_ms);
+void goal_clear(int fd);
+int state_get_raw(int fd, struct dalbe_state *state);
+struct dalbe_state state_get(int fd);
+struct dalbe_state state_get_exact(int fd, uint64_t *bytes_acked);
+int params_set_raw(int fd, struct dalbe_params params);
+void params_set(int fd, struct dalbe_params params);
+
+#endif /* CTL_H */

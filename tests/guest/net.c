@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Namespaces, link, sockets and traffic of the tests; see net.h. */
+#include "net.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+#define RX_IPV4		"10.0.2.1"
+#define RX_IPV6		"fd00:2::1"
+#define RX_MAPPED	"::ffff:10.0.2.1"
+
+const char *const family_name[FAMILIES] = {
+	[IPV4] = "IPv4", [IPV6] = "IPv6", [IPV4_MAPPED] = "IPv4 in IPv6",
+};
+
+const struct link link_default = {
+	.rate_kbit = 10000, .rtt_ms = 20, .queue_packets = 40,
+};
+
+/* Reshape the link, if it has another shape. Each test begins with link_default. */
+void link_set(const struct link *link)
+{
+	static struct link now;
+	char cmd[256];
+
+	if (!memcmp(link, &now, sizeof(now)))
+		return;
+	snprintf(cmd, sizeof(cmd),
+		 "tc -n router qdisc replace dev to_rx root netem rate %ukbit limit %u loss %u%%",
+		 link->rate_kbit, link->queue_packets, link->loss_percent);
+	CHECK_EQ(system(cmd), 0);
+	snprintf(cmd, sizeof(cmd),
+		 "tc -n router qdisc replace dev to_tx root netem delay %ums limit 100000",
+		 link->rtt_ms);
+	CHECK_EQ(system(cmd), 0);
+	now = *link;
+}
+
+/* Work in the network namespace /run/netns/NAME from now on. */
+void ns_enter(const char *name)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", name);
+	fd = TRY(open(path, O_RDONLY | O_CLOEXEC));
+	TRY(setns(fd, CLONE_NEWNET));
+	close(fd);
+}
+
+/* A socket in a namespace. */
+int sock_open(const char *ns, enum family family, int type)
+{
+	ns_enter(ns);
+	return TRY(socket(family == IPV4 ? AF_INET : AF_INET6,
+			  type | SOCK_CLOEXEC, 0));
+}
+
+static socklen_t rx_address(enum family family, in_port_t port,
+			    struct sockaddr_storage *addr)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)addr;
+	struct sockaddr_in *in = (struct sockaddr_in *)addr;
+
+	memset(addr, 0, sizeof(*addr));
+	if (family == IPV4) {
+		in->sin_family = AF_INET;
+		in->sin_port = port;
+		CHECK_EQ(inet_pton(AF_INET, RX_IPV4, &in->sin_addr), 1);
+		return sizeof(*in);
+	}
+	in6->sin6_family = AF_INET6;
+	in6->sin6_port = port;
+	CHECK_EQ(inet_pton(AF_INET6, family == IPV6 ? RX_IPV6 : RX_MAPPED,
+			   &in6->sin6_addr), 1);
+	return sizeof(*in6);
+}
+
+static in_port_t local_port(int fd)
+{
+	struct sockaddr_storage addr;
+	socklen_t len = sizeof(addr);
+
+	TRY(getsockname(fd, (struct sockaddr *)&addr, &len));
+	/* sin_port and sin6_port are the same bytes */
+	return ((struct sockaddr_in *)&addr)->sin_port;
+}
+
+/* A listener in rx on a port of its own; @cc: congestion control, or NULL. */
+int sock_listen(enum family family, const char *cc)
+{
+	int fd = sock_open(NS_RX, family, SOCK_STREAM);
+	struct sockaddr_storage addr;
+	socklen_t len;
+
+	if (cc)
+		TRY(setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cc,
+			       strlen(cc)));
+	len = rx_address(family, 0, &addr);
+	TRY(bind(fd, (struct sockaddr *)&addr, len));
+	TRY(listen(fd, 1024));
+	return fd;
+}
+
+void sock_connect(int fd, int listener, enum family family)
+{
+	struct sockaddr_storage addr;
+	socklen_t len = rx_address(family, local_port(listener), &addr);
+
+	TRY(connect(fd, (struct sockaddr *)&addr, len));
+}
+
+/* As sock_connect(), but return in SYN-SENT; @fd becomes non-blocking. */
+void sock_connect_start(int fd, int listener, enum family family)
+{
+	struct sockaddr_storage addr;
+	socklen_t len = rx_address(family, local_port(listener), &addr);
+
+	TRY(fcntl(fd, F_SETFL, O_NONBLOCK));
+	CHECK_ERRNO(connect(fd, (struct sockaddr *)&addr, len), EINPROGRESS);
+}
+
+int sock_accept(int listener)
+{
+	return TRY(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
+}
+
+/* Connect the socket @tx to a new listener. */
+struct pair pair_around(int tx, enum family family)
+{
+	struct pair pair = {
+		.tx = tx, .listener = sock_listen(family, NULL),
+	};
+
+	sock_connect(tx, pair.listener, family);
+	pair.rx = sock_accept(pair.listener);
+	return pair;
+}
+
+/* An IPv4 connection; @cc: congestion control of the sender, or NULL. */
+struct pair pair_open(const char *cc)
+{
+	int tx = sock_open(NS_TX, IPV4, SOCK_STREAM);
+
+	if (cc)
+		TRY(setsockopt(tx, IPPROTO_TCP, TCP_CONGESTION, cc,
+			       strlen(cc)));
+	return pair_around(tx, IPV4);
+}
+
+void pair_close(struct pair *pair)
+{
+	close(pair->tx);
+	close(pair->rx);
+	close(pair->listener);
+}
+
+/* Is everything that was sent acknowledged? */
+bool all_acked(const struct pair *pair)
+{
+	int queued;
+
+	TRY(ioctl(pair->tx, SIOCOUTQ, &queued));
+	return !queued;
+}
+
+static uint64_t push(int fd, uint64_t bytes)
+{
+	static const char payload[65536];
+	uint64_t sent = 0;
+
+	while (sent < bytes) {
+		size_t part = bytes - sent < sizeof(payload) ?
+			      bytes - sent : sizeof(payload);
+		ssize_t n = send(fd, payload, part,
+				 MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EAGAIN)
+			break;
+		sent += TRY(n);
+	}
+	return sent;
+}
+
+static uint64_t drain(int fd)
+{
+	uint64_t received = 0;
+
+	for (;;) {
+		/* MSG_TRUNC: count, do not copy */
+		ssize_t n = recv(fd, NULL, 1 << 20, MSG_DONTWAIT | MSG_TRUNC);
+
+		if (!n || (n < 0 && errno == EAGAIN))
+			return received;
+		received += TRY(n);
+	}
+}
+
+/**
+ * pump - send on one end, receive on the other
+ * @pair: the connection
+ * @bytes: how much to send; NO_END: without end
+ * @timeout_ms: for how long
+ * @done: stop when this is true, looked at every PUMP_TURN_MS; NULL: never
+ *
+ * Return: whether @done() was true in time.
+ */
+bool pump(struct pair *pair, uint64_t bytes, unsigned int timeout_ms,
+	  bool (*done)(const struct pair *pair))
+{
+	uint64_t end_ns = now_ns() + timeout_ms * NS_PER_MS;
+	uint64_t left = bytes;
+
+	for (;;) {
+		uint64_t n = push(pair->tx, left);
+
+		left -= n;
+		pair->sent += n;
+		pair->received += drain(pair->rx);
+		if (done && (bytes == NO_END || !left) && done(pair))
+			return true;
+		if (now_ns() >= end_ns)
+			return false;
+		sleep_ms(PUMP_TURN_MS);
+	}
+}
+
+/* Send @bytes and wait until they are acknowledged, at least at 100 kbit/s. */
+void transfer(struct pair *pair, uint64_t bytes)
+{
+	unsigned int timeout_ms = 10 * MS_PER_S + bytes * 8 / 100;
+
+	if (!pump(pair, bytes, timeout_ms, all_acked))
+		FAIL("%llu bytes took longer than %u ms",
+		     (unsigned long long)bytes, timeout_ms);
+	CHECK_EQ(pair->received, pair->sent);
+}
+
+/* Send for some time, whatever gets through. */
+void flow_for(struct pair *pair, unsigned int ms)
+{
+	uint64_t before = pair->received;
+
+	pump(pair, NO_END, ms, NULL);
+	CHECK_OP(pair->received, >, before);
+}
+
+struct tcp_info sock_tcp_info(int fd)
+{
+	struct tcp_info info = {};
+	socklen_t len = sizeof(info);
+
+	TRY(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len));
+	CHECK_OP(len, >=, (socklen_t)offsetof(struct tcp_info, tcpi_bytes_received));
+	return info;
+}
+
+/* Name of the congestion control; valid until the next call. */
+const char *sock_cc(int fd)
+{
+	static char name[16];
+	socklen_t len = sizeof(name);
+
+	memset(name, 0, sizeof(name));
+	TRY(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len));
+	return name;
+}
+
+/* CLOCK_BOOTTIME */
+uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	TRY(clock_gettime(CLOCK_BOOTTIME, &ts));
+	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+void sleep_ms(unsigned int ms)
+{
+	struct timespec ts = {
+		.tv_sec = ms / MS_PER_S,
+		.tv_nsec = (ms % MS_PER_S) * NS_PER_MS,
+	};
+
+	TRY(nanosleep(&ts, NULL));
+}

@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Tests of the real module in a guest.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+repo=$(cd "$here/../.." && pwd)
+# shellcheck source=tests/guest/report.sh
+. "$here/report.sh"
+
+usage()
+{
+	cat <<USAGE
+usage: run.sh [-h] [-p] [-o DIR] [-s SEED] [-t TEXT]
+
+Builds the module and the test program, boots a guest under KASAN, lockdep,
+UBSAN and kmemleak, runs all tests in one boot and reports them in TAP.
+
+  -p       in the plain guest: faster, no sanitizers, no failing allocations
+  -o DIR   where logs go (default: into the cache, until the next run)
+  -s SEED  of the guest's random numbers and clock (default 1)
+  -t TEXT  only the tests whose name contains TEXT
+
+  DALBE_CACHE  where guest kernels, builds and logs are (default: ~/.cache/dalbe)
+
+Exit status: 0 if all tests passed, 1 if not, 2 if they could not be run.
+USAGE
+}
+
+die() { echo "run.sh: $*" >&2; exit 2; }
+
+variant=debug out='' seed=1 only=()
+while getopts hpo:s:t: opt; do
+	case $opt in
+	h) usage; exit 0 ;;
+	p) variant=plain ;;
+	o) out=$OPTARG ;;
+	s) seed=$OPTARG ;;
+	t) only=("$OPTARG") ;;
+	*) die "see run.sh -h" ;;
+	esac
+done
+shift $((OPTIND - 1))
+[[ $# -eq 0 ]] || die "unexpected '$1': see run.sh -h"
+
+# Always the same directory: paths are part of a guest's arguments and of a
+# module's code, and the same seed is to give the same run.
+work=${DALBE_CACHE:-$HOME/.cache/dalbe}/guest-tests/$variant
+mkdir -p "$work"
+exec 8>"$work/lock"
+flock -n 8 || { echo "# waiting for another run.sh" >&2; flock 8; }
+rm -rf "$work/out" "$work/module" "$work/faulty"
+out=${out:-$work/out}
+mkdir -p "$out"
+
+# build_module KERNEL DIR: in a copy, so that the source tree stays clean and
+# nothing of another kernel is linked.
+build_module()
+{
+	make -s -C "$1" ARCH=um M="$2" modules >"$2/build.log" 2>&1 || {
+		tail -n 20 "$2/build.log" >&2
+		die "the module does not build in $2"
+	}
+}
+
+kernel=$("$repo/testbed/guest/build-kernel.sh" "$variant")
+mkdir "$work/module" "$work/faulty"
+cp "$repo"/*.[ch] "$repo/Kbuild" "$work/module"
+cp "$here"/faulty/* "$work/faulty"
+build_module "$kernel" "$work/module"
+build_module "$kernel" "$work/faulty"
+"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -I"$repo" \
+	-o "$work/dalbe_guest_test" "$here"/*.c
+
+# The filter that judges the log, on a log with and one without a complaint.
+failures=0
+self_test()
+{
+	local wanted=$1 file=$2 got=clean
+	! complaints "$here/samples/$file" >/dev/null || got=dirty
+	if [[ $got == "$wanted" ]]; then
+		echo "ok - the log filter finds $file $wanted"
+	else
+		echo "not ok - the log filter finds $file $wanted"
+		failures=$((failures + 1))
+	fi
+}
+for sample in "$here"/samples/*; do
+	case ${sample##*/} in
+	clean-*) self_test clean "${sample##*/}" ;;
+	*) self_test dirty "${sample##*/}" ;;
+	esac
+done
+
+status=0
+"$repo/testbed/guest/boot.sh" -k "$kernel" -o "$out" -n "guest tests" -s "$seed" -w 900 -t 7200 \
+	"$here/guest.sh" "$variant" "$work/dalbe_guest_test" \
+	"$work/module/tcp_dalbe_cdg.ko" "$work/faulty/dalbe_faulty.ko" "${only[@]}" |
+	tee "$out/report.tap" || status=$?
+
+passed=$(grep -c '^ok - ' "$out/report.tap" || true)
+failed=$(grep -c '^not ok - ' "$out/report.tap" || true)
+skipped=$(grep -c '^ok - .* # SKIP ' "$out/report.tap" || true)
+failures=$((failures + failed))
+echo "# $variant guest: $((passed - skipped)) passed, $failed failed, $skipped skipped"
+if ((passed == 0)); then
+	echo "not ok - a test ran"
+	failures=$((failures + 1))
+fi
+if [[ $variant == debug ]] && ((skipped > 0)); then
+	echo "not ok - the debug guest has what every test needs"
+	failures=$((failures + 1))
+fi
+if ((status != 0 && failed == 0)); then
+	echo "not ok - the guest ran to its end (status $status)"
+	failures=$((failures + 1))
+fi
+if ((failures > 0)); then
+	echo "# logs: $out"
+	exit 1
+fi

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What GET_STATE and the tracepoint tell about a goal, from start to end. */
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "net.h"
+#include "tests.h"
+
+#define KB	1000ull
+
+static uint32_t wanted_status;
+
+static bool has_status(const struct pair *pair)
+{
+	return state_get(pair->tx).status == wanted_status;
+}
+
+/* Send until the status is @status; returns the time it took. */
+static unsigned int pump_until(struct pair *pair, uint32_t status,
+			       unsigned int timeout_ms)
+{
+	uint64_t start_ns = now_ns();
+
+	wanted_status = status;
+	if (!pump(pair, NO_END, timeout_ms, has_status))
+		FAIL("status is %u after %u ms, not %u",
+		     state_get(pair->tx).status, timeout_ms, status);
+	return (now_ns() - start_ns) / NS_PER_MS;
+}
+
+static void waiting_on_track_done(void)
+{
+	int tx = sock_open(NS_TX, IPV4, SOCK_STREAM);
+	struct dalbe_state s;
+	struct pair pair;
+
+	cc_set(tx, DALBE_CC_CDG);
+	CHECK_EQ(state_get(tx).status, DALBE_STATUS_NONE);
+	goal_set(tx, 5000 * KB, 8000);
+	CHECK_EQ(state_get(tx).status, DALBE_STATUS_WAITING);
+	pair = pair_around(tx, IPV4);
+	CHECK_EQ(state_get(tx).status, DALBE_STATUS_ON_TRACK);
+	flow_for(&pair, 2000);
+	s = state_get(tx);
+	CHECK_EQ(s.status, DALBE_STATUS_ON_TRACK);
+	CHECK_OP(s.rate_Bps, >, 0);
+	CHECK_OP(s.rate_Bps, <, 1400 * KB);
+	CHECK_OP(s.target_Bps, >, 100 * KB);
+	CHECK_OP(s.srtt_us, >=, 20000);
+	CHECK_OP(s.min_rtt_us, >=, 20000);
+	CHECK_OP(s.min_rtt_us, <=, s.srtt_us);
+	CHECK_OP(s.cwnd, >=, 2);
+	CHECK_OP(s.w_ppm, >=, s.wmin_ppm - 20);
+	CHECK_OP(s.w_ppm, <=, 1000000);
+	CHECK_OP(s.phi_ppm, >=, 1000000);
+	CHECK_OP(s.g_ns, >=, DALBE_G_MIN_NS);
+	CHECK_OP(s.g_ns, <=, DALBE_G_MAX_NS);
+	CHECK_EQ(s.controller, DALBE_CONTROLLER_MBC);
+	pump_until(&pair, DALBE_STATUS_DONE, 20000);
+}
+
+/* Half of a link on which nobody else is. */
+static void half_of_an_idle_link(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+	unsigned int took_ms;
+
+	goal_set(pair.tx, 5000 * KB, 8000);
+	took_ms = pump_until(&pair, DALBE_STATUS_DONE, 20000);
+	harness_note("done after %u ms of 8000", took_ms);
+	CHECK_OP(took_ms, <=, 8000 + PUMP_TURN_MS);
+}
+
+/* A short goal on an idle link: it has a few updates only. */
+static void short_goal_on_time(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+	unsigned int took_ms;
+
+	goal_set(pair.tx, 2000 * KB, 4000);
+	took_ms = pump_until(&pair, DALBE_STATUS_DONE, 10000);
+	harness_note("done after %u ms of 4000", took_ms);
+	CHECK_OP(took_ms, <=, 4000 + PUMP_TURN_MS);
+}
+
+/* time_left_ns: "when done, as it was at the end". */
+static void time_left_stops_when_done(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+	int64_t left_ns, end_ns;
+
+	goal_set(pair.tx, 500 * KB, 5000);
+	transfer(&pair, 500 * KB);
+	end_ns = state_get(pair.tx).deadline_ns - now_ns();
+	sleep_ms(1000);
+	left_ns = state_get(pair.tx).time_left_ns;
+	CHECK_OP(left_ns, >, end_ns - 100 * (int64_t)NS_PER_MS);
+	CHECK_OP(left_ns, <, end_ns + 100 * (int64_t)NS_PER_MS);
+	sleep_ms(9000);
+	CHECK_EQ(state_get(pair.tx).status, DALBE_STATUS_DONE);
+	CHECK_EQ(state_get(pair.tx).time_left_ns, left_ns);
+
+	/* ... whatever is changed afterwards */
+	params_set(pair.tx, (struct dalbe_params) {
+		.flags = DALBE_PARAM_G, .g_ns = 5000000 });
+	CHECK_EQ(state_get(pair.tx).status, DALBE_STATUS_DONE);
+	CHECK_EQ(state_get(pair.tx).time_left_ns, left_ns);
+}
+
+/* The same, for a goal that nobody controls. */
+static void time_left_stops_when_done_fixed(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+	int64_t left_ns;
+
+	params_set(pair.tx, (struct dalbe_params) {
+		.flags = DALBE_PARAM_CONTROLLER,
+		.controller = DALBE_CONTROLLER_FIXED });
+	goal_set(pair.tx, 100 * KB, 5000);
+	transfer(&pair, 100 * KB);
+	CHECK_EQ(state_get(pair.tx).status, DALBE_STATUS_DONE);
+	left_ns = state_get(pair.tx).time_left_ns;
+	sleep_ms(1000);
+	CHECK_EQ(state_get(pair.tx).time_left_ns, left_ns);
+}
+
+/* Twenty times what the link carries by the deadline. */
+static void too_large(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+	struct link slow = link_default;
+	unsigned int took_ms;
+	struct dalbe_state s;
+
+	slow.rate_kbit = 2000;
+	slow.queue_packets = 20;
+	link_set(&slow);
+	goal_set(pair.tx, 100000 * KB, 20000);
+	took_ms = pump_until(&pair, DALBE_STATUS_INFEASIBLE, 20000);
+	harness_note("infeasible after %u ms of 20000", took_ms);
+	s = state_get(pair.tx);
+	CHECK_EQ(s.w_ppm, 1000000);
+	CHECK_OP(s.rate_Bps, <, s.target_Bps);
+
+	/* less is asked for: feasible again */
+	TRY(goal_set_raw(pair.tx, s.bytes_done + 1000 * KB, 40 * NS_PER_S,
+			 DALBE_GOAL_RELATIVE | DALBE_GOAL_UPDATE));
+	pump_until(&pair, DALBE_STATUS_ON_TRACK, 5000);
+	pump_until(&pair, DALBE_STATUS_DONE, 20000);
+}
+
+static void late(uint32_t policy, uint32_t *w_before, struct dalbe_state *after)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+
+	params_set(pair.tx, (struct dalbe_params) {
+		.flags = DALBE_PARAM_AFTER, .after_deadline = policy });
+	goal_set(pair.tx, 4000 * KB, 2000);
+	pump(&pair, NO_END, 1950, NULL);
+	*w_before = state_get(pair.tx).w_ppm;
+	sleep_ms(60);
+	/* at once, not at the end of a Tw */
+	CHECK_EQ(state_get(pair.tx).status, DALBE_STATUS_LATE);
+	flow_for(&pair, 500);
+	*after = state_get(pair.tx);
+	CHECK_EQ(after->status, DALBE_STATUS_LATE);
+	CHECK_OP(after->time_left_ns, <, 0);
+	CHECK_OP(after->time_left_ns, >, -1000 * (int64_t)NS_PER_MS);
+	pump_until(&pair, DALBE_STATUS_DONE, 60000);
+}
+
+static void late_best_effort(void)
+{
+	struct dalbe_state s;
+	uint32_t before;
+
+	late(DALBE_AFTER_BEST_EFFORT, &before, &s);
+	CHECK_EQ(s.w_ppm, 1000000);
+}
+
+static void late_scavenger(void)
+{
+	struct dalbe_state s;
+	uint32_t before;
+
+	late(DALBE_AFTER_SCAVENGER, &before, &s);
+	CHECK_OP(s.w_ppm, <=, s.wmin_ppm);
+	CHECK_OP(s.w_ppm, >, s.wmin_ppm - 20);	/* w is in 1/65536 */
+}
+
+static void late_keep(void)
+{
+	struct dalbe_state s;
+	uint32_t before;
+
+	late(DALBE_AFTER_KEEP, &before, &s);
+	CHECK_EQ(s.w_ppm, before);
+}
+
+static void counts_exactly(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+	struct link lossy = link_default;
+	uint64_t acked_at_set;
+
+	lossy.loss_percent = 2;
+	link_set(&lossy);
+	flow_for(&pair, 300);
+	acked_at_set = sock_tcp_info(pair.tx).tcpi_bytes_acked;
+	goal_set(pair.tx, 100000 * KB, 60000);
+	for (int i = 0; i < 40; i++) {
+		uint64_t acked;
+		struct dalbe_state s;
+
+		pump(&pair, NO_END, 70, NULL);
+		s = state_get_exact(pair.tx, &acked);
+		CHECK_EQ(s.bytes_done, acked - acked_at_set);
+	}
+}
+
+static void app_limited(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+	struct dalbe_state s;
+
+	goal_set(pair.tx, 10000 * KB, 60000);
+	for (int i = 0; i < 20; i++) {
+		transfer(&pair, 2 * KB);
+		sleep_ms(200);
+	}
+	s = state_get(pair.tx);
+	CHECK(s.flags & DALBE_STATE_APP_LIMITED);
+	CHECK_EQ(s.status, DALBE_STATUS_ON_TRACK);
+	/* an idle program must not drive w up */
+	CHECK_OP(s.w_ppm, <=, s.wmin_ppm);
+	flow_for(&pair, 3000);
+	CHECK(!(state_get(pair.tx).flags & DALBE_STATE_APP_LIMITED));
+}
+
+#define TRACING		"/sys/kernel/tracing/"
+
+static void tracing_write(const char *file, const char *text)
+{
+	char path[96];
+	int fd;
+
+	snprintf(path, sizeof(path), TRACING "%s", file);
+	fd = TRY(open(path, O_WRONLY | O_TRUNC | O_CLOEXEC));
+	if (*text)
+		TRY(write(fd, text, strlen(text)));
+	close(fd);
+}
+
+/* "name=123" in a trace line */
+static unsigned long long trace_value(const char *line, const char *name)
+{
+	const char *at = strstr(line, name);
+
+	if (!at)
+		FAIL("no %s in the event", name);
+	return strtoull(at + strlen(name), NULL, 10);
+}
+
+static void tracepoint(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+	unsigned int events = 0, counted = 0;
+	unsigned long long done = 0;
+	struct dalbe_state s;
+	char line[1024];
+	FILE *trace;
+
+	if (access(TRACING "events/dalbe/dalbe_update", F_OK))
+		FAIL("no dalbe:dalbe_update in tracefs: mount it, or enable tracing in the kernel");
+	tracing_write("trace", "");
+	tracing_write("events/dalbe/enable", "1");
+	goal_set(pair.tx, 10000 * KB, 15000);
+	flow_for(&pair, 3000);
+	s = state_get(pair.tx);
+	tracing_write("events/dalbe/enable", "0");
+	flow_for(&pair, 500);			/* off: no events of these */
+
+	trace = fopen(TRACING "trace", "re");
+	CHECK(trace);
+	while (fgets(line, sizeof(line), trace)) {
+		if (!strstr(line, "dalbe_update:"))
+			continue;
+		events++;
+		counted += !trace_value(line, "app_limited=");
+		CHECK_EQ(trace_value(line, "goal_bytes="), 10000 * KB);
+		CHECK_OP(trace_value(line, "bytes_done="), >=, done);
+		done = trace_value(line, "bytes_done=");
+		CHECK_OP(trace_value(line, "w_ppm="), <=, 1000000);
+	}
+	fclose(trace);
+	CHECK_OP(events, >, 10);
+	CHECK_EQ(counted, s.updates);
+	CHECK_OP(done, <=, s.bytes_done);
+}
+
+const struct test tests_status[] = {
+	{ "waiting, on track, done", waiting_on_track_done },
+	{ "half of an idle link is there for the taking",
+	  half_of_an_idle_link },
+	{ "a short goal on an idle link is met", short_goal_on_time },
+	{ "the time left stops when done", time_left_stops_when_done },
+	{ "the time left stops when done, fixed G",
+	  time_left_stops_when_done_fixed },
+	{ "an infeasible goal is said to be so", too_large },
+	{ "after the deadline: best effort", late_best_effort },
+	{ "after the deadline: scavenger", late_scavenger },
+	{ "after the deadline: keep w", late_keep },
+	{ "bytes_done counts exactly", counts_exactly },
+	{ "an application that does not send leaves w alone", app_limited },
+	{ "the tracepoint fires at each update", tracepoint },
+	{}
+};

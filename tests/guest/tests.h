@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The tables of tests, one per file. */
+#ifndef TESTS_H
+#define TESTS_H
+
+#include "harness.h"
+
+extern const struct test tests_goal[];		/* what a goal does */
+extern const struct test tests_status[];	/* what GET_STATE says of it */
+extern const struct test tests_lifetime[];	/* sockets that come and go */
+extern const struct test tests_params[];	/* settings of one socket */
+extern const struct test tests_sysctl[];	/* settings of a namespace */
+extern const struct test tests_bad_input[];	/* refusals */
+extern const struct test tests_memory[];	/* allocations that fail */
+extern const struct test tests_module[];	/* load and unload */
+
+/* What tests_module loads, and leaves loaded. */
+extern const char *module_path;
+
+/* sysctl.c */
+#define SYSCTL_LEN	32
+int sysctl_write_raw(const char *ns, const char *name, const char *value);
+void sysctl_write(const char *ns, const char *name, const char *value);
+void sysctl_read(const char *ns, const char *name, char value[SYSCTL_LEN]);
+
+#endif /* TESTS_H */
