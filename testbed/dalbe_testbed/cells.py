@@ -91,15 +91,16 @@ def render(comparison: pl.DataFrame) -> Table:
     """Return the comparison as a table for the terminal."""
     table = Table(
         title="Two CDG flows against two CUBIC flows: percent of the link",
-        caption="both CDG flows together, mean (least to most) over the seeds; "
+        caption="G and RTT in ms; both CDG flows together, mean (range) over the seeds; "
         "paper: Table I, one flow at G = 0.1, both at G = 120",
         box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
     )
-    for column in ("G, ms", "RTT, ms", OURS, "in-tree cdg", "agree", "paper", "ours", "in-tree"):
+    for column in ("G", "RTT", OURS, "in-tree cdg", "agree", "paper", "ours", "in-tree"):
         table.add_column(column, justify="right", no_wrap=True)
 
     def shown(row: dict[str, float], cc: str) -> str:
-        return f"{row[f'{cc}_mean']:.1f} ({row[f'{cc}_min']:.1f} to {row[f'{cc}_max']:.1f})"
+        return f"{row[f'{cc}_mean']:.1f} ({row[f'{cc}_min']:.1f}-{row[f'{cc}_max']:.1f})"
 
     for row in comparison.iter_rows(named=True):
         table.add_row(
