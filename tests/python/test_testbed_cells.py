@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 
 import pytest
-
 from dalbe_testbed import cells
 from dalbe_testbed.errors import TestbedError
 
