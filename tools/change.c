@@ -87,7 +87,7 @@ int cmd_set(const struct options *opts, char **operands)
 	if (!operands[0])
 		usage_error("set: the connection is missing; type PID or PID:FD, such as 1234:5");
 	if (operands[1])
-		usage_error("set: '%.80s' is one operand too many; type one PID or PID:FD, options before it",
+		usage_error("set: '%.80s' is one operand too many; type one PID or PID:FD",
 			    operands[1]);
 	if (!opts->size_bytes && !opts->params.flags)
 		usage_error("set: there is nothing to set; type for example --size 40G --deadline +90m");

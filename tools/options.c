@@ -319,7 +319,9 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 		const struct option_def *def = defs;
 		char err[HUMAN_ERR_LEN];
 		/* '+': options end where the program to run begins. */
-		int id = getopt_long(argc, argv, "+:hq", longs, NULL);
+		int id = getopt_long(argc, argv,
+				     cmd->bit & CMD_RUN ? "+:hq" : ":hq",
+				     longs, NULL);
 
 		if (id == -1)
 			break;
