@@ -3,9 +3,10 @@
 # `make check`: every test there is, in stages, on two cores.
 #
 #	lane 1   guest kernels (plain, debug) -> KUnit -> guest tests
-#	lane 2   lint -> kernel matrix -> tools -> stock kernel -> Python tests
+#	lane 2   lint -> kernel matrix -> stock kernel -> Python tests
 #
-# The lanes run side by side after setup. Lane 1 is what takes longest; lane 2
+# The lanes run side by side after set-up and the tests of the tools, which run in
+# real time and are the only ones that a busy machine disturbs. Lane 1 is what takes longest; lane 2
 # comes to the Python tests, which need the plain guest kernel, when that exists.
 #
 # A stage is a command that prints "ok - NAME" or "not ok - NAME" per test. A
@@ -16,7 +17,7 @@ me=check
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-stages=(setup kernels kunit guest lint matrix tools vng python)
+stages=(setup tools kernels kunit guest lint matrix vng python)
 
 usage()
 {
@@ -141,10 +142,11 @@ if [[ -e $out/setup.count && $(<"$out/setup.count") != *" 0" ]]; then
 	echo "$(cut -d ' ' -f 1 "$out/setup.count") passed, $(cut -d ' ' -f 2 "$out/setup.count") failed"
 	exit 1
 fi
+lane tools
 set -m # a process group for each lane
 lane kernels kunit guest &
 lanes+=($!)
-lane lint matrix tools vng python &
+lane lint matrix vng python &
 lanes+=($!)
 set +m
 wait "${lanes[@]}" || true

@@ -268,9 +268,11 @@ def test_sharing(b: Bench) -> None:
 def test_successive_connections(b: Bench) -> None:
     """A connection opened after others have closed gets what is left."""
     port = str(b.sink.port)
-    script = "; ".join(f"{SENDER} {port} 20 0 {size}" for size in (300000, 200000, 500000))
+    # Long enough, and far enough apart, for a machine that is busy with other tests.
+    sizes = (300000, 200000, 500000)
+    script = "; sleep 1; ".join(f"{SENDER} {port} 50 0 {size}" for size in sizes)
     summary = b.send("sh", "-c", script)
-    assert [g.bytes for g in b.goals()] == [1000000, 700000, 500000]
+    assert [g.bytes for g in b.goals()] == [1000000, 700000, 500000], b.goals()
     assert summary["bytes_done"] == 1000000 and summary["complete"]
 
 
