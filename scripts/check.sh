@@ -3,7 +3,7 @@
 # `make check`: every test there is, in stages, on two cores.
 #
 #	lane 1   guest kernels (plain, debug) -> KUnit -> guest tests
-#	lane 2   lint -> kernel matrix -> stock kernel -> Python tests
+#	lane 2   lint -> kernel matrix -> stock kernel -> Python tests -> demo
 #
 # The lanes run side by side after set-up and the tests of the tools, which run in
 # real time and are the only ones that a busy machine disturbs. Lane 1 is what takes longest; lane 2
@@ -17,7 +17,7 @@ me=check
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-stages=(setup tools kernels kunit guest lint matrix vng python)
+stages=(setup tools kernels kunit guest lint matrix vng python demo)
 
 usage()
 {
@@ -60,6 +60,23 @@ stage_matrix() { "$repo/scripts/kernel-matrix.sh"; }
 stage_tools() { make -C "$repo/tools" test; }
 stage_vng() { "$repo/scripts/vng-test.sh"; }
 stage_python() { "$repo/scripts/pytest.sh"; }
+
+# One seed of the demo: what it has to show, a test each.
+stage_demo()
+{
+	local dir=$repo/results/check/demo
+	"$repo/scripts/demo.sh" --out "$dir"
+	enter_venv
+	python - "$dir/demo.json" <<'EOP'
+import json
+import sys
+
+verdicts = json.load(open(sys.argv[1]))["verdicts"]
+for requirement, met in verdicts.items():
+    print(f"{'ok' if met else 'not ok'} - {requirement}")
+sys.exit(not all(verdicts.values()))
+EOP
+}
 
 # --- running them ------------------------------------------------------------------
 
@@ -146,7 +163,7 @@ lane tools
 set -m # a process group for each lane
 lane kernels kunit guest &
 lanes+=($!)
-lane lint matrix vng python &
+lane lint matrix vng python demo &
 lanes+=($!)
 set +m
 wait "${lanes[@]}" || true
