@@ -124,7 +124,12 @@ build()
 	mkdir -p "$build"
 	configure "$build" "$source" "$variant"
 	say "building the $variant guest kernel with $jobs jobs (2 to 5 minutes on two cores)"
-	make -C "$source" O="$build" ARCH=um CC="$cc" -j"$jobs" all >"$build/build.log" 2>&1 || {
+	# The kernel seeds its random numbers with its version string, too: without
+	# who built it and when, the same seed gives the same run on any machine.
+	KBUILD_BUILD_TIMESTAMP='Thu Jan  1 00:00:00 UTC 1970' KBUILD_BUILD_VERSION=1 \
+		KBUILD_BUILD_USER=dalbe KBUILD_BUILD_HOST=dalbe \
+		make -C "$source" O="$build" ARCH=um CC="$cc" -j"$jobs" all \
+		>"$build/build.log" 2>&1 || {
 		tail -n 20 "$build/build.log" >&2
 		die "the kernel does not build: see $build/build.log"
 	}

@@ -10,8 +10,9 @@ usage: watchdog.sh BOOT_PID GUEST_PID SECONDS FLAG_FILE
 
 Started by boot.sh in a session of its own, so that it outlives whoever kills
 that one. Once SECONDS of wall-clock time are over it creates FLAG_FILE and
-kills the process group GUEST_PID; if BOOT_PID is gone it does so at once. A
-guest that ends by itself ends the watchdog.
+kills the process group GUEST_PID; if BOOT_PID is gone it does so at once, and
+removes the directory of FLAG_FILE, which nobody else will. A guest that ends by
+itself ends the watchdog.
 EOF
 }
 
@@ -25,4 +26,5 @@ while kill -0 "$boot" 2>/dev/null && ((SECONDS < end_s)); do
 done
 ! kill -0 "$boot" 2>/dev/null || : >"$flag"
 # The processes that UML traces are members of its group and survive it.
-kill -KILL -- "-$guest"
+kill -KILL -- "-$guest" 2>/dev/null || true
+kill -0 "$boot" 2>/dev/null || rm -rf "$(dirname "$flag")"
