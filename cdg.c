@@ -349,6 +349,28 @@ bool cdg_backoff(struct cdg *c, const struct cdg_heuristics *h,
 }
 
 /**
+ * cdg_g_used_ns - the G that cdg_backoff() judges the last round with
+ * @c: the flow
+ *
+ * Return: G in ns, at least idle_g_ns while the queue is short.
+ */
+u32 cdg_g_used_ns(const struct cdg *c)
+{
+	return cdg_queue_short(c) ? max(c->g_ns, c->idle_g_ns) : c->g_ns;
+}
+
+/**
+ * cdg_gradient_ns - the moving average of C(3)
+ * @gradient_sum_us: sum of CDG_WINDOW gradients in us, any s32
+ *
+ * Return: the average in ns, exact.
+ */
+s64 cdg_gradient_ns(s32 gradient_sum_us)
+{
+	return (s64)gradient_sum_us * (1000 / CDG_WINDOW);
+}
+
+/**
  * cdg_backoff_done - the cut is complete: the next round starts now
  * @c: the flow
  */

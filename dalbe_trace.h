@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints: one event at every update of w.
+ * Tracepoints: one event at every update of w, one at the end of every RTT
+ * round.
  *
  *	echo 1 > /sys/kernel/tracing/events/dalbe/enable
  */
@@ -13,6 +14,7 @@
 #include <linux/tracepoint.h>
 #include <net/inet_sock.h>
 #include <net/sock.h>
+#include <net/tcp.h>
 
 #include "cdg.h"
 #include "dalbe.h"
@@ -91,6 +93,66 @@ TRACE_EVENT(dalbe_update,
 		  __entry->price_target_ppm,
 		  __entry->losses, __entry->status,
 		  __entry->app_limited, __entry->contended)
+);
+
+/**
+ * trace_dalbe_round - an RTT round has been judged, C(1) to C(5)
+ * @sk: the socket, after the decision: cwnd is what the round ended with,
+ *      ssthresh what a backoff cuts to
+ * @c: CDG, likewise
+ * @gradient_sum_us: what cdg_round() returned
+ * @backoff: the decision
+ *
+ * No event for a round in which a cut was under way: CDG does not judge it.
+ */
+TRACE_EVENT(dalbe_round,
+	TP_PROTO(const struct sock *sk, const struct cdg *c,
+		 s32 gradient_sum_us, bool backoff),
+
+	TP_ARGS(sk, c, gradient_sum_us, backoff),
+
+	/* Gradients are averages over CDG_WINDOW rounds, C(3). gradient_ns is the
+	 * one in C(4): of the minimum if that is positive, else of the maximum,
+	 * extrapolated in a connection's first rounds. g_used_ns is the G in
+	 * C(4): g_ns, or idle_g_ns if that is larger and the queue short.
+	 */
+	TP_STRUCT__entry(
+		__field(s64, gradient_min_ns)
+		__field(s64, gradient_max_ns)
+		__field(s64, gradient_ns)
+		__field(u32, rtt_min_us)
+		__field(u32, rtt_max_us)
+		__field(u32, g_ns)
+		__field(u32, g_used_ns)
+		__field(u32, cwnd)
+		__field(u32, ssthresh)
+		__field(u16, sport)
+		__field(u16, dport)
+		__field(bool, backoff)
+	),
+
+	TP_fast_assign(
+		__entry->gradient_min_ns = cdg_gradient_ns(c->gradient_sum.min_us);
+		__entry->gradient_max_ns = cdg_gradient_ns(c->gradient_sum.max_us);
+		__entry->gradient_ns = cdg_gradient_ns(gradient_sum_us);
+		__entry->rtt_min_us = c->rtt_prev.min_us;
+		__entry->rtt_max_us = c->rtt_prev.max_us;
+		__entry->g_ns = c->g_ns;
+		__entry->g_used_ns = cdg_g_used_ns(c);
+		__entry->cwnd = tcp_snd_cwnd(tcp_sk(sk));
+		__entry->ssthresh = tcp_sk(sk)->snd_ssthresh;
+		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
+		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
+		__entry->backoff = backoff;
+	),
+
+	TP_printk("sport=%u dport=%u rtt_min_us=%u rtt_max_us=%u gradient_min_ns=%lld gradient_max_ns=%lld gradient_ns=%lld g_ns=%u g_used_ns=%u cwnd=%u ssthresh=%u backoff=%u",
+		  __entry->sport, __entry->dport,
+		  __entry->rtt_min_us, __entry->rtt_max_us,
+		  __entry->gradient_min_ns, __entry->gradient_max_ns,
+		  __entry->gradient_ns,
+		  __entry->g_ns, __entry->g_used_ns,
+		  __entry->cwnd, __entry->ssthresh, __entry->backoff)
 );
 
 #endif /* DALBE_TRACE_H */

@@ -383,6 +383,25 @@ static void dalbe_cdg_hystart(struct sock *sk, u8 detect)
 	tp->snd_ssthresh = tcp_snd_cwnd(tp);
 }
 
+/* True if the round ends in a backoff. */
+static bool dalbe_cdg_end_round(struct sock *sk, const struct cdg_heuristics *h)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	s32 gradient_sum_us = cdg_round(&flow->cdg, h);
+	bool backoff;
+
+	flow->round_end = tp->snd_nxt;
+	/* After a timeout a backoff would be decided, but not made. */
+	backoff = inet_csk(sk)->icsk_ca_state < TCP_CA_CWR &&
+		  cdg_backoff(&flow->cdg, h, gradient_sum_us,
+			      get_random_u32(), tcp_snd_cwnd(tp));
+	if (backoff)
+		tcp_enter_cwr(sk);
+	trace_dalbe_round(sk, &flow->cdg, gradient_sum_us, backoff);
+	return backoff;
+}
+
 /* Not called in CWR and Recovery. */
 static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
@@ -399,18 +418,9 @@ static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	if (tcp_in_slow_start(tp) && h.hystart)
 		dalbe_cdg_hystart(sk, h.hystart);
 
-	if (after(ack, flow->round_end) && flow->cdg.rtt.max_us) {
-		s32 gradient_sum_us = cdg_round(&flow->cdg, &h);
-
-		flow->round_end = tp->snd_nxt;
-		/* After a timeout a backoff would be decided, but not made. */
-		if (inet_csk(sk)->icsk_ca_state < TCP_CA_CWR &&
-		    cdg_backoff(&flow->cdg, &h, gradient_sum_us,
-				get_random_u32(), tcp_snd_cwnd(tp))) {
-			tcp_enter_cwr(sk);
-			return;
-		}
-	}
+	if (after(ack, flow->round_end) && flow->cdg.rtt.max_us &&
+	    dalbe_cdg_end_round(sk, &h))
+		return;
 
 	flow->acks++;
 	if (!tcp_is_cwnd_limited(sk)) {

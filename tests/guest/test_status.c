@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What GET_STATE and the tracepoint tell about a goal, from start to end. */
+/* What GET_STATE and the tracepoints tell about a goal, from start to end. */
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -266,7 +266,29 @@ static unsigned long long trace_value(const char *line, const char *name)
 	return strtoull(at + strlen(name), NULL, 10);
 }
 
-static void tracepoint(void)
+/* Three seconds under these events, half a second after them; what was recorded. */
+static FILE *traced(struct pair *pair, const char *event, struct dalbe_state *s)
+{
+	char path[64], enable[80];
+	FILE *trace;
+
+	snprintf(path, sizeof(path), TRACING "events/dalbe/%s", event);
+	if (access(path, F_OK))
+		FAIL("no dalbe:%s in tracefs: mount it, or enable tracing in the kernel", event);
+	snprintf(enable, sizeof(enable), "events/dalbe/%s/enable", event);
+	tracing_write("trace", "");
+	tracing_write(enable, "1");
+	flow_for(pair, 3000);
+	*s = state_get(pair->tx);
+	tracing_write(enable, "0");
+	flow_for(pair, 500);			/* off: no events of these */
+
+	trace = fopen(TRACING "trace", "re");
+	CHECK(trace);
+	return trace;
+}
+
+static void tracepoint_update(void)
 {
 	struct pair pair = pair_open(DALBE_CC_CDG);
 	unsigned int events = 0, counted = 0;
@@ -275,18 +297,8 @@ static void tracepoint(void)
 	char line[1024];
 	FILE *trace;
 
-	if (access(TRACING "events/dalbe/dalbe_update", F_OK))
-		FAIL("no dalbe:dalbe_update in tracefs: mount it, or enable tracing in the kernel");
-	tracing_write("trace", "");
-	tracing_write("events/dalbe/enable", "1");
 	goal_set(pair.tx, 10000 * KB, 15000);
-	flow_for(&pair, 3000);
-	s = state_get(pair.tx);
-	tracing_write("events/dalbe/enable", "0");
-	flow_for(&pair, 500);			/* off: no events of these */
-
-	trace = fopen(TRACING "trace", "re");
-	CHECK(trace);
+	trace = traced(&pair, "dalbe_update", &s);
 	while (fgets(line, sizeof(line), trace)) {
 		if (!strstr(line, "dalbe_update:"))
 			continue;
@@ -304,6 +316,54 @@ static void tracepoint(void)
 	CHECK_OP(done, <=, s.bytes_done);
 }
 
+/* Plain CDG, alone on its link: each round's numbers fit together, and each
+ * backoff is told.
+ */
+static void tracepoint_round(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+	unsigned int events = 0, backoffs = 0, sport;
+	struct sockaddr_in local;
+	socklen_t length = sizeof(local);
+	uint64_t backoffs_before;
+	struct dalbe_state s;
+	char line[1024];
+	FILE *trace;
+
+	TRY(getsockname(pair.tx, (struct sockaddr *)&local, &length));
+	sport = ntohs(local.sin_port);
+	params_set(pair.tx, (struct dalbe_params) {
+		.flags = DALBE_PARAM_G, .g_ns = 1500000 });
+	backoffs_before = state_get(pair.tx).backoffs_delay;
+	trace = traced(&pair, "dalbe_round", &s);
+	while (fgets(line, sizeof(line), trace)) {
+		unsigned long long rtt_min_us;
+
+		if (!strstr(line, "dalbe_round:"))
+			continue;
+		events++;
+		backoffs += trace_value(line, "backoff=");
+		CHECK_EQ(trace_value(line, "sport="), sport);
+		rtt_min_us = trace_value(line, "rtt_min_us=");
+		CHECK_OP(rtt_min_us, >=, 20000);
+		CHECK_OP(trace_value(line, "rtt_max_us="), >=, rtt_min_us);
+		CHECK_EQ(trace_value(line, " g_ns="), 1500000);
+		CHECK_EQ(trace_value(line, "g_used_ns="), 1500000);
+		CHECK_OP(trace_value(line, "cwnd="), >=, 2);
+		if (trace_value(line, "backoff=")) {
+			CHECK_OP((long long)trace_value(line, "gradient_ns="), >, 0);
+			CHECK_OP(trace_value(line, "ssthresh="), <=,
+				 trace_value(line, "cwnd="));
+		}
+	}
+	fclose(trace);
+	/* A cut's round is not judged, and queueing lengthens rounds. */
+	CHECK_OP(events * 4 * s.srtt_us, >=, 3000 * 1000);
+	CHECK_OP(events * 20000ull, <=, 3000 * 1000);
+	CHECK_OP(backoffs, >, 0);
+	CHECK_EQ(backoffs, s.backoffs_delay - backoffs_before);
+}
+
 const struct test tests_status[] = {
 	{ "waiting, on track, done", waiting_on_track_done },
 	{ "half of an idle link is there for the taking",
@@ -318,6 +378,7 @@ const struct test tests_status[] = {
 	{ "after the deadline: keep w", late_keep },
 	{ "bytes_done counts exactly", counts_exactly },
 	{ "an application that does not send leaves w alone", app_limited },
-	{ "the tracepoint fires at each update", tracepoint },
+	{ "the tracepoint fires at each update", tracepoint_update },
+	{ "the tracepoint tells each round, without a goal", tracepoint_round },
 	{}
 };
