@@ -23,7 +23,7 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := all
 .PHONY: help all modules tools install uninstall dkms-install dkms-remove demo \
-	cells check lint test-python test-kunit test-guest test-vng test-tools \
+	reproduce reproduce-full cells check lint test-python test-kunit test-guest test-vng test-tools \
 	kernel-matrix guest setup clean clean-modules distclean have-kdir have-dkms
 
 help:	## List the targets
@@ -74,8 +74,14 @@ dkms-remove: have-dkms	## Remove the module from DKMS
 demo:	## A file, a deadline, a busy link: table and plots in OUT=demo (SEEDS=1)
 	@$(HERE)/scripts/demo.sh --out $(or $(OUT),demo) --seeds $(SEEDS)
 
-cells:	## The CDG paper's cells, dalbe_cdg beside the in-tree cdg (OUT=cells SEEDS=5)
-	@$(HERE)/scripts/cells.sh $(or $(OUT),cells) $(if $(filter-out 1,$(SEEDS)),$(SEEDS),5)
+reproduce:	## The CDG paper's Figures 2 and 3 and Table I, reduced: report in OUT=reproduction
+	@$(HERE)/scripts/reproduce.sh $(or $(OUT),reproduction)
+
+reproduce-full:	## ... in full, with ablations and a stock kernel
+	@$(HERE)/scripts/reproduce.sh --full $(or $(OUT),reproduction)
+
+cells:	## Of that, 12 cells with dalbe_cdg beside the in-tree cdg
+	@$(HERE)/scripts/reproduce.sh --sweep cells $(or $(OUT),reproduction)
 
 check:	## Every test there is; installs what it needs
 	@$(HERE)/scripts/check.sh
@@ -116,4 +122,4 @@ clean: clean-modules	## Remove what was built here
 	+@$(MAKE) -C $(HERE)/tools clean
 
 distclean: clean	## And the results, the demo and the cache
-	@rm -rf $(HERE)/results $(HERE)/demo $(HERE)/cells "$${DALBE_CACHE:-$$HOME/.cache/dalbe}"
+	@rm -rf $(HERE)/results $(HERE)/demo $(HERE)/reproduction "$${DALBE_CACHE:-$$HOME/.cache/dalbe}"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The module for a guest kernel; prints the path of tcp_dalbe_cdg.ko.
+# The module for the kernel of a backend; prints the path of tcp_dalbe_cdg.ko.
 set -euo pipefail
 
 me=guest-module
@@ -12,8 +12,9 @@ usage()
 	cat <<EOF
 usage: guest-module.sh [-h] KERNEL_BUILD
 
-Builds the module against the guest kernel in KERNEL_BUILD (which
-testbed/guest/build-kernel.sh prints) and prints the path of tcp_dalbe_cdg.ko.
+Builds the module against KERNEL_BUILD (which testbed/guest/build-kernel.sh
+prints, or a distribution's headers: /lib/modules/RELEASE/build) and prints the
+path of tcp_dalbe_cdg.ko.
 It is built in the cache, so that several kernels can be built for at a time.
 EOF
 }
@@ -24,6 +25,8 @@ esac
 [[ -e ${1:-}/Module.symvers ]] ||
 	die "'${1:-}' is no kernel build: type 'guest-module.sh \$(testbed/guest/build-kernel.sh)'"
 kernel=$(realpath "$1")
+arch=()
+[[ ! -e $kernel/linux ]] || arch=(ARCH=um)
 
 key=$({ echo "$kernel"; cat "$repo"/Kbuild "$repo"/*.[ch]; } | sha256sum | cut -c 1-12)
 dir=$cache/module/$key
@@ -35,7 +38,7 @@ if [[ ! -e $dir/.complete ]]; then
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	cp "$repo"/Kbuild "$repo"/*.[ch] "$dir"
-	make -j2 -C "$kernel" ARCH=um M="$dir" modules >"$dir/build.log" 2>&1 || {
+	make -j2 -C "$kernel" "${arch[@]}" M="$dir" modules >"$dir/build.log" 2>&1 || {
 		tail -n 20 "$dir/build.log" >&2
 		die "the module does not build for the guest: see $dir/build.log"
 	}

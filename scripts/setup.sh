@@ -17,7 +17,7 @@ Installs, with apt, the packages that are missing on this machine (Debian 12 or
 As root, or through sudo. Does nothing, quickly, when all is there.
 
   build   the module and the tools, for the kernel of this machine
-  demo    what 'make demo' needs
+  demo    what 'make demo' and 'make reproduce' need
   check   what 'make check' needs
 
   KERNEL_SRC   kernel tree or tarball for the guests, instead of the package

@@ -6,6 +6,8 @@ set -euo pipefail
 me=vng-test
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=scripts/vng.sh
+. "$(dirname "${BASH_SOURCE[0]}")/vng.sh"
 
 usage()
 {
@@ -32,71 +34,14 @@ esac
 
 timeout_s=${VNG_TIMEOUT:-400}
 
-# Kernels here that have an image, modules and headers, oldest first.
-complete_kernels()
-{
-	local file release
-	for file in /boot/vmlinuz-*; do
-		release=${file#/boot/vmlinuz-}
-		[[ ! -e /lib/modules/$release/build/Makefile ]] || echo "$release"
-	done | sort -V
-}
-
-find_kernel()
-{
-	local all
-	all=$(complete_kernels)
-	if [[ -n ${VNG_KERNEL:-} ]]; then
-		grep -Fx -- "$VNG_KERNEL" <<<"$all" ||
-			die "no complete kernel '$VNG_KERNEL'; VNG_KERNEL can be one of: ${all//$'\n'/ }"
-	elif ! grep '^6\.12\.' <<<"$all" | tail -n 1 | grep .; then
-		tail -n 1 <<<"$all" | grep . ||
-			die "no kernel with headers in /boot: type 'scripts/setup.sh check'"
-	fi
-}
-
-# run_guest SECONDS VNG_OPTION... -- COMMAND: everything that it started is gone
-# when it returns. timeout makes a process group of it, and kills all of that.
-run_guest()
-{
-	local seconds=$1
-	shift
-	(cd "$work" && timeout -k 5 "$seconds" vng --force-9p -r "$image" --cpus 2 \
-		--memory 1G --user root --cwd "$work" "$@" </dev/null 2>&1)
-}
-
-# /dev/kvm may open, even make a processor, on hosts where no kernel boots: try,
-# once per boot of this machine.
-kvm_boots()
-{
-	local answer
-	[[ -w /dev/kvm ]] || return 1
-	answer=$cache/kvm-$(</proc/sys/kernel/random/boot_id)
-	if [[ ! -s $answer ]]; then
-		say "does a kernel boot under KVM here? (up to 25 s)"
-		mkdir -p "$cache"
-		rm -f "$cache"/kvm-*
-		if run_guest 25 -- echo booted | grep -q '^booted'; then
-			echo yes
-		else
-			echo no
-		fi >"$answer"
-	fi
-	[[ $(<"$answer") == yes ]]
-}
-
 need qemu-system-x86_64 qemu-system-x86
 need iperf iperf
 need ethtool ethtool
 enter_venv
-kernel=$(find_kernel)
+kernel=$(find_kernel "${VNG_KERNEL:-}")
 work=$(mktemp -d "${TMPDIR:-/tmp}/dalbe-vng.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-image=/boot/vmlinuz-$kernel
-if [[ ! -r $image ]]; then # Ubuntu lets only root read its kernels
-	as_root install -m 644 "$image" "$work/vmlinuz"
-	image=$work/vmlinuz
-fi
+image=$(kernel_image "$kernel" "$work")
 
 # Built in a copy: other stages build for other kernels at the same time.
 say "building for $kernel"
@@ -120,13 +65,17 @@ mode=(--disable-kvm)
 case ${VNG_KVM:-} in
 0) ;;
 1) mode=() ;;
-*) ! kvm_boots || mode=() ;;
+*) ! kvm_boots "$image" "$work" || mode=() ;;
 esac
 say "booting $kernel, $([[ ${#mode[@]} -gt 0 ]] && echo emulated || echo under KVM)"
 
+# Everything that it started is gone when it ends: timeout makes a process group
+# of it, and kills all of that.
 status=0
-run_guest "$timeout_s" ${mode[@]+"${mode[@]}"} -- \
-	"STRESS_S=${STRESS_S:-15} bash ./guest.sh" | tee "$work/guest.log" || status=$?
+vng_command "$image" "$work" 1G
+(cd "$work" && timeout -k 5 "$timeout_s" "${vng_words[@]}" ${mode[@]+"${mode[@]}"} -- \
+	"STRESS_S=${STRESS_S:-15} bash ./guest.sh" </dev/null 2>&1) |
+	tee "$work/guest.log" || status=$?
 if ! grep -q '^guest done' "$work/guest.log"; then
 	case $status in
 	124 | 137) not_ok "the guest was still running after $timeout_s s and was killed" ;;

@@ -12,8 +12,7 @@ usage: scenario.sh INPUT_DIR
 
 Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/scenario.py, holds
 
-  link       RATE_BPS, RTT_US, QUEUE_PACKETS, SNAPLEN and FLOOD_PPS, one KEY=VALUE a line
-  modules    kernel modules to load: a path and its parameters a line
+  link       SNAPLEN, FLOOD_PPS and what dumbbell.sh needs, one KEY=VALUE a line
   setup      shell commands to run before the traffic, one a line
   schedule   what happens when, tab-separated, in order of time:
                T  start  NAME  NAMESPACE  COMMAND
@@ -22,26 +21,31 @@ Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/scenario.py, hold
              T in microseconds, LIMIT in seconds
   verify     shell commands to run after the traffic, one a line; may be missing
 
-and \$OUT receives
+\$HELPERS holds what testbed/guest/build-helpers.sh compiled, and \$OUT receives
 
-  in.pcap, out.pcap   data packets as they reach and as they leave the bottleneck
+  sender.pcap, xsender.pcap, out.pcap
+                      data packets as they leave a sender, and the bottleneck
   clock               the wall clock of T=0, in microseconds
   ends                NAME, T in microseconds and exit status of each command
   NAME.log            what each command printed
-  offloads, qdisc     the state of every veth and, at the end, of the bottleneck
-  trace               dalbe's tracepoint, on the clock of T=0 as marked in it
+  tcp.sender, tcp.xsender   tcpsample's lines: the state of every connection
+  ping.sender, ping.xsender   a ping each before T=0
+  qdisc               the state of the bottleneck at the end
+  trace               dalbe's tracepoints, on the clock of T=0 as marked in it
 
 T=0 is when the schedule starts; the proof of the link comes before.
 EOF
 }
 
 [[ ${1:-} != -h ]] || { usage; exit 0; }
-[[ $# -eq 1 && -n ${OUT:-} ]] || { usage >&2; exit 2; }
+[[ $# -eq 1 && -n ${OUT:-} && -n ${HELPERS:-} ]] || { usage >&2; exit 2; }
 input=$1
 # shellcheck source=/dev/null
 source "$input/link"
 
+export QUIET=$HELPERS/quiet.so	# preloaded by commands of the schedule
 tracing=/sys/kernel/tracing
+sample_ms=500
 t0_us=0
 declare -A running=()		# NAME -> process id of its keeper
 
@@ -119,74 +123,65 @@ play()
 	done <"$input/schedule"
 }
 
-# Offloads that must be off, of every veth end.
-record_offloads()
-{
-	local ns dev
-	for ns in sender xsender bridge_a router bridge_b receiver xreceiver; do
-		for dev in $(ip netns exec "$ns" ls /sys/class/net); do
-			[[ $dev != lo && $dev != bridge0 ]] || continue
-			ip netns exec "$ns" ethtool -k "$dev" |
-				sed -n "s/^\(tcp-segmentation\|generic-segmentation\|generic-receive\)-offload: \([a-z]*\).*/$ns $dev \1 \2/p"
-		done
-	done >"$OUT/offloads"
-}
-
-# tcpdump wakes up once a second or per 256 KiB, not per packet. Only data
-# packets: what comes from the left. Each is known by its headers.
+# capture NAMESPACE DEVICE FILE: tcpdump wakes up once a second or per 256 KiB,
+# not per packet. Only data packets: what comes from the left. Each is known by
+# its headers.
 capture()
 {
-	ip netns exec router tcpdump -Z root -i "$1" -s "$SNAPLEN" -B 16384 \
-		-w - 'src net 10.0.1.0/24 or src net fd00:1::/64' >"$OUT/$2" 2>"$OUT/$2.log" &
+	ip netns exec "$1" stdbuf -o 256K tcpdump -Z root -i "$2" -s "$SNAPLEN" -B 16384 \
+		-w - 'src net 10.0.1.0/24 or src net fd00:1::/64' >"$OUT/$3" 2>"$OUT/$3.log" &
 	captures+=($!)
 }
 
-# The proof of the link: a CBR flood of a quarter more than the bottleneck
-# carries. Its captures show the rate, the handshake before it the base RTT.
+# The proof of the link: a ping from each sender shows the base RTT, a CBR flood
+# of a quarter more than the bottleneck carries its rate: two seconds of it, or
+# 2000 packets on a faster link.
 prove_link()
 {
-	timeout 30 ip netns exec sender ITGSend -a 10.0.2.1 -T UDP -rp 9900 -C "$FLOOD_PPS" -c 1470 \
-		-t 2000 >"$OUT/flood.log" 2>&1
+	ip netns exec sender ping -n -c 1 10.0.2.1 >"$OUT/ping.sender"
+	ip netns exec xsender ping -n -c 1 10.0.2.2 >"$OUT/ping.xsender"
+	local ms=$((FLOOD_PPS <= 1000 ? 2000 : 2000000 / FLOOD_PPS))
+	timeout 30 ip netns exec sender env LD_PRELOAD="$QUIET" ITGSend -a 10.0.2.1 -T UDP \
+		-rp 9900 -C "$FLOOD_PPS" -c 1470 -t "$((ms < 200 ? 200 : ms))" >"$OUT/flood.log" 2>&1
 	sleep 2
 }
 
-while read -r module; do
-	# shellcheck disable=SC2086 # a path and its parameters
-	insmod $module
-done <"$input/modules"
-
-"$here/dumbbell.sh" "$RATE_BPS" "$RTT_US" "$QUEUE_PACKETS" >"$OUT/dumbbell.log" 2>&1 || {
+"$here/dumbbell.sh" "$input/link" >"$OUT/dumbbell.log" 2>&1 || {
 	tail -n 3 "$OUT/dumbbell.log"
 	exit 1
 }
-record_offloads
 while read -r command; do
 	eval "$command"
 done <"$input/setup"
 
-captures=()
-capture left in.pcap
-capture right out.pcap
+captures=() samplers=()
+capture sender eth0 sender.pcap
+capture xsender eth0 xsender.pcap
+capture router right out.pcap
 
 receivers=()
 for ns in receiver xreceiver; do
-	ip netns exec "$ns" ITGRecv >/dev/null 2>&1 &
+	ip netns exec "$ns" env LD_PRELOAD="$QUIET" ITGRecv >/dev/null 2>&1 &
 	receivers+=($!)
 done
-sleep 0.5
+sleep 2	# until the bridges have seen that their ports are up
 prove_link
 
-update=$tracing/events/dalbe/dalbe_update
-if [[ -d $update ]]; then
+events=$tracing/events/dalbe
+if [[ -d $events ]]; then
 	echo mono >$tracing/trace_clock
 	echo 8192 >$tracing/buffer_size_kb
-	echo 1 >$update/enable
+	echo 1 >$events/enable
 fi
+for ns in sender xsender; do
+	ip netns exec "$ns" "$HELPERS/tcpsample" "$sample_ms" >"$OUT/tcp.$ns" 2>"$OUT/tcp.$ns.log" &
+	samplers+=($!)
+done
 
 # T=0 is a whole second of the guest's clock.
 t0_us=$(((${EPOCHREALTIME%.*} + 1) * 1000000))
 sleep_until 0
-[[ ! -d $update ]] || echo "T=0" >$tracing/trace_marker
+[[ ! -d $events ]] || echo "T=0" >$tracing/trace_marker
 echo "$t0_us" >"$OUT/clock"
 : >"$OUT/ends"
 echo "T=0"
@@ -196,11 +191,12 @@ play
 # captures a second later, when they have seen all that was sent before.
 disown -a
 kill -KILL "${receivers[@]}"
+kill -TERM "${samplers[@]}"
 sleep 1.5
 kill -INT "${captures[@]}"
 while kill -0 "${captures[@]}" 2>/dev/null; do sleep 0.1; done
 tc -n router -s qdisc show dev right >"$OUT/qdisc"
-[[ ! -d $update ]] || cat $tracing/trace >"$OUT/trace"
+[[ ! -d $events ]] || cat $tracing/trace >"$OUT/trace"
 if [[ -e $input/verify ]]; then
 	# shellcheck source=/dev/null
 	source "$input/verify"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,15 +27,15 @@ class Job:
     out: Path
 
 
-def default_jobs() -> int:
-    """One guest per core that this process may use."""
-    return len(os.sched_getaffinity(0))
-
-
 def run_all(
-    jobs: Sequence[Job], tools: Tools, *, workers: int, console: Console, keep_captures: bool
+    jobs: Sequence[Job],
+    tools: Tools,
+    *,
+    workers: int | None,
+    console: Console,
+    keep_captures: bool,
 ) -> list[Run]:
-    """Run all jobs, `workers` at a time; results in the order of the jobs.
+    """Run all jobs, `workers` at a time (None: as the backend likes), in the order of the jobs.
 
     Raises the first TestbedError; runs that have not begun by then are not begun.
     """
@@ -49,7 +48,7 @@ def run_all(
     )
     with (
         Progress(*columns, console=console) as display,
-        ThreadPoolExecutor(max_workers=workers) as pool,
+        ThreadPoolExecutor(max_workers=workers or tools.backend.parallel()) as pool,
     ):
 
         def one(job: Job, task: TaskID) -> Run:

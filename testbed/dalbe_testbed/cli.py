@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command line: dalbe-testbed run, demo, cell."""
+"""The command line: dalbe-testbed run, demo, sweep."""
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from dalbe_testbed import batch, cell, cells, demo, experiment, guest, plots, report
+from dalbe_testbed import backends, batch, cli_sweep, demo, experiment, report
+from dalbe_testbed.backends.process import TESTBED
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.scenario import Tools
 
-JOBS = batch.default_jobs()
-EXPERIMENTS = guest.TESTBED / "experiments"
+EXPERIMENTS = TESTBED / "experiments"
 
 app = typer.Typer(
     help="Runs dalbe's experiments in a time-travel guest and analyses them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.add_typer(cli_sweep.app, name="sweep")
 console = Console()
 
 Out = Annotated[Path, typer.Option("--out", help="Directory for the results.")]
@@ -29,28 +29,28 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", help="Change a key: link.rtt_ms=20, flows.file.bytes=1000000."),
 ]
-Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Guests at once.")]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", min=1, help="Guests at once; by default one per core.")
+]
 Seeds = Annotated[int, typer.Option("--seeds", min=1, help="How many seeds.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=99_999_999, help="First seed.")]
+BackendName = Annotated[str, typer.Option("--backend", help=f"Where: {', '.join(backends.NAMES)}.")]
 Kernel = Annotated[
-    Path | None, typer.Option("--kernel", help="Build directory of the guest kernel.")
+    str | None,
+    typer.Option("--kernel", help="uml: the guest kernel's build directory; qemu: a release."),
 ]
 Module = Annotated[Path | None, typer.Option("--module", help="tcp_dalbe_cdg.ko.")]
 Dalbectl = Annotated[Path | None, typer.Option("--dalbectl", help="The dalbectl program.")]
 Keep = Annotated[bool, typer.Option("--keep-captures", help="Keep the packet captures.")]
 
 
-def _tools(kernel: Path | None, module: Path | None, dalbectl: Path | None) -> Tools:
+def _tools(
+    kernel: str | None, module: Path | None, dalbectl: Path | None, backend: str = "uml"
+) -> Tools:
     for path, option in ((module, "--module"), (dalbectl, "--dalbectl")):
         if path is not None and not path.is_file():
             raise TestbedError(f"{option} {path}: no such file; build it with make")
-    if kernel is None:
-        script = guest.TESTBED / "guest/build-kernel.sh"
-        done = subprocess.run([str(script)], stdout=subprocess.PIPE, text=True, check=False)
-        if done.returncode:
-            raise TestbedError("the guest kernel could not be built: see above")
-        kernel = Path(done.stdout.strip())
-    return Tools(kernel=kernel.resolve(), module=module, dalbectl=dalbectl)
+    return Tools(backend=backends.choose(backend, kernel), module=module, dalbectl=dalbectl)
 
 
 @app.command("run")
@@ -61,7 +61,8 @@ def run_command(
     seeds: Seeds = 1,
     settings: Settings = None,
     contender: Annotated[str | None, typer.Option(help="Run as this contender.")] = None,
-    jobs: Jobs = JOBS,
+    jobs: Jobs = None,
+    backend: BackendName = "uml",
     kernel: Kernel = None,
     module: Module = None,
     dalbectl: Dalbectl = None,
@@ -71,7 +72,7 @@ def run_command(
     what = experiment.load(file, settings)
     if contender:
         what = what.contender(contender)
-    tools = _tools(kernel, module, dalbectl)
+    tools = _tools(kernel, module, dalbectl, backend)
     todo = [
         batch.Job(contender or what.name, what, n, out / f"seed{n}" if seeds > 1 else out)
         for n in range(seed, seed + seeds)
@@ -92,7 +93,7 @@ def demo_command(
     check: Annotated[
         bool, typer.Option("--check", help="Exit with 1 if a requirement is not met.")
     ] = False,
-    jobs: Jobs = JOBS,
+    jobs: Jobs = None,
     kernel: Kernel = None,
     module: Module = None,
     dalbectl: Dalbectl = None,
@@ -103,6 +104,8 @@ def demo_command(
     Leaves demo.json and PNG plots in OUT; with several seeds demo-seeds.json, demo-seeds.csv
     and one directory per seed.
     """
+    from dalbe_testbed import plots  # noqa: PLC0415 (a run need not wait for matplotlib)
+
     what = experiment.load(file, settings)
     tools = _tools(kernel, module, dalbectl)
     numbers = list(range(seed, seed + seeds))
@@ -138,54 +141,6 @@ def demo_command(
     console.print(f"Results and plots: {out}", highlight=False)
     if check and not all(all(result["verdicts"].values()) for result in results):
         raise TestbedError("a requirement was not met: see the lines above")
-
-
-@app.command("cell")
-def cell_command(
-    out: Out,
-    seed: Seed = 1,
-    seeds: Seeds = 1,
-    settings: Settings = None,
-    cc: Annotated[str | None, typer.Option(help="Congestion control of the two flows.")] = None,
-    g_ms: Annotated[float | None, typer.Option("--g-ms", help="Their G in milliseconds.")] = None,
-    rtt_ms: Annotated[float | None, typer.Option("--rtt-ms", help="Base RTT.")] = None,
-    file: Annotated[Path, typer.Option("--experiment", help="Its TOML file.")] = EXPERIMENTS
-    / "cell.toml",
-    jobs: Jobs = JOBS,
-    kernel: Kernel = None,
-    module: Module = None,
-    keep_captures: Keep = False,
-) -> None:
-    """Run the CDG paper's cell of four flows; leave cell.json in OUT."""
-    changes = list(settings or [])
-    for flow in ("cdg1", "cdg2"):
-        changes += [f'flows.{flow}.cc="{cc}"'] if cc else []
-        changes += [f"flows.{flow}.g_ms={g_ms}"] if g_ms is not None else []
-    changes += [f"link.rtt_ms={rtt_ms}"] if rtt_ms is not None else []
-    what = experiment.load(file, changes)
-    tools = _tools(kernel, module, None)
-    runs = batch.run_all(
-        cell.jobs(what, list(range(seed, seed + seeds)), out),
-        tools,
-        workers=jobs,
-        console=console,
-        keep_captures=keep_captures,
-    )
-    result = cell.summarise(what, runs)
-    demo.save(result, out / "cell.json")
-    console.print(report.cell_table(result))
-
-
-@app.command("cells-table")
-def cells_table_command(
-    out: Annotated[Path, typer.Argument(help="Directory of `make cells`.")],
-) -> None:
-    """Compare the cells in OUT with each other and with the paper; leave cells.csv there."""
-    table = cells.runs(out)
-    table.write_csv(out / "cells.csv")
-    comparison = cells.compare(table)
-    comparison.write_csv(out / "cells-compared.csv")
-    console.print(cells.render(comparison))
 
 
 def main() -> None:

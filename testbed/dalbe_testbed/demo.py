@@ -117,9 +117,10 @@ def _per_flow(run: Run, table: pl.DataFrame, names: list[str]) -> float | None:
 
 def reported_infeasible_s(run: Run) -> float | None:
     """Return when, after its start, dalbe first said that the goal cannot be met."""
-    if "status" not in run.trace.columns:
+    control = run.control.filter(flow=FILE)
+    if "status" not in control.columns:
         return None
-    said = run.trace.filter(pl.col("status") == "infeasible")["t_s"].min()
+    said = control.filter(pl.col("status") == "infeasible")["t_s"].min()
     if said is None:
         return None
     return round(float(said) - transfer(run).start_s, 3)  # type: ignore[arg-type]

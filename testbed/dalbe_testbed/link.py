@@ -3,22 +3,23 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from dalbe_testbed.capture import TCP, Packet
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.experiment import Link
-from dalbe_testbed.scenario import FLOOD_PORT
+from dalbe_testbed.experiment import FRAME_BYTES, Link
+from dalbe_testbed.scenario import FLOOD_PORT, PEER, PlannedFlow
 
 RATE_TOLERANCE = 0.02  # of the configured rate
 RTT_TOLERANCE_MS = 0.5
-VETH_ENDS = 12
-OFFLOADS = 3  # TSO, GSO, GRO
-SYN, ACK = 0x02, 0x10
+LOSS_BASED = ("cubic", "reno")
+# A greedy loss-based flow that shares a FIFO for as long as this fills it.
+CONTENDED_S, UTILISED = 60.0, 0.95
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,11 @@ class LinkProof:
     """What was measured of the link before and during a run."""
 
     rate_bps: float  # of the CBR flood that precedes T=0, behind the bottleneck
-    base_rtt_ms: float  # of the first handshake, on the idle link
-    queue_packets: int  # limit of the bottleneck's FIFO, as the kernel reports it
-    offloads_on: list[str]  # "namespace device offload"
+    base_rtt_ms: Mapping[str, float]  # per sender, of a ping on the idle link
+    queue: str  # the bottleneck's queue discipline as the kernel reports it
+    largest_frame_bytes: int  # at the senders and behind the bottleneck: no super-packets
     drops: int  # at the bottleneck since T=0
+    marks: int  # CE by the bottleneck since T=0
 
 
 def flood_rate_bps(packets: pl.DataFrame) -> float:
@@ -42,54 +44,75 @@ def flood_rate_bps(packets: pl.DataFrame) -> float:
     return int(steady["wire_bytes"][1:].sum()) * 8e6 / int(times[-1] - times[0])
 
 
-def base_rtt_ms(entering: list[Packet]) -> float:
-    """Return the RTT of the first handshake, from the data side alone; 0 if there is none.
-
-    The client answers at once, so its SYN and its ACK pass the same point one RTT apart.
-    """
-    syn_us: int | None = None
-    port = 0
-    for packet in entering:
-        if packet.protocol != TCP:
-            continue
-        if packet.flags & SYN and syn_us is None:
-            syn_us, port = packet.time_us, packet.port
-        elif syn_us is not None and packet.port == port and packet.flags & ACK:
-            return (packet.time_us - syn_us) / 1e3
-    return 0.0
+def ping_ms(text: str) -> float:
+    """Return the RTT that ping(8) reports for its only packet, in ms; 0 if there was no answer."""
+    found = re.search(r"time=([0-9.]+) ms", text)
+    return float(found[1]) if found else 0.0
 
 
-def measure(packets: pl.DataFrame, handshake: list[Packet], records: Path) -> LinkProof:
+def measure(packets: pl.DataFrame, records: Path) -> LinkProof:
     """Collect the proof from the paired captures and the guest's records."""
-    limit = re.search(r"pfifo 10: .*limit (\d+)p", (records / "qdisc").read_text())
-    offloads = (records / "offloads").read_text().splitlines()
-    if len(offloads) != VETH_ENDS * OFFLOADS:
-        raise TestbedError(
-            f"link check: {len(offloads)} offloads reported instead of {VETH_ENDS * OFFLOADS}: "
-            f"see {records / 'offloads'}; is ethtool installed?"
-        )
-    during = packets.filter(pl.col("out_us").is_null() & (pl.col("in_us") >= 0))
+    queue = re.search(r"qdisc (\w+) 10: .*?limit \w+", (records / "qdisc").read_text())
+    during = packets.filter(pl.col("in_us") >= 0)
     return LinkProof(
         rate_bps=round(flood_rate_bps(packets), 1),
-        base_rtt_ms=round(base_rtt_ms(handshake), 3),
-        queue_packets=int(limit[1]) if limit else 0,
-        offloads_on=[line for line in offloads if not line.endswith(" off")],
-        drops=during.height,
+        base_rtt_ms={host: ping_ms((records / f"ping.{host}").read_text()) for host in PEER},
+        queue=queue[0] if queue else "none",
+        largest_frame_bytes=int(packets["wire_bytes"].max() or 0),  # type: ignore[arg-type]
+        drops=int(during["out_us"].null_count()),
+        marks=int(during["marked"].sum()),
     )
 
 
-def check(proof: LinkProof, link: Link, *, contended: bool) -> None:
-    """Raise TestbedError if the link was not what the experiment says."""
+def fills_its_queue(flows: Sequence[PlannedFlow], end_s: float) -> tuple[float, float] | None:
+    """Return when, from and to in s, a greedy loss-based flow competes with the other sender.
+
+    None if that is never so for CONTENDED_S.
+    """
+    spans = [
+        (planned, planned.start_s, min(end_s, planned.stop_s or planned.start_s))
+        for planned in flows
+    ]
+    for (a, a_from, a_to), (b, b_from, b_to) in itertools.permutations(spans, 2):
+        start, stop = max(a_from, b_from), min(a_to, b_to)
+        if (
+            a.flow.cc in LOSS_BASED
+            and a.flow.kind == "iperf"
+            and a.flow.host != b.flow.host
+            and stop - start >= CONTENDED_S
+        ):
+            return start, stop
+    return None
+
+
+def _hides_its_queue(packets: pl.DataFrame, link: Link, span: tuple[float, float]) -> bool:
+    """Whether a FIFO dropped nothing although it was fed all that it could carry."""
+    inside = packets.filter(pl.col("in_us").is_between(span[0] * 1e6, span[1] * 1e6))
+    carried = int(inside.drop_nulls("out_us")["wire_bytes"].sum()) * 8
+    used = carried / ((span[1] - span[0]) * link.rate_bps)
+    return link.fifo and used >= UTILISED and inside["out_us"].null_count() == 0
+
+
+def check(
+    proof: LinkProof, link: Link, packets: pl.DataFrame, contended: tuple[float, float] | None
+) -> None:
+    """Raise TestbedError if the link was not what the experiment says.
+
+    contended: what fills_its_queue() returned.
+    """
     faults = []
     if abs(proof.rate_bps - link.rate_bps) > RATE_TOLERANCE * link.rate_bps:
         faults.append(f"rate {proof.rate_bps / 1e6:.3f} instead of {link.rate_mbps:g} Mbit/s")
-    if abs(proof.base_rtt_ms - link.rtt_ms) > RTT_TOLERANCE_MS:
-        faults.append(f"base RTT {proof.base_rtt_ms:g} instead of {link.rtt_ms:g} ms")
-    if proof.queue_packets != link.queue_packets:
-        faults.append(f"queue of {proof.queue_packets} instead of {link.queue_packets} packets")
-    if proof.offloads_on:
-        faults.append(f"offload on: {proof.offloads_on[0]}")
-    if contended and proof.drops == 0:
-        faults.append("no drop at the bottleneck although flows competed (TSQ?)")
+    for host in PEER:
+        is_ms, due_ms = proof.base_rtt_ms[host], link.base_rtt_ms(host)  # type: ignore[arg-type]
+        if abs(is_ms - due_ms) > RTT_TOLERANCE_MS:
+            faults.append(f"base RTT of {host} {is_ms:g} instead of {due_ms:g} ms")
+    kind, _limit, limit = link.qdisc_words[:3]
+    if not re.fullmatch(rf"qdisc {kind} .*limit {limit}[pb]?", proof.queue):
+        faults.append(f"queue '{proof.queue}' instead of {kind} limit {limit}")
+    if proof.largest_frame_bytes > FRAME_BYTES:
+        faults.append(f"a frame of {proof.largest_frame_bytes} bytes: an offload is on")
+    if contended and _hides_its_queue(packets, link, contended):
+        faults.append("no drop at the bottleneck although a greedy flow competed (TSQ?)")
     if faults:
         raise TestbedError("link check: " + "; ".join(faults))

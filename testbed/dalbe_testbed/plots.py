@@ -159,7 +159,7 @@ def _rates(experiment: Experiment, result: dict[str, Any], runs: Sequence[Run]) 
 def _control(experiment: Experiment, result: dict[str, Any], run: Run) -> Figure:
     """w and G of the transfer under a goal."""
     figure, (upper, lower) = plt.subplots(2, 1, figsize=(10, 5), sharex=True)
-    trace = run.trace.filter(pl.col("t_s") >= 0)
+    trace = run.control.filter(pl.col("t_s") >= 0, flow=FILE)
     weight = trace["w_ppm"] / 1e6
     upper.step(trace["t_s"], weight, where="post", color=BLUE, linewidth=1.6)
     upper.set_ylabel("weight w")
@@ -199,7 +199,7 @@ def _pursuit(trace: pl.DataFrame, run: Run) -> str:
 def _target(experiment: Experiment, result: dict[str, Any], run: Run) -> Figure:
     """The rate that the deadline needs, and the rate there was."""
     figure, axes = plt.subplots(figsize=(10, 3.6))
-    trace = run.trace.filter(pl.col("t_s") >= 0)
+    trace = run.control.filter(pl.col("t_s") >= 0, flow=FILE)
     axes.step(
         trace["t_s"],
         trace["rate_Bps"] * 8 / 1e6,
@@ -271,7 +271,7 @@ def demo(
     written = []
     with mpl.rc_context(STYLE):
         figures = {"rates": _rates(experiment, result, runs)}
-        if "w_ppm" in subject.trace.columns:
+        if "w_ppm" in subject.control.columns:
             figures["control"] = _control(experiment, result, subject)
             figures["target"] = _target(experiment, result, subject)
         figures["queue"] = _queue(experiment, result, runs)

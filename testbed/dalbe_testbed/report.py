@@ -88,21 +88,6 @@ def distribution_table(distribution: pl.DataFrame, title: str) -> Table:
     return table
 
 
-def cell_table(result: dict[str, Any]) -> Table:
-    """Return the shares of a cell as a table, in percent of the link."""
-    link = result["link"]
-    table = Table(
-        title=f"{result['experiment']}: {link['rate_mbps']:g} Mbit/s, {link['rtt_ms']:g} ms, "
-        f"{len(result['seeds'])} seeds; percent of the link over the last half"
-    )
-    table.add_column("flow", style="bold")
-    for column in ("min", "median", "max"):
-        table.add_column(column, justify="right")
-    for name, row in result["shares"].items():
-        table.add_row(name, *(f"{row[column] * 100:.1f}" for column in ("min", "median", "max")))
-    return table
-
-
 def run_table(run: Run) -> Table:
     """Return what each flow of a run did as a table."""
     table = Table(title=f"{run.name}, seed {run.seed}: {run.directory}")

@@ -3,14 +3,17 @@
 
 The directory holds
 
-    manifest.json   what was run: kernel, module, tools, seed, parameters
-    rates.csv       bytes, rate and drops of every flow per bin, behind the bottleneck
-    queue.csv       queueing delay and drops at the bottleneck per bin
-    trace.csv       every update of w (dalbe_cdg only)
-    flows.csv       when each flow started and ended, and what it carried
-    link.json       the proof of the link
-    kernel.log      of the guest
-    guest/          what else the guest wrote; input/ what it was given
+    manifest.json        what was run: kernel, module, tools, seed, parameters
+    rates.parquet        bytes, rates, drops and marks of every flow per bin
+    queue.parquet        queueing delay, occupancy and drops at the bottleneck per bin
+    connections.parquet  cwnd, srtt, G, w of every TCP flow, twice a second
+    rounds.parquet       dalbe_cdg: RTTs, gradients, G and backoffs of every RTT round
+    control.parquet      dalbe_cdg under a goal: every update of w
+    flows.parquet        when each flow started and ended, and what it carried
+    run.flent.gz         the same over time, for flent
+    link.json            the proof of the link
+    kernel.log           of the guest
+    guest/               what else the guest wrote; input/ what it was given
 
 No table depends on the wall clock: the same manifest gives the same tables byte for byte.
 """
@@ -18,7 +21,6 @@ No table depends on the wall clock: the same manifest gives the same tables byte
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import re
 import shutil
@@ -30,13 +32,14 @@ from pathlib import Path
 
 import polars as pl
 
-from dalbe_testbed import capture, guest, link, scenario, trace
+from dalbe_testbed import capture, flentfile, link, scenario, tcpinfo, trace
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.experiment import Experiment
 from dalbe_testbed.scenario import BACKGROUND_PORT, PlannedFlow, Tools
 
 KERNEL_FAULT = re.compile(r"BUG:|WARNING:|Oops|KASAN|UBSAN|lockdep|general protection", re.I)
-HANDSHAKE_PACKETS = 200  # of the capture's beginning, enough for the first handshake
+LIMIT_AFTER_S = 120  # of a run's own end: for the proof of the link, and for the captures
+TABLES = ("rates", "queue", "connections", "rounds", "control", "flows")
 TOOL_VERSIONS = {
     "iperf": ["iperf", "--version"],
     "rsync": ["rsync", "--version"],
@@ -60,12 +63,14 @@ class Run:
     experiment: Experiment
     rates: pl.DataFrame
     queue: pl.DataFrame
-    trace: pl.DataFrame
+    connections: pl.DataFrame
+    rounds: pl.DataFrame
+    control: pl.DataFrame
     flows: pl.DataFrame
     proof: link.LinkProof
 
     def flow(self, name: str) -> dict[str, object]:
-        """Return the row of flows.csv of one flow; KeyError if there is none."""
+        """Return the row of flows.parquet of one flow; KeyError if there is none."""
         rows = self.flows.filter(pl.col("flow") == name).to_dicts()
         if not rows:
             raise KeyError(name)
@@ -90,22 +95,12 @@ def _version(tool: str) -> str:
     return lines[0].strip() if lines else "unknown"
 
 
-def _kernel_release(build: Path) -> str:
-    try:
-        return (build / "include/config/kernel.release").read_text().strip()
-    except OSError:
-        raise TestbedError(
-            f"{build} holds no built kernel: give --kernel the output of build-kernel.sh"
-        ) from None
-
-
 def manifest(experiment: Experiment, seed: int, tools: Tools) -> dict[str, object]:
     """Return what decides the outcome of a run, as it goes into manifest.json."""
     return {
         "experiment": experiment.model_dump(mode="json", exclude_none=True),
         "seed": seed,
-        "kernel_release": _kernel_release(tools.kernel),
-        "kernel_sha256": _sha256(tools.kernel / "linux"),
+        **tools.backend.describe(),
         "module_sha256": _sha256(tools.module) if tools.module else None,
         "dalbectl_sha256": _sha256(tools.dalbectl) if tools.dalbectl else None,
         "tools": {tool: _version(tool) for tool in TOOL_VERSIONS},
@@ -124,7 +119,11 @@ def _ends(records: Path) -> dict[str, tuple[float, int]]:
 def _flow_table(
     flows: list[PlannedFlow], packets: pl.DataFrame, records: Path, end_s: float
 ) -> pl.DataFrame:
-    """One row per TCP flow; end_s is null for one that was still running when the run ended."""
+    """One row per TCP flow; end_s is null for one that was still running when the run ended.
+
+    rsync knows when its peer has it all. iperf is in no hurry to end: its flow ends with the last
+    packet that leaves the bottleneck.
+    """
     ends = _ends(records)
     rows = []
     for planned in flows:
@@ -138,6 +137,8 @@ def _flow_table(
         same = records / f"{flow.name}.cmp"
         if finished and same.exists() and same.read_text().strip() != "same":
             raise TestbedError(f"flow {flow.name}: the file that arrived differs from the one sent")
+        if end is not None and flow.kind == "iperf":
+            end = int(sent["out_us"].max()) / 1e6  # type: ignore[arg-type]
         rows.append(
             {
                 "flow": flow.name,
@@ -157,21 +158,17 @@ def _flow_table(
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _competing(flows: list[PlannedFlow]) -> bool:
-    """Whether flows from both senders are ever due at the same time."""
-    infinity = float("inf")
-    return any(
-        a.flow.host != b.flow.host
-        and a.start_s < (b.stop_s or infinity)
-        and b.start_s < (a.stop_s or infinity)
-        for a, b in itertools.combinations(flows, 2)
-    )
-
-
 def _check_kernel_log(path: Path) -> None:
     for line in path.read_text(errors="replace").splitlines():
         if KERNEL_FAULT.search(line):
             raise TestbedError(f"the guest kernel complained: {line.strip()}; see {path}")
+
+
+def _packets(experiment: Experiment, records: Path, clock_us: int) -> pl.DataFrame:
+    """Return every packet of the run, paired; times since T=0."""
+    sent = pl.concat(capture.read(records / f"{host}.pcap", clock_us) for host in scenario.PEER)
+    left = capture.read(records / "out.pcap", clock_us)
+    return capture.pair(sent, left, experiment.link.data_delay_us)
 
 
 def _reduce(
@@ -180,43 +177,63 @@ def _reduce(
     """Turn what the guest recorded into the run's tables."""
     records = out / "guest"
     clock_us = int((records / "clock").read_text())
-    entering = capture.read(records / "in.pcap", clock_us)
-    first = list(itertools.islice(entering, HANDSHAKE_PACKETS))
-    packets = capture.pair(
-        itertools.chain(first, entering), capture.read(records / "out.pcap", clock_us)
-    )
-    proof = link.measure(packets, first, records)
+    packets = _packets(experiment, records, clock_us)
+    proof = link.measure(packets, records)
     (out / "link.json").write_text(json.dumps(asdict(proof), indent=2) + "\n")
-    link.check(proof, experiment.link, contended=_competing(flows))
+    contended = link.fills_its_queue(flows, experiment.duration_s)
+    link.check(proof, experiment.link, packets, contended)
 
     ends = [end_s for end_s, _status in _ends(records).values()]
     end_s = max(experiment.duration_s, min(experiment.end_s, max(ends, default=0.0)))
     end_s = -(-end_s // experiment.bin_s) * experiment.bin_s
     names = {planned.port: planned.flow.name for planned in flows}
-    if experiment.background:
-        names |= {BACKGROUND_PORT + index: "background" for index in range(2)}
+    ports = names | {BACKGROUND_PORT + index: "background" for index in range(2)}
+    if not experiment.background:
+        ports = names
+    samples = [records / f"tcp.{host}" for host in scenario.PEER]
     run = Run(
         name=name,
         seed=seed,
         directory=out,
         experiment=experiment,
-        rates=capture.rate_table(packets, names, experiment.bin_s, end_s),
+        rates=capture.rate_table(packets, ports, experiment.bin_s, end_s),
         queue=capture.queue_table(packets, experiment.bin_s, end_s),
-        trace=trace.read(records / "trace"),
+        connections=tcpinfo.read(samples, clock_us, names),
+        rounds=trace.rounds(records / "trace", names),
+        control=trace.control(records / "trace", names),
         flows=_flow_table(flows, packets, records, end_s),
         proof=proof,
     )
-    run.rates.write_csv(out / "rates.csv")
-    run.queue.write_csv(out / "queue.csv")
-    run.trace.write_csv(out / "trace.csv")
-    run.flows.write_csv(out / "flows.csv")
+    for table in TABLES:
+        getattr(run, table).write_parquet(out / f"{table}.parquet")
+    flentfile.write(
+        out / "run.flent.gz",
+        title=f"{name}, seed {seed}",
+        clock_us=clock_us,
+        base_rtt_ms=experiment.link.rtt_ms,
+        rates=run.rates.filter(pl.col("flow") != "background"),
+        queue=run.queue,
+        connections=run.connections,
+    )
     return run
 
 
 def _bulky(out: Path) -> Iterator[Path]:
     """Yield what is of no use once the tables are there."""
     yield from (out / "guest").glob("*.pcap")
+    yield from (out / "guest").glob("tcp.*")
+    yield from (out / "guest").glob("trace")
     yield from (out / "input").glob("*.bin")
+
+
+def _clear(out: Path) -> None:
+    """Remove what an earlier run left, its manifest first."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "manifest.json").unlink(missing_ok=True)
+    for table in TABLES:
+        (out / f"{table}.parquet").unlink(missing_ok=True)
+    for part in ("guest", "input"):
+        shutil.rmtree(out / part, ignore_errors=True)
 
 
 def run(
@@ -231,37 +248,36 @@ def run(
 ) -> Run:
     """Run an experiment once, in a guest of its own, into the directory `out`.
 
-    An earlier run in `out` is replaced. Raises TestbedError if the guest fails, the link was not
-    as configured, a flow sent nothing or a file arrived damaged: no half results.
+    An earlier run in `out` is replaced; manifest.json comes last, so a directory that has it has
+    all. Raises TestbedError if the guest fails, the link was not as configured, a flow sent
+    nothing, a file arrived damaged or the disk is full: no half results.
     """
     name = name or experiment.name
     report = progress or (lambda _stage, _t: None)
     report("preparing", 0.0)
-    for part in ("guest", "input"):
-        shutil.rmtree(out / part, ignore_errors=True)
-    out.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(manifest(experiment, seed, tools), indent=2)
-    (out / "manifest.json").write_text(text + "\n")
-    flows = scenario.write(experiment, seed, tools, out / "input")
     try:
+        _clear(out)
+        description = json.dumps(manifest(experiment, seed, tools), indent=2)
+        flows = scenario.write(experiment, seed, tools, out / "input")
         report("running", 0.0)
-        guest.boot(
-            tools.kernel,
+        tools.backend.run(
+            out / "input",
             out / "guest",
-            [str(guest.TESTBED / "scenario.sh"), str((out / "input").resolve())],
             name=f"{name} seed {seed}",
             seed=seed,
-            virtual_limit_s=round(experiment.end_s) + 120,
+            limit_s=round(experiment.end_s) + LIMIT_AFTER_S,
             progress=lambda t_s: report("running", t_s),
         )
         shutil.copy(out / "guest/kernel.log", out / "kernel.log")
         _check_kernel_log(out / "kernel.log")
         report("reducing", experiment.duration_s)
         result = _reduce(experiment, flows, name, seed, out)
-    except TestbedError as error:
+        (out / "manifest.new").write_text(description + "\n")
+        (out / "manifest.new").rename(out / "manifest.json")
+    except (TestbedError, OSError, pl.exceptions.PolarsError) as error:
         raise TestbedError(f"run '{name}' seed {seed}: {error}") from None
     finally:
         for path in () if keep_captures else list(_bulky(out)):
-            path.unlink()
+            path.unlink(missing_ok=True)
     report("done", experiment.duration_s)
     return result

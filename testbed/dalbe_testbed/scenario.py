@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dalbe_testbed.backends import Backend
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.experiment import Experiment, Flow
+from dalbe_testbed.experiment import G_DEFAULT_MS, Experiment, Flow, Link
 
 SNAPLEN_BYTES = 96  # Ethernet, IPv6 and TCP with timestamps, with ten bytes to spare
 FLOOD_PORT = 9900
@@ -23,17 +24,21 @@ PEER = {"sender": "receiver", "xsender": "xreceiver"}
 ADDRESS = {"receiver": ("10.0.2.1", "fd00:2::1"), "xreceiver": ("10.0.2.2", "fd00:2::2")}
 # The in-tree module takes 1000/(G * window), window = 8 gradients, as a whole number.
 CDG_WINDOW = 8
+# A variable of the guest: a library that saves the traffic generators wake-ups and changes
+# nothing on the wire. The guest's shell expands it, so it is never quoted.
+QUIETLY = "env LD_PRELOAD=$QUIET"
+EVER = "1E"  # more bytes than any flow sends
 
 
 @dataclass(frozen=True)
 class Tools:
     """What a run uses from outside the package.
 
-    kernel: build directory of the guest kernel. module: tcp_dalbe_cdg.ko, dalbectl: the
-    program; both only needed by flows of cc = 'dalbe_cdg'.
+    backend: where it takes place. module: tcp_dalbe_cdg.ko, needed by flows of cc = 'dalbe_cdg'.
+    dalbectl: the program, needed by those with a goal, or with one of several G on a host.
     """
 
-    kernel: Path
+    backend: Backend
     module: Path | None = None
     dalbectl: Path | None = None
 
@@ -55,12 +60,9 @@ class PlannedFlow:
 
 
 def plan(experiment: Experiment, seed: int) -> list[PlannedFlow]:
-    """Give every flow its port and its start; the same for all contenders of a seed.
-
-    Flows that would start after duration_s are left out.
-    """
+    """Give every flow its port and its start; the same for all contenders of a seed."""
     base = {"iperf": IPERF_PORT, "rsync": RSYNC_PORT}
-    flows = [
+    return [
         PlannedFlow(
             flow=flow,
             port=base[flow.kind] + index,
@@ -71,7 +73,6 @@ def plan(experiment: Experiment, seed: int) -> list[PlannedFlow]:
         )
         for index, flow in enumerate(experiment.flows)
     ]
-    return [planned for planned in flows if planned.start_s < experiment.duration_s]
 
 
 def cdg_backoff_factor(g_ms: float) -> int:
@@ -80,7 +81,6 @@ def cdg_backoff_factor(g_ms: float) -> int:
 
 
 def _modules(experiment: Experiment, tools: Tools) -> Iterator[str]:
-    in_tree = tools.kernel / "net/ipv4"
     ccs = sorted({flow.cc for flow in experiment.flows} - {"cubic", "reno"})
     for cc in ccs:
         if cc == "dalbe_cdg":
@@ -88,40 +88,59 @@ def _modules(experiment: Experiment, tools: Tools) -> Iterator[str]:
                 raise TestbedError("this experiment needs --module PATH/tcp_dalbe_cdg.ko")
             yield str(tools.module.resolve())
         elif cc == "cdg":
-            g_ms = next((f.g_ms for f in experiment.flows if f.cc == "cdg" and f.g_ms), 3.0)
-            factor = cdg_backoff_factor(g_ms)
+            # One for all: the experiment was checked for that.
+            g_ms = next(flow.fixed_g_ms for flow in experiment.flows if flow.cc == "cdg")
+            factor = cdg_backoff_factor(g_ms or G_DEFAULT_MS)
             # LBE mode: the coexistence heuristics off.
-            yield f"{in_tree}/tcp_cdg.ko use_shadow=0 use_ineff=0 backoff_factor={factor}"
+            module = tools.backend.in_tree("tcp_cdg")
+            yield f"{module} use_shadow=0 use_ineff=0 backoff_factor={factor}"
         else:
-            yield f"{in_tree}/tcp_{cc}.ko"
+            yield tools.backend.in_tree(f"tcp_{cc}")
 
 
 def _address(flow: Flow) -> str:
     return ADDRESS[PEER[flow.host]][flow.ipv6]
 
 
-def _command(planned: PlannedFlow, tools: Tools, payload: Path) -> str:
-    """Return the sender's command of a flow, quoted for a shell."""
-    flow, address = planned.flow, _address(planned.flow)
-    words: list[str] = []
+def _number(value: float) -> str:
+    """Write a number in digits, never as 1e+06, which not every program reads."""
+    return f"{value:.6f}".rstrip("0").rstrip(".")
+
+
+def _dalbectl(experiment: Experiment, flow: Flow, tools: Tools, payload: Path) -> list[str]:
+    """Return the words that run what follows under dalbectl; none if it need not."""
+    if not experiment.by_dalbectl(flow):
+        return []
+    if tools.dalbectl is None:
+        raise TestbedError(f"flow {flow.name} needs --dalbectl PATH/dalbectl")
+    words = [str(tools.dalbectl.resolve()), "run"]
     if flow.goal:
-        if tools.dalbectl is None:
-            raise TestbedError("this experiment needs --dalbectl PATH/dalbectl")
         size = ["--size-of", str(payload)] if flow.kind == "rsync" else ["--size", str(flow.bytes)]
-        deadline = ["--deadline", f"+{flow.goal.deadline_s:g}s"]
-        words += [str(tools.dalbectl.resolve()), "run", *size, *deadline, "--"]
+        return [*words, *size, "--deadline", f"+{_number(flow.goal.deadline_s)}s", "--"]
+    # dalbectl sets parameters with a goal only: one that no controller looks at.
+    fixed = ["--controller", "fixed", "--g", _number(flow.fixed_g_ms or G_DEFAULT_MS)]
+    goal = ["--size", EVER, "--deadline", f"+{_number(experiment.end_s)}s"]
+    return [*words, "--quiet", *fixed, *goal, "--"]
+
+
+def _command(experiment: Experiment, planned: PlannedFlow, tools: Tools, payload: Path) -> str:
+    """Return the sender's command of a flow, for a shell."""
+    flow, address = planned.flow, _address(planned.flow)
+    under = [shlex.join(words)] if (words := _dalbectl(experiment, flow, tools, payload)) else []
     if flow.kind == "rsync":
         limit = [] if flow.bwlimit_Bps is None else [f"--bwlimit={-(-flow.bwlimit_Bps // 1024)}"]
         host = f"[{address}]" if flow.ipv6 else address
         url = f"rsync://{host}:{planned.port}/in/"
-        words += ["rsync", "--whole-file", "--stats", *limit, str(payload), url]
-    else:
-        much = ["-t", f"{flow.duration_s:g}"] if flow.bytes is None else ["-n", str(flow.bytes)]
-        family = ["-V"] if flow.ipv6 else []
-        # dalbectl sets the congestion control of what it starts.
-        cc = [] if flow.goal else ["-Z", flow.cc]
-        words += ["iperf", *family, "-e", "-c", address, "-p", str(planned.port), *cc, *much]
-    return shlex.join(words)
+        program = ["rsync", "--whole-file", "--stats", *limit, str(payload), url]
+        return " ".join([*under, shlex.join(program)])
+    much = ["-n", str(flow.bytes)]
+    if flow.duration_s is not None:
+        much = ["-t", _number(flow.duration_s)]
+    family = ["-V"] if flow.ipv6 else []
+    # dalbectl sets the congestion control of what has a goal.
+    cc = [] if flow.goal else ["-Z", flow.cc]
+    program = ["iperf", *family, "-e", "-c", address, "-p", str(planned.port), *cc, *much]
+    return " ".join([*under, QUIETLY, shlex.join(program)])
 
 
 def _server(planned: PlannedFlow) -> str:
@@ -129,7 +148,8 @@ def _server(planned: PlannedFlow) -> str:
     flow, receiver = planned.flow, PEER[planned.flow.host]
     if flow.kind == "iperf":
         family = "-V " if flow.ipv6 else ""
-        return f"ip netns exec {receiver} iperf -s {family}-p {planned.port} >/dev/null 2>&1 &"
+        iperf = f"{QUIETLY} iperf -s {family}-p {planned.port}"
+        return f"ip netns exec {receiver} {iperf} >/dev/null 2>&1 &"
     home = f"/run/work/{flow.name}"
     config = (
         f"port = {planned.port}\\naddress = {_address(flow)}\\nuse chroot = no\\n"
@@ -145,24 +165,19 @@ def _server(planned: PlannedFlow) -> str:
 
 def _host_settings(experiment: Experiment) -> Iterator[str]:
     """Yield commands that set the default congestion control where a program cannot."""
-    # A namespace's default must not be a restricted one (CDG, for example, is).
     sysctls = "/proc/sys/net/ipv4"
-    yield (
-        f"cat {sysctls}/tcp_available_congestion_control >{sysctls}/tcp_allowed_congestion_control"
-    )
-    defaults: dict[str, str] = {}
+    lines: dict[str, None] = {}  # each once, in order
     for flow in experiment.flows:
-        if flow.kind == "rsync" and not flow.goal:
-            if defaults.setdefault(flow.host, flow.cc) != flow.cc:
-                raise TestbedError(
-                    f"{experiment.name}: two rsync flows without a goal on {flow.host} share "
-                    "its default congestion control: give them the same cc"
-                )
+        inside = f"ip netns exec {flow.host} tee"
+        if experiment.by_dalbectl(flow):
+            continue
+        if flow.kind == "rsync":
             key = f"{sysctls}/tcp_congestion_control"
-            yield f"echo {flow.cc} | ip netns exec {flow.host} tee {key} >/dev/null"
-        if flow.g_ms is not None and flow.cc == "dalbe_cdg":
-            key = "/proc/sys/net/dalbe/g_us"
-            yield f"echo {round(flow.g_ms * 1e3)} | ip netns exec {flow.host} tee {key} >/dev/null"
+            lines[f"echo {flow.cc} | {inside} {key} >/dev/null"] = None
+        if flow.cc == "dalbe_cdg":
+            g_us = round((flow.fixed_g_ms or G_DEFAULT_MS) * 1e3)
+            lines[f"echo {g_us} | {inside} /proc/sys/net/dalbe/g_us >/dev/null"] = None
+    yield from lines
 
 
 def _schedule(
@@ -172,9 +187,11 @@ def _schedule(
     events: list[tuple[float, str]] = []
     if experiment.background:
         for index, (host, receiver) in enumerate(PEER.items()):
+            if host not in experiment.background.hosts:
+                continue
             draw = random.Random(f"{seed} background {host}").random()
             command = (
-                f"ITGSend -a {ADDRESS[receiver][0]} -T UDP -rp {BACKGROUND_PORT + index} "
+                f"{QUIETLY} ITGSend -a {ADDRESS[receiver][0]} -T UDP -rp {BACKGROUND_PORT + index} "
                 f"-c {experiment.background.packet_bytes} "
                 f"-E {experiment.background.packets_per_s:.3f} -s {draw:.6f} "
                 f"-t {round(experiment.end_s + 60) * 1000}"
@@ -182,7 +199,7 @@ def _schedule(
             events.append((0.0, f"start\tbackground{index + 1}\t{host}\t{command}"))
     for planned in flows:
         flow = planned.flow
-        command = _command(planned, tools, directory / f"{flow.name}.bin")
+        command = _command(experiment, planned, tools, directory / f"{flow.name}.bin")
         events.append((planned.start_s, f"start\t{flow.name}\t{flow.host}\t{command}"))
         if flow.kind == "rsync" and planned.stop_s is not None:
             events.append((planned.stop_s, f"stop\t{flow.name}"))
@@ -191,6 +208,24 @@ def _schedule(
             events.append((experiment.duration_s, wait))
     events.append((experiment.duration_s, "await\t-\t0"))
     return sorted(events, key=lambda event: event[0])
+
+
+def _link(link: Link) -> Iterator[str]:
+    """Yield input/link: what scenario.sh and dumbbell.sh make the path of."""
+    settings: dict[str, int | str] = {
+        "RATE_BPS": link.rate_bps,
+        "DELAY_DATA_US": link.data_delay_us,
+        "DELAY_ACKS_US": link.acks_delay_us,
+        "DELAY_SENDER_US": link.extra_delay_us("sender"),
+        "DELAY_XSENDER_US": link.extra_delay_us("xsender"),
+        "ACCESS_BPS": link.access_bps,
+        "QDISC": shlex.quote(" ".join(link.qdisc_words)),
+        "ECN": int(link.ecn),
+        "SNAPLEN": SNAPLEN_BYTES,
+        "FLOOD_PPS": round(1.25 * link.rate_bps / 8 / FLOOD_BYTES),
+    }
+    for key, value in settings.items():
+        yield f"{key}={value}"
 
 
 def write_payload(path: Path, size: int, seed: int) -> None:
@@ -210,17 +245,9 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
     """
     directory.mkdir(parents=True, exist_ok=True)
     flows = plan(experiment, seed)
-    link = experiment.link
-    settings = {
-        "RATE_BPS": link.rate_bps,
-        "RTT_US": round(link.rtt_ms * 1e3),
-        "QUEUE_PACKETS": link.queue_packets,
-        "SNAPLEN": SNAPLEN_BYTES,
-        "FLOOD_PPS": round(1.25 * link.rate_bps / 8 / FLOOD_BYTES),
-    }
     rsyncs = [planned for planned in flows if planned.flow.kind == "rsync"]
     texts = {
-        "link": [f"{key}={value}" for key, value in settings.items()],
+        "link": list(_link(experiment.link)),
         "modules": list(_modules(experiment, tools)),
         "setup": [*_host_settings(experiment), *map(_server, flows)],
         "schedule": [

@@ -9,13 +9,20 @@ cache=${DALBE_CACHE:-$HOME/.cache/dalbe}/kernel
 usage()
 {
 	cat <<EOF
-usage: build-kernel.sh [-h] [--prune] [plain|debug]
+usage: build-kernel.sh [-h] [--prune] [--series SERIES] [plain|hz250|debug]
 
 Builds the User Mode Linux guest kernel (default: plain) and prints its build
 directory on stdout; progress goes to stderr. A kernel that is in the cache
 already is not built again: its key is a hash of the kernel source, of the
 configuration fragments and of the compiler.
 
+  plain     for experiments
+  hz250     the same with 250 timer interrupts per second, as Debian's own kernels
+            have: one number in the source is changed, UML knows 100 only
+  debug     with KASAN, lockdep, kmemleak and KUnit
+
+  --series  a kernel of another series than 6.12, from Debian's source package:
+            6.1 and 7.2 are known to work
   --prune   first remove cached kernels that none of the present sources,
             fragments and compilers would use
 
@@ -36,7 +43,7 @@ die() { say "$*"; exit 1; }
 fragments()
 {
 	case $1 in
-	plain) echo "$here/plain.config" ;;
+	plain | hz250) echo "$here/plain.config" ;;
 	debug) echo "$here/plain.config" "$here/debug.config" ;;
 	esac
 }
@@ -44,6 +51,10 @@ fragments()
 # The kernel source: a tree or a tarball.
 find_source()
 {
+	if [[ -n $series && $series != 6.12 ]]; then
+		"$here/../../scripts/kernel-source.sh" "$series"
+		return
+	fi
 	if [[ -n ${KERNEL_SRC:-} ]]; then
 		[[ -e $KERNEL_SRC ]] || die "KERNEL_SRC=$KERNEL_SRC does not exist: name a kernel source tree or tarball"
 		realpath "$KERNEL_SRC"
@@ -74,7 +85,7 @@ build_hash()
 {
 	local files
 	read -ra files <<<"$(fragments "$2")"
-	{ echo "$1"; "$cc" --version | head -n 1; cat "${files[@]}"; } |
+	{ echo "$1$([[ $2 != hz250 ]] || echo " $2")"; "$cc" --version | head -n 1; cat "${files[@]}"; } |
 		sha256sum | cut -c 1-12
 }
 
@@ -99,6 +110,21 @@ unpack()
 			--exclude='*.dts' --exclude='*.dtsi'
 	fi
 	touch "$to/.complete"
+}
+
+# The same source for a variant that changes it; the other files are links.
+varied_source()
+{
+	local source=$1 to=$1-$2 kconfig=arch/um/Kconfig
+	if [[ ! -e $to/.complete ]]; then
+		rm -rf "$to"
+		cp -al "$source" "$to"
+		rm "$to/.complete" "$to/$kconfig"
+		sed '/^config HZ$/,/^$/s/default 100$/default 250/' "$source/$kconfig" >"$to/$kconfig"
+		! cmp -s "$source/$kconfig" "$to/$kconfig" || die "$source: where is HZ in $kconfig?"
+		touch "$to/.complete"
+	fi
+	echo "$to"
 }
 
 # Asks for every option of the fragments, and insists that it was granted.
@@ -139,8 +165,15 @@ build()
 # Removes cached kernels and sources that no variant would use now.
 prune()
 {
-	local keep dir
-	keep=" src-$1 plain-$(build_hash "$1" plain) debug-$(build_hash "$1" debug) lock "
+	local keep=" lock " dir source hash variant
+	for source in "$1" "$cache"/../source/*/linux-source-*; do
+		[[ -e $source ]] || continue
+		hash=$(source_hash "$source")
+		keep+="src-$hash src-$hash-hz250 "
+		for variant in plain hz250 debug; do
+			keep+="$variant-$(build_hash "$hash" "$variant") "
+		done
+	done
 	for dir in "$cache"/*; do
 		[[ -e $dir && $keep != *" ${dir##*/} "* ]] || continue
 		say "removing $dir"
@@ -150,13 +183,16 @@ prune()
 
 pruning=false
 variant=plain
-for arg; do
-	case $arg in
+series=''
+while [[ $# -gt 0 ]]; do
+	case $1 in
 	-h | --help) usage; exit 0 ;;
 	--prune) pruning=true ;;
-	plain | debug) variant=$arg ;;
-	*) die "unknown argument '$arg': say plain or debug, or -h" ;;
+	--series) series=${2:?say which series, like 6.1} && shift ;;
+	plain | hz250 | debug) variant=$1 ;;
+	*) die "unknown argument '$1': say plain, hz250 or debug, or -h" ;;
 	esac
+	shift
 done
 
 cc=${CC:-gcc}
@@ -165,15 +201,21 @@ for tool in "$cc" make flex bison bc tar xz; do
 done
 
 mkdir -p "$cache"
-exec 9>"$cache/lock"
-flock -n 9 || { say "waiting for another build"; flock 9; }
-
 from=$(find_source)
 hash=$(source_hash "$from")
-! $pruning || prune "$hash"
 dir=$cache/$variant-$(build_hash "$hash" "$variant")
+if [[ -e $dir/.complete ]] && ! $pruning; then
+	echo "$dir"
+	exit
+fi
+
+exec 9>"$cache/lock"
+flock -n 9 || { say "waiting for another build"; flock 9; }
+! $pruning || prune "$from"
 if [[ ! -e $dir/.complete ]]; then
-	unpack "$from" "$cache/src-$hash"
-	build "$dir" "$cache/src-$hash" "$variant"
+	source=$cache/src-$hash
+	unpack "$from" "$source"
+	[[ $variant != hz250 ]] || source=$(varied_source "$source" "$variant")
+	build "$dir" "$source" "$variant"
 fi
 echo "$dir"

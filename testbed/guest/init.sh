@@ -4,8 +4,9 @@
 # off. Started by boot.sh; not for use on a host.
 #
 # What to do is in the file "request" beside this script, NUL-terminated words:
-# the host's output directory, the virtual-time limit in seconds, the script
-# and its arguments. The script finds the output directory at $OUT.
+# the host's output directory, the virtual-time limit in seconds, the directory
+# of the guests' own programs, the script and its arguments. The script finds
+# the output directory at $OUT, the programs in $HELPERS.
 set -u
 
 if [[ $$ -ne 1 ]]; then
@@ -17,7 +18,7 @@ export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/run/home TMPDIR=/run/work LC_ALL
 
 # /proc is the host's still.
 mapfile -d '' -t request </proc/self/cwd/request
-host_out=${request[0]} virtual_s=${request[1]}
+host_out=${request[0]} virtual_s=${request[1]} helpers=${request[2]}
 
 mount -t proc proc /proc
 mount -t sysfs sys /sys
@@ -46,13 +47,13 @@ power_off()
 	while :; do sleep 1; done
 }
 
-export OUT=/run/out
+export OUT=/run/out HELPERS=$helpers
 cd /run/work || power_off 1
 
 # Virtual-time watchdog: a signal from a child that does nothing but sleep.
 trap 'echo "init: $virtual_s s of virtual time are over"; power_off timeout' USR1
 (sleep "$virtual_s"; kill -USR1 1) &
 
-bash "${request[@]:2}" &
+bash "${request[@]:3}" &
 wait $!
 power_off $?

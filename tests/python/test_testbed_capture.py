@@ -37,18 +37,22 @@ def write(path: Path, packets: list[tuple[int, bytes]]) -> Path:
     return path
 
 
-def paired(tmp_path: Path, entering: list, leaving: list) -> pl.DataFrame:
+DELAY_US = 2000
+
+
+def paired(tmp_path: Path, sent: list, left: list) -> pl.DataFrame:
     return capture.pair(
-        capture.read(write(tmp_path / "in", entering), CLOCK_US),
-        capture.read(write(tmp_path / "out", leaving), CLOCK_US),
+        capture.read(write(tmp_path / "sent", sent), CLOCK_US),
+        capture.read(write(tmp_path / "left", left), CLOCK_US),
+        DELAY_US,
     )
 
 
 @pytest.mark.parametrize("ipv6", [False, True])
 def test_delay_drop_and_size_of_every_packet(tmp_path: Path, ipv6: bool):
-    entering = [(t * 1000, frame(t, 5001, ipv6=ipv6)) for t in range(10)]
-    leaving = [(t * 1000 + 7000, frame(t, 5001, ttl=63, ipv6=ipv6)) for t in range(10) if t != 4]
-    packets = paired(tmp_path, entering, leaving)
+    sent = [(t * 1000, frame(t, 5001, ipv6=ipv6)) for t in range(10)]
+    left = [(t * 1000 + 9000, frame(t, 5001, ttl=63, ipv6=ipv6)) for t in range(10) if t != 4]
+    packets = paired(tmp_path, sent, left)
     assert packets.height == 10
     delays = (packets["out_us"] - packets["in_us"]).to_list()
     assert [d for d in delays if d is None] == [None]
@@ -59,18 +63,22 @@ def test_delay_drop_and_size_of_every_packet(tmp_path: Path, ipv6: bool):
 
 
 def test_tables(tmp_path: Path):
-    entering = [(t * 100_000 + 1, frame(t, 5001 + t % 2)) for t in range(20)]
-    leaving = [(t * 100_000 + 5001, frame(t, 5001 + t % 2, ttl=63)) for t in range(20) if t != 3]
-    packets = paired(tmp_path, entering, leaving)
+    sent = [(t * 100_000 + 1, frame(t, 5001 + t % 2)) for t in range(20)]
+    left = [(t * 100_000 + 7001, frame(t, 5001 + t % 2, ttl=63)) for t in range(20) if t != 3]
+    packets = paired(tmp_path, sent, left)
     rates = capture.rate_table(packets, {5001: "even", 5002: "odd"}, 0.5, 2.0)
     assert rates.height == 2 * 4
     even = rates.filter(flow="even")
     assert even["payload_bytes"].to_list() == [3000, 2000, 3000, 2000]
+    assert even["sent_bytes"].to_list() == [3126, 2084, 3126, 2084]
     assert even["rate_bps"][0] == 3 * 1042 * 8 / 0.5
-    assert rates.filter(flow="odd")["drops"].to_list() == [1, 0, 0, 0]
+    odd = rates.filter(flow="odd")
+    assert odd["drops"].to_list() == [1, 0, 0, 0]
+    assert odd["sent_bytes"][0] - odd["wire_bytes"][0] == 1042
     queue = capture.queue_table(packets, 0.5, 2.5)
     assert queue["queue_ms"].to_list() == pytest.approx([5, 5, 5, 5, 0], abs=0.002)
     assert queue["drops"].sum() == 1
+    assert queue["queue_packets"][1] == pytest.approx(5 * 5 / 500, abs=0.001)
 
 
 def test_a_packet_from_nowhere_is_an_error(tmp_path: Path):
@@ -81,17 +89,57 @@ def test_a_packet_from_nowhere_is_an_error(tmp_path: Path):
 def test_not_a_capture(tmp_path: Path):
     (tmp_path / "x").write_bytes(b"not a capture, but long enough for a header")
     with pytest.raises(TestbedError, match="not a packet capture"):
-        next(capture.read(tmp_path / "x"))
+        capture.read(tmp_path / "x")
+
+
+def test_a_capture_that_ends_within_a_packet_ends_there(tmp_path: Path):
+    path = write(tmp_path / "x", [(t, frame(t, 5001)) for t in range(5)])
+    path.write_bytes(path.read_bytes()[:-10])
+    assert capture.read(path).height == 4
+
+
+def test_a_mark_is_the_bottlenecks_own(tmp_path: Path):
+    def ecn(data: bytes, codepoint: int) -> bytes:
+        return data[:15] + bytes([codepoint]) + data[16:]
+
+    sent = [(t, ecn(frame(t, 5001), codepoint)) for t, codepoint in enumerate((2, 2, 3))]
+    left = [(5000 + t, ecn(frame(t, 5001, ttl=63), c)) for t, c in enumerate((2, 3, 3))]
+    assert paired(tmp_path, sent, left)["marked"].to_list() == [False, True, False]
+
+
+def test_flows_may_overtake_each_other(tmp_path: Path):
+    sent = [(0, frame(1, 5001)), (10, frame(2, 5002)), (20, frame(3, 5001))]
+    left = [(3000, frame(2, 5002)), (4000, frame(1, 5001)), (5000, frame(3, 5001))]
+    packets = paired(tmp_path, sent, left)
+    assert packets["out_us"].to_list() == [4000, 3000, 5000]
+
+
+def test_packets_that_look_alike_are_paired_in_order(tmp_path: Path):
+    sent = [(t, frame(1, 5001)) for t in (0, 10, 20)]
+    left = [(t, frame(1, 5001, ttl=63)) for t in (3000, 4000)]
+    assert paired(tmp_path, sent, left)["out_us"].to_list() == [3000, 4000]
 
 
 @settings(max_examples=50)
 @given(st.lists(st.booleans(), min_size=1, max_size=60))
 def test_whatever_is_dropped_is_found(fate: list[bool]):
-    def packet(number: int, at: int) -> capture.Packet:
-        return capture.Packet(at, number.to_bytes(4, "big"), 1, capture.UDP, 100, 50, 0)
+    def packets(times: list[tuple[int, int]]) -> pl.DataFrame:
+        return pl.DataFrame(
+            {
+                "time_us": [time for time, _ in times],
+                "key": [number for _, number in times],
+                "port": 1,
+                "protocol": capture.UDP,
+                "wire_bytes": 100,
+                "payload_bytes": 50,
+                "ce": False,
+            },
+            schema_overrides={"time_us": pl.Int64, "key": pl.UInt64},
+        )
 
-    entering = [packet(n, n) for n in range(len(fate))]
-    leaving = [packet(n, n + 10) for n, kept in enumerate(fate) if kept]
-    packets = capture.pair(iter(entering), iter(leaving))
+    sent = packets([(n, n) for n in range(len(fate))])
+    left = packets([(n + 10, n) for n, kept in enumerate(fate) if kept])
+    pairs = capture.pair(sent, left, 3)
     last = max((n for n, kept in enumerate(fate) if kept), default=-1)
-    assert packets["out_us"].to_list() == [n + 10 if fate[n] else None for n in range(last + 1)]
+    assert pairs["out_us"].to_list() == [n + 10 if fate[n] else None for n in range(last + 1)]
+    assert pairs["in_us"].to_list() == [n + 3 for n in range(last + 1)]

@@ -2,31 +2,57 @@
 """An experiment file that is wrong is refused in one line that names the key."""
 
 import copy
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import experiment, scenario
+from dalbe_testbed import experiment
+from dalbe_testbed.backends.process import TESTBED
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.guest import TESTBED
+from dalbe_testbed.experiment import Background, Experiment, Flow, Goal, Link
+from hypothesis import given
+from hypothesis import strategies as st
 
 EXPERIMENTS = sorted((TESTBED / "experiments").glob("*.toml"))
-GOOD = {
-    "name": "small",
-    "duration_s": 10,
-    "link": {"rate_mbps": 10, "rtt_ms": 50, "buffer_bdp": 1.0},
-    "flows": [{"name": "one", "kind": "iperf", "duration_s": 5}],
-}
+DOCS = (TESTBED.parent / "docs/experiments.md").read_text()
+GOOD = """
+name = "small"
+duration_s = 10
+[link]
+rate_mbps = 10
+rtt_ms = 50
+buffer_bdp = 1.0
+[[flows]]
+name = "one"
+kind = "iperf"
+duration_s = 5
+"""
+QDISCS = "'pfifo', 'bfifo', 'codel', 'fq_codel', 'pie' or 'red'"
 
 
-def changed(setting: str) -> dict:
-    data = copy.deepcopy(GOOD)
-    experiment.override(data, setting)
+def changed(*settings: str) -> dict:
+    data = tomllib.loads(GOOD)
+    for setting in settings:
+        experiment.override(data, setting)
     return data
 
 
+def refused(data: dict) -> str:
+    with pytest.raises(TestbedError) as error:
+        experiment.parse(data, "small.toml")
+    message = str(error.value)
+    assert message.startswith("small.toml: ")
+    assert "\n" not in message
+    return message.removeprefix("small.toml: ")
+
+
+def link(**changes: object) -> Link:
+    return Link.model_validate({"rate_mbps": 10, "rtt_ms": 50, "buffer_bdp": 1} | changes)
+
+
 def test_there_are_experiments_to_check():
-    assert {path.stem for path in EXPERIMENTS} >= {"demo", "cell"}
+    assert {path.stem for path in EXPERIMENTS} >= {"demo", "cell", "mixed"}
 
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
@@ -38,32 +64,153 @@ def test_every_experiment_and_contender_is_valid(path: Path):
 
 
 @pytest.mark.parametrize(
-    ("setting", "words"),
+    ("settings", "message"),
     [
-        ("link.rtt_ms=0", ["link.rtt_ms", "greater than or equal to 1"]),
-        ("link.colour='red'", ["link.colour", "unknown key"]),
-        ("flows.one.kind='ftp'", ["flows.0.kind", "'ftp'", "'iperf' or 'rsync'"]),
-        ("flows.one.cc='dctcp'", ["flows.0.cc", "'cubic'"]),
-        ("flows.one.bytes=5", ["flows.0", "one of bytes and duration_s"]),
-        ("flows.one.goal={deadline_s=9}", ["a goal needs bytes and cc = 'dalbe_cdg'"]),
-        ("flows.one.g_ms=2", ["g_ms is for"]),
-        ("link.buffer_packets=9", ["one of buffer_bdp and buffer_packets"]),
-        ("limit_s=5", ["limit_s is before duration_s"]),
-        ("flows=[]", ["flows", "at least 1 item"]),
-        ("contenders.x={two={cc='reno'}}", ["no such flow", "flows are one"]),
+        # single values
+        ("link.rtt_ms=0", "link.rtt_ms: 0 is not allowed; give a number at least 1 and at most"),
+        ("link.rtt_ms='50'", "link.rtt_ms: '50' is not allowed; give a number at least 1"),
+        ("link.rtt_ms=nan", "link.rtt_ms: nan is not allowed; give a number"),
+        ("link.rate_mbps=true", "link.rate_mbps: true is not allowed; give a number"),
+        ("link.buffer_bdp=0", "link.buffer_bdp: 0 is not allowed; give a number above 0"),
+        ("link.qdisc=fqcodel", f"link.qdisc: 'fqcodel' is not allowed; give {QDISCS}"),
+        ("link.delay=both", "link.delay: 'both' is not allowed; give 'split', 'data' or 'acks'"),
+        ("link.ecn=1", "link.ecn: 1 is not allowed; give true or false"),
+        ("link=5", "link: 5 is not allowed; give a table"),
+        (
+            "name='Small'",
+            "name: 'Small' is not allowed; give a string that matches ^[a-z][a-z0-9_]",
+        ),
+        ("flows=[]", "flows: a list of 0 is not allowed; give a list of at least 1 and of"),
+        ("flows.one.kind='ftp'", "flows.one.kind: 'ftp' is not allowed; give 'iperf' or 'rsync'"),
+        ("flows.one.cc=dctcp", "flows.one.cc: 'dctcp' is not allowed; give 'cubic', 'reno', 'cdg'"),
+        ("flows.one.bytes=6e7", "flows.one.bytes: 60000000.0 is not allowed; give a whole number"),
+        ("flows.one.g_ms=126", "flows.one.g_ms: 126 is not allowed; give a number at least 0.002"),
+        ("flows.one.goal=9", "flows.one.goal: 9 is not allowed; give a table"),
+        ("flows.one.name=none", "flows.(number 1).name: missing; give a string"),
+        ("background={hosts=['receiver']}", "give 'sender' or 'xsender'"),
+        # keys
+        ("link.rtt=5", "link.rtt: unknown key; did you mean 'rtt_ms'? there are: rate_mbps, "),
+        ("seed=5", "seed: unknown key; there are: name, title, link, "),
+        ("flows.one.size=5", "flows.one.size: unknown key; there are: name, kind, host, cc, "),
+        ("flows.one.kind=none", "flows.one.kind: missing; give 'iperf' or 'rsync'"),
+        ("link=none", "link: missing; give a table"),
+        # the link
+        ("link.buffer_packets=9", "link: give exactly one of buffer_bdp, buffer_packets and"),
+        ("link.buffer_bdp=none", "buffer_bytes, not none"),
+        ("link.sender_rtt_ms=20", "link: sender_rtt_ms = 20 is below rtt_ms = 50"),
+        ("link.xsender_rtt_ms=49.5", "link: xsender_rtt_ms = 49.5 is below rtt_ms = 50"),
+        ("link.access_mbps=8", "link: access_mbps = 8 is below rate_mbps = 10"),
+        ("link.ecn=true", "link: ecn = true is for qdisc = 'codel', 'fq_codel', 'pie' or 'red'"),
+        ("link.qdisc=bfifo link.ecn=true", "'bfifo' cannot mark"),
+        ("link.target_ms=5", "target_ms is for qdisc = 'codel', 'fq_codel' or 'pie', not 'pfifo'"),
+        ("link.qdisc=pie link.interval_ms=5", "interval_ms is for qdisc = 'codel' or 'fq_codel'"),
+        ("link.qdisc=codel link.tupdate_ms=5", "tupdate_ms is for qdisc = 'pie', not 'codel'"),
+        ("link.qdisc=codel link.min_packets=5", "min_packets is for qdisc = 'red', not 'codel'"),
+        ("link.max_packets=5", "max_packets is for qdisc = 'red', not 'pfifo'"),
+        ("link.probability=0.5", "probability is for qdisc = 'red', not 'pfifo'"),
+        ("link.qdisc=codel link.target_ms=100", "target_ms = 100 must be less than interval_ms"),
+        ("link.qdisc=red link.min_packets=31", "1 <= min_packets < max_packets <= the buffer"),
+        ("link.qdisc=red link.max_packets=42", "they are min_packets = 10.2497, max_packets = 42"),
+        ("link.qdisc=red link.rate_mbps=10000", "qdisc = 'red' averages over at most"),
+        ("link.qdisc=red link.probability=1e-6", "too small a probability"),
+        # a flow
+        ("flows.one.bytes=5", "flows.one: an iperf flow needs one of bytes and duration_s"),
+        ("flows.one.duration_s=none", "flows.one: an iperf flow needs one of bytes and duration_s"),
+        ("flows.one.kind=rsync", "flows.one: an rsync flow needs bytes"),
+        ("flows.one.goal={deadline_s=9}", "flows.one: a goal needs bytes and cc = 'dalbe_cdg'"),
+        ("flows.one.g_ms=2", "flows.one: g_ms is for cc = 'cdg' or 'dalbe_cdg', not 'cubic'"),
+        ("flows.one.bwlimit_Bps=2000", "flows.one: bwlimit_Bps is for kind = 'rsync'"),
+        ("flows.one.name=sender", "flows.sender: name = 'sender' is the testbed's own"),
+        # between flows, and in time
+        ("limit_s=5", "limit_s = 5 is before duration_s = 10"),
+        ("bin_s=20", "bin_s = 20 exceeds duration_s = 10"),
+        ("flows.one.start_s=10", "flows.one: may start at 10 s (start_s + start_jitter_s), when"),
+        ("flows.one.start_jitter_s=10", "flows.one: may start at 10 s"),
+        ("contenders.x={two={cc='reno'}}", "contenders.x.two: no such flow; flows are one"),
+        ("contenders.x={one={cc='renault'}}", "contenders.x: flows.one.cc: 'renault' is not"),
+        ("contenders.x={one={rate='none'}}", "contenders.x: flows.one.rate: unknown key"),
+        ("contenders.x={one={kind='none'}}", "contenders.x: flows.one.kind: missing"),
+        ("contenders.A={}", "contenders.A: 'A' is not allowed; give a string that matches ^[a-z]"),
+        ("contenders={a={B={}}}", "contenders.a.B: 'B' is not allowed; give a string that matches"),
+        ("contenders={a=1}", "contenders.a: 1 is not allowed; give a table"),
+        ("flows=[1]", "flows.(number 1): 1 is not allowed; give a table"),
+        ("link.rtt_ms=0 bin_s=0", "(and 1 more)"),
+        ("link.rtt_ms=0 bin=1", "bin: unknown key; did you mean 'bin_s'?"),
     ],
 )
-def test_bad_values_are_explained_in_one_line(setting: str, words: list[str]):
-    data = {**GOOD, "contenders": {}}
-    data = copy.deepcopy(data)
-    experiment.override(data, setting)
-    with pytest.raises(TestbedError) as error:
-        experiment.parse(data, "small.toml")
-    message = str(error.value)
-    assert message.startswith("small.toml: ")
-    assert "\n" not in message
-    for word in words:
-        assert word in message
+def test_bad_values_are_explained_in_one_line(settings: str, message: str):
+    assert message in refused(changed("contenders={}", *settings.split(" ")))
+
+
+GOAL = [
+    "flows.one.cc=dalbe_cdg",
+    "flows.one.duration_s=none",
+    "flows.one.bytes=1000",
+    "flows.one.start_s=2",
+]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            ["flows.one.goal={deadline_s=9}"],
+            "flows.one.goal.deadline_s: may end at 11 s, after the run: duration_s = 10",
+        ),
+        (["flows.one.goal={deadline_s=19}", "limit_s=20"], "after the run: limit_s = 20"),
+        (["flows.one.goal={deadline_s=8}", "flows.one.g_ms=1"], "goal and g_ms: with a goal"),
+        (["flows.one.goal={}"], "flows.one.goal.deadline_s: missing; give a number above 0"),
+        (["flows.one.goal={deadline=8}"], "did you mean 'deadline_s'?"),
+    ],
+)
+def test_bad_goals_are_explained(settings: list[str], message: str):
+    assert message in refused(changed(*GOAL, *settings))
+
+
+def test_a_goal_may_end_with_the_run():
+    assert experiment.parse(changed(*GOAL, "flows.one.goal={deadline_s=8}"), "x").flows[0].goal
+
+
+def two(**changes: object) -> dict:
+    data = changed()
+    first = data["flows"][0] | changes
+    data["flows"] = [first, first | {"name": "two"}]
+    return data
+
+
+def test_flows_have_names_of_their_own():
+    data = two()
+    data["flows"][1]["name"] = "one"
+    assert refused(data) == "flows: two flows are called 'one'"
+
+
+def test_flows_of_the_in_tree_module_share_g():
+    data = two(cc="cdg", g_ms=1)
+    data["flows"][1]["g_ms"] = 2
+    assert "flows of cc = 'cdg' share one g_ms, a module parameter, and have 1, 2" in refused(data)
+    del data["flows"][1]["g_ms"]  # the default is a G as well
+    assert "and have 1, 3" in refused(data)
+
+
+def test_rsync_flows_of_a_host_share_its_default():
+    data = two(kind="rsync", bytes=1)
+    data["flows"][1]["cc"] = "reno"
+    assert "rsync flows without a goal on 'sender'" in refused(data)
+    data["flows"][1]["host"] = "xsender"
+    experiment.parse(data, "x")
+
+
+def test_a_flow_of_its_own_g_runs_under_dalbectl():
+    data = two(cc="dalbe_cdg", g_ms=3)
+    del data["flows"][1]["g_ms"]  # the same, by default
+    one, _two = (same := experiment.parse(data, "x")).flows
+    assert not same.by_dalbectl(one)
+    data["flows"][1]["g_ms"] = 4
+    several = experiment.parse(data, "x")
+    assert all(several.by_dalbectl(flow) for flow in several.flows)
+    data["flows"][1]["host"] = "xsender"
+    apart = experiment.parse(data, "x")
+    assert not any(apart.by_dalbectl(flow) for flow in apart.flows)
 
 
 @pytest.mark.parametrize(
@@ -71,16 +218,152 @@ def test_bad_values_are_explained_in_one_line(setting: str, words: list[str]):
 )
 def test_bad_settings_are_refused(setting: str):
     with pytest.raises(TestbedError, match="--set"):
-        experiment.override(copy.deepcopy(GOOD), setting)
+        changed(setting)
 
 
-def test_a_missing_file_is_named():
+def test_set_values_are_toml_and_none_removes():
+    assert changed("link.rtt_ms=20")["link"]["rtt_ms"] == 20
+    assert changed("flows.one.cc=reno")["flows"][0]["cc"] == "reno"
+    assert "buffer_bdp" not in changed("link.buffer_bdp=none")["link"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"name =", "not TOML: Invalid value (at end of document)"),
+        (b'name = "x"\nlink = [\n', "(at end of document)"),
+        (b'name = "x"\nrate 5\n', "(at line 2, column 6)"),
+        (b"a = 1\na = 2\n", "line 2, column 6"),
+        (b"name = '\xff'", "not TOML: byte 8 is not UTF-8"),
+    ],
+)
+def test_syntax_errors_name_file_and_line(tmp_path: Path, text: bytes, message: str):
+    path = tmp_path / "broken.toml"
+    path.write_bytes(text)
+    with pytest.raises(TestbedError) as error:
+        experiment.load(path)
+    assert str(error.value).startswith(f"{path}: not TOML: ")
+    assert message in str(error.value)
+
+
+def test_a_file_is_named_in_its_errors(tmp_path: Path):
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD.replace("rtt_ms = 50", "rtt_ms = -1"))
+    with pytest.raises(TestbedError, match=rf"{path}: link\.rtt_ms: -1 is not allowed"):
+        experiment.load(path)
     with pytest.raises(TestbedError, match=r"nowhere\.toml: No such file"):
         experiment.load(Path("nowhere.toml"))
 
 
-def test_buffer_of_one_bdp():
-    assert experiment.parse(GOOD, "x").link.queue_packets == 41  # 62500 / 1500
+def test_docs_describe_every_key():
+    documented = set(re.findall(r"^\| `(\w+)` \|", DOCS, re.M))
+    keys = {key for m in (Experiment, Link, Background, Flow) for key in m.model_fields}
+    assert documented == keys
+    assert all(f"{key} =" in DOCS for key in Goal.model_fields)
+
+
+def test_the_example_of_the_docs_is_valid(tmp_path: Path):
+    example, contender = re.findall(r"```toml\n(.*?)```", DOCS, re.S)
+    path = tmp_path / "two_sites.toml"
+    path.write_text(example + contender)
+    loaded = experiment.load(path)
+    assert len(loaded.flows) == 4
+    assert loaded.contender("as_cubic").flows[0].cc == "cubic"
+
+
+# The queue
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "pfifo limit 41"),  # 62500 / 1500
+        ({"buffer_bdp": 0.001}, "pfifo limit 1"),
+        ({"buffer_bdp": None, "buffer_bytes": 20000}, "pfifo limit 13"),
+        ({"qdisc": "bfifo"}, "bfifo limit 62074"),
+        ({"qdisc": "bfifo", "buffer_bdp": None, "buffer_bytes": 20000}, "bfifo limit 20000"),
+        ({"qdisc": "bfifo", "buffer_bdp": None, "buffer_packets": 2}, "bfifo limit 3028"),
+        ({"qdisc": "codel"}, "codel limit 41 target 5ms interval 100ms noecn"),
+        ({"qdisc": "fq_codel"}, "fq_codel limit 41 target 5ms interval 100ms noecn"),
+        (
+            {"qdisc": "fq_codel", "ecn": True, "target_ms": 0.5, "interval_ms": 10},
+            "fq_codel limit 41 target 0.5ms interval 10ms ecn",
+        ),
+        ({"qdisc": "pie"}, "pie limit 41 target 15ms tupdate 15ms noecn"),
+        (
+            {"qdisc": "pie", "ecn": True, "target_ms": 20, "tupdate_ms": 30},
+            "pie limit 41 target 20ms tupdate 30ms ecn",
+        ),
+        (
+            {"qdisc": "red"},
+            "red limit 62074 min 15518 max 46555 avpkt 1000 burst 26 bandwidth 10000000bit "
+            "probability 0.02",
+        ),
+        (
+            {"qdisc": "red", "ecn": True, "min_packets": 5, "max_packets": 15, "probability": 0.1},
+            "red limit 62074 min 7570 max 22710 avpkt 1000 burst 13 bandwidth 10000000bit "
+            "probability 0.1 ecn",
+        ),
+    ],
+)
+def test_words_for_tc(changes: dict, words: str):
+    queue = link(**changes)
+    assert " ".join(queue.qdisc_words) == words
+    assert queue.fifo == words.startswith(("pfifo", "bfifo"))
+
+
+@given(
+    packets=st.integers(2, 14_000), low=st.floats(0, 1), high=st.floats(0, 1), default=st.booleans()
+)
+def test_red_always_fits_the_kernel(packets: int, low: float, high: float, default: bool):
+    """What tc_red_eval_ewma() and red_check_params() demand, for all that the schema lets pass."""
+    queue = {"rate_mbps": 1000, "rtt_ms": 50, "buffer_packets": packets, "qdisc": "red"}
+    if not default:
+        queue["min_packets"] = 1 + int(low * (packets - 1))
+        queue["max_packets"] = 1 + int(high * (packets - 1))
+    try:
+        words = Link.model_validate(queue).qdisc_words
+    except ValueError:
+        assert not default
+        return
+    value = dict(zip(words[1::2], words[2::2], strict=True))
+    assert int(value["min"]) < int(value["max"]) <= int(value["limit"])
+    burst, least = int(value["burst"]), int(value["min"]) / 1000
+    wlog = 31 - int(value["max"]).bit_length()
+    weight = 2.0**-wlog
+    assert 1 <= burst + 1 - least <= (1 - (1 - weight) ** burst) / weight
+
+
+# The path
+
+
+@pytest.mark.parametrize(
+    ("delay", "data_us", "acks_us"),
+    [("split", 25000, 25000), ("data", 50000, 0), ("acks", 0, 50000)],
+)
+def test_where_the_delay_sits(delay: str, data_us: int, acks_us: int):
+    path = link(delay=delay)
+    assert (path.data_delay_us, path.acks_delay_us) == (data_us, acks_us)
+
+
+@given(st.floats(1, 2000), st.floats(0, 2000), st.sampled_from(["split", "data", "acks"]))
+def test_delays_add_up_to_each_side_s_rtt(rtt_ms: float, more_ms: float, delay: str):
+    path = link(rtt_ms=rtt_ms, xsender_rtt_ms=rtt_ms + more_ms, delay=delay)
+    shared_us = path.data_delay_us + path.acks_delay_us
+    assert path.base_rtt_ms("sender") == rtt_ms
+    assert path.base_rtt_ms("xsender") == rtt_ms + more_ms
+    assert path.extra_delay_us("sender") == 0
+    assert abs(shared_us - rtt_ms * 1e3) <= 0.5
+    assert abs(shared_us + path.extra_delay_us("xsender") - (rtt_ms + more_ms) * 1e3) <= 0.5
+    assert path.extra_delay_us("xsender") >= 0
+
+
+def test_access_links():
+    assert link().access_bps == 0
+    assert link(access_mbps=100).access_bps == 100_000_000
+
+
+# Contenders
 
 
 def test_contender_changes_and_removes_keys():
@@ -89,6 +372,16 @@ def test_contender_changes_and_removes_keys():
     assert (file.cc, file.goal) == ("cubic", None)
     with pytest.raises(TestbedError, match="no contender 'nobody'; there are: dalbe_cdg"):
         demo.contender("nobody")
+    cell = experiment.load(TESTBED / "experiments/cell.toml")
+    with pytest.raises(TestbedError, match="no contender 'nobody'; there are: none"):
+        cell.contender("nobody")
+
+
+def test_parsing_leaves_its_input_alone():
+    data = changed("contenders={}", "contenders.x={one={cc='reno'}}")
+    before = copy.deepcopy(data)
+    assert experiment.parse(data, "x").contender("x").flows[0].cc == "reno"
+    assert data == before
 
 
 def test_demo_is_what_the_issue_asks_for():
@@ -106,43 +399,3 @@ def test_demo_is_what_the_issue_asks_for():
     # What TCP gets of an idle link: payload of full packets, less the background.
     idle_bytes_per_s = (demo.link.rate_bps - 2 * demo.background.rate_mbps * 1e6) / 8 * 1448 / 1514
     assert (window - busy) * idle_bytes_per_s < file.bytes
-
-
-def test_cross_traffic_is_the_same_for_all_contenders():
-    demo = experiment.load(TESTBED / "experiments/demo.toml")
-    plans = [
-        [(p.flow.name, p.port, p.start_s) for p in scenario.plan(demo.contender(name), 7)]
-        for name in demo.contenders
-    ]
-    assert all(plan == plans[0] for plan in plans)
-    assert plans[0] != [
-        (p.flow.name, p.port, p.start_s) for p in scenario.plan(demo.contender("cubic"), 8)
-    ]
-
-
-def test_in_tree_backoff_factor():
-    assert [scenario.cdg_backoff_factor(g) for g in (0.002, 0.1, 3, 120)] == [62500, 1250, 42, 1]
-
-
-def test_a_goal_needs_the_module_and_dalbectl(tmp_path: Path):
-    demo = experiment.load(TESTBED / "experiments/demo.toml", ["flows.file.bytes=1000"])
-    tools = scenario.Tools(kernel=tmp_path)
-    with pytest.raises(TestbedError, match="--module"):
-        scenario.write(demo, 1, tools, tmp_path)
-    tools = scenario.Tools(kernel=tmp_path, module=tmp_path / "x.ko")
-    with pytest.raises(TestbedError, match="--dalbectl"):
-        scenario.write(demo, 1, tools, tmp_path)
-
-
-def test_payload_repeats_with_its_seed(tmp_path: Path):
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        scenario.write_payload(tmp_path / name, 3_000_000, seed)
-    a, b, c = ((tmp_path / name).read_bytes() for name in "abc")
-    assert a == b != c
-    assert len(a) == 3_000_000
-
-
-def test_set_values_are_toml():
-    assert changed("link.rtt_ms=20")["link"]["rtt_ms"] == 20
-    assert changed("flows.one.cc=reno")["flows"][0]["cc"] == "reno"
-    assert tomllib.loads("x = 1")  # the parser that is meant

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Shares, phases and verdicts from bins whose contents are known."""
 
-from pathlib import Path
-
 import polars as pl
 import pytest
-from dalbe_testbed import demo, link, shares, trace
-from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.experiment import Link
+from dalbe_testbed import demo, shares
 from dalbe_testbed.shares import Interval
 
 RATE = 10e6
@@ -96,61 +92,3 @@ def test_verdicts_of_a_good_result():
 )
 def test_each_requirement_can_fail(change: dict):
     assert list(demo.verdicts(result(**change)).values()).count(False) == 1
-
-
-def proof(**changes) -> link.LinkProof:
-    good = {
-        "rate_bps": 10.01e6,
-        "base_rtt_ms": 50.1,
-        "queue_packets": 41,
-        "offloads_on": [],
-        "drops": 5,
-    }
-    return link.LinkProof(**{**good, **changes})
-
-
-LINK = Link(rate_mbps=10, rtt_ms=50, buffer_bdp=1)
-
-
-def test_a_good_link_passes():
-    link.check(proof(), LINK, contended=True)
-    link.check(proof(drops=0), LINK, contended=False)
-
-
-@pytest.mark.parametrize(
-    ("change", "word"),
-    [
-        ({"rate_bps": 9.5e6}, "rate 9.500 instead of 10"),
-        ({"rate_bps": 0.0}, "rate 0.000"),
-        ({"base_rtt_ms": 52.0}, "base RTT 52"),
-        ({"queue_packets": 1000}, "queue of 1000 instead of 41"),
-        ({"offloads_on": ["sender eth0 tcp-segmentation on"]}, "offload on: sender eth0"),
-        ({"drops": 0}, "no drop"),
-    ],
-)
-def test_a_bad_link_is_no_result(change: dict, word: str):
-    with pytest.raises(TestbedError, match=word):
-        link.check(proof(**change), LINK, contended=True)
-
-
-TRACE = """\
-# tracer: nop
- scenario.sh-1 [000] ..... 10.500000: tracing_mark_write: T=0
- rsync-2 [000] ..... 12.000001: dalbe_update: sport=4 w_ppm=10000 time_left_ms=-5 status=2 new=x
- rsync-2 [000] ..... 13.000001: dalbe_update: sport=4 w_ppm=20000 time_left_ms=-6 status=3 new=y
- rsync-2 [000] ..... 14.000000: something_else: w_ppm=3
-"""
-
-
-def test_trace_is_read_generically(tmp_path: Path):
-    (tmp_path / "trace").write_text(TRACE)
-    table = trace.read(tmp_path / "trace")
-    assert table["t_s"].to_list() == [1.500001, 2.500001]
-    assert table["w_ppm"].to_list() == [10000, 20000]
-    assert table["time_left_ms"].to_list() == [-5, -6]
-    assert table["status"].to_list() == ["on_track", "infeasible"]
-    assert table["new"].to_list() == ["x", "y"]
-
-
-def test_no_trace_is_an_empty_table(tmp_path: Path):
-    assert trace.read(tmp_path / "none").is_empty()

@@ -1,0 +1,60 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# `make reproduce`: the CDG paper's Figures 2 and 3 and Table I, from nothing to the report.
+set -euo pipefail
+
+me=reproduce
+# shellcheck source=scripts/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+reduced=(figure3 figure2)
+full=(figure3-full figure2 table1 ablation-hz ablation-kernel ablation-background
+	ablation-delay ablation-buffer backend)
+
+usage()
+{
+	cat <<EOF2
+usage: reproduce.sh [-h] [--full] [--sweep NAME]... [--jobs N] [--profile DIR] [--check] OUT
+
+Installs what is missing, makes the runs that OUT lacks and writes
+OUT/report/index.html. After an interruption the same command goes on. Makes
+  ${reduced[*]}
+on two cores within half an hour, or with --full
+  ${full[*]}
+
+  --sweep NAME   this sweep instead: one of testbed/sweeps, or a TOML file
+  --jobs N       guests at once (default: one per core)
+  --profile DIR  a Snakemake profile: testbed/workflow/slurm for a cluster
+  --check        exit with 1 if a requirement is not met
+EOF2
+}
+
+sweeps=() run_options=() report_options=() out=
+value() { [[ $# -ge 2 ]] || die "$1 needs a value: type 'scripts/reproduce.sh -h'"; }
+while [[ $# -gt 0 ]]; do
+	case $1 in
+	-h | --help) usage; exit 0 ;;
+	--full) sweeps+=("${full[@]}") ;;
+	--sweep) value "$@"; sweeps+=("$2"); shift ;;
+	--jobs | --profile) value "$@"; run_options+=("$1" "$2"); shift ;;
+	--check) report_options+=("$1") ;;
+	-*) die "unknown option '$1': type 'scripts/reproduce.sh -h'" ;;
+	*) [[ -z $out ]] || die "two output directories, '$out' and '$1': name one"; out=$1 ;;
+	esac
+	shift
+done
+[[ -n $out ]] || die "say where to: 'make reproduce OUT=dir'"
+[[ ${#sweeps[@]} -gt 0 ]] || sweeps=("${reduced[@]}")
+
+# The stock kernel of the backend sweep, and what other series' sources come with,
+# are among what the tests need.
+what=demo
+[[ " ${sweeps[*]} " != *" "@(backend|ablation-kernel)" "* ]] || what=check
+"$repo/scripts/setup.sh" "$what"
+enter_venv
+
+trap 'exit 130' INT TERM
+status=0
+dalbe-testbed sweep run "${sweeps[@]}" --out "$out" "${run_options[@]}" || status=$?
+dalbe-testbed sweep report "${sweeps[@]}" --out "$out" "${report_options[@]}" || status=$?
+exit "$status"

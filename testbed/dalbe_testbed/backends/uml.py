@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The time-travel guest: User Mode Linux, whose clock stands still while it computes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from dalbe_testbed.backends import process
+from dalbe_testbed.backends.process import TESTBED, Progress
+from dalbe_testbed.errors import TestbedError
+
+WALL_LIMIT_S = 600
+MEMORY = "768M"
+
+
+def boot(
+    kernel: Path,
+    out: Path,
+    command: Sequence[str],
+    *,
+    name: str,
+    seed: int = 1,
+    wall_limit_s: int = WALL_LIMIT_S,
+    virtual_limit_s: int = 3600,
+    progress: Progress | None = None,
+) -> None:
+    """Run `command` (a script and its arguments) in a guest that writes to `out`.
+
+    The console ends up in out/console.log. Raises TestbedError, which names the run, if the
+    guest hangs, dies or the script fails.
+    """
+    words = [str(TESTBED / "guest/boot.sh"), "-k", str(kernel), "-o", str(out), "-n", name]
+    words += ["-s", str(seed), "-m", MEMORY, "-w", str(wall_limit_s), "-t", str(virtual_limit_s)]
+    process.play([*words, *command], out, name=name, progress=progress)
+
+
+@cache
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@dataclass(frozen=True)
+class Uml:
+    """A guest kernel, by its build directory."""
+
+    build_dir: Path
+    name: str = "uml"
+    virtual_clock: bool = True
+
+    @classmethod
+    def choose(cls, kernel: str | None) -> Uml:
+        """Take the kernel built in a directory, or build the plain one. Raises TestbedError."""
+        if kernel is None:
+            script = TESTBED / "guest/build-kernel.sh"
+            done = subprocess.run([str(script)], stdout=subprocess.PIPE, text=True, check=False)
+            if done.returncode:
+                raise TestbedError("the guest kernel could not be built: see above")
+            kernel = done.stdout.strip()
+        build_dir = Path(kernel).resolve()
+        for part in ("linux", "include/config/kernel.release"):
+            if not (build_dir / part).is_file():
+                raise TestbedError(
+                    f"--kernel {kernel}: no {part} in there; give what "
+                    "testbed/guest/build-kernel.sh prints, or nothing"
+                )
+        return cls(build_dir)
+
+    def parallel(self) -> int:
+        """Return a guest per processor that this process may use."""
+        return len(os.sched_getaffinity(0))
+
+    def in_tree(self, module: str) -> str:
+        """Return the module's path: a guest kernel is installed nowhere."""
+        return str(self.build_dir / "net/ipv4" / f"{module}.ko")
+
+    def describe(self) -> dict[str, str]:
+        """Return backend, kernel_release, kernel_sha256 and clock."""
+        release = (self.build_dir / "include/config/kernel.release").read_text().strip()
+        return {
+            "backend": self.name,
+            "kernel_release": release,
+            "kernel_sha256": _sha256(self.build_dir / "linux"),
+            "clock": "virtual",
+        }
+
+    def run(
+        self,
+        input_dir: Path,
+        out: Path,
+        *,
+        name: str,
+        seed: int,
+        limit_s: int,
+        progress: Progress | None = None,
+    ) -> None:
+        """Play an input; see Backend. The same seed gives the same run, bit for bit."""
+        boot(
+            self.build_dir,
+            out,
+            [str(TESTBED / "guest/play.sh"), str(input_dir.resolve())],
+            name=name,
+            seed=seed,
+            virtual_limit_s=limit_s,
+            progress=progress,
+        )

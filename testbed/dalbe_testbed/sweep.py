@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A sweep file says which runs to make: an experiment, its axes, and the seeds.
+
+Each combination of the axes' values is a *point*; each point runs once per seed. A run's directory,
+
+    runs/EXPERIMENT/POINT/seedN          e.g. runs/cell/cdg-g0.1-rtt50/seed3
+
+depends on nothing but the settings, so that sweeps share the runs they have in common. What an
+axis does is written once for all sweeps, in sweeps/axes.toml; a value that is the axis's default
+changes nothing and is left out of the name.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, model_validator
+
+from dalbe_testbed import experiment
+from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.experiment import Experiment
+from dalbe_testbed.explain import explain
+from dalbe_testbed.paper import in_tree_g_ms
+
+TESTBED = Path(__file__).resolve().parent.parent
+SWEEPS, EXPERIMENTS = TESTBED / "sweeps", TESTBED / "experiments"
+
+RESULTS = ("manifest.json", "rates.parquet")
+"""What a finished run has left, as far as the workflow and the analysis go."""
+
+Value = str | int | float
+Kernel = Literal["6.1", "6.12", "7.2"]
+Backend = Literal["uml", "host", "qemu"]
+
+
+class Environment(BaseModel):
+    """Where a run takes place. hz: timer interrupts per second of the guest kernel, 100 or 250."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kernel: Kernel = "6.12"
+    hz: Literal[100, 250] = 100
+    backend: Backend = "uml"
+
+    @property
+    def name(self) -> str | None:
+        """Name of the guest kernel that a run needs, "6.12-hz100"; None if it brings its own."""
+        return f"{self.kernel}-hz{self.hz}" if self.backend == "uml" else None
+
+
+class Axis(BaseModel):
+    """What the values of an axis change: keys, settings per value, or the environment."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    keys: list[str] = []
+    nearest_in_tree_g: bool = False
+    settings: dict[str, list[str]] = {}
+    environment: Literal["kernel", "hz", "backend"] | None = None
+    default: Value | None = None
+    prefix: str | None = None
+    words: str = "{}"
+
+    def say(self, value: Value) -> str:
+        """Return a value in words, "a buffer of 4 BDP"."""
+        return self.words.format(value)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Axis:
+        if sum(map(bool, (self.keys, self.settings, self.environment))) != 1:
+            raise ValueError("give one of keys, settings and environment")
+        return self
+
+    def changes(self, value: Value) -> list[str]:
+        """Return the `--set` settings of a value. Raises KeyError if the axis does not know it."""
+        if value == self.default or self.environment:
+            return []
+        if self.settings:
+            return self.settings[str(value)]
+        if self.nearest_in_tree_g:
+            value = in_tree_g_ms(float(value))
+        return [f"{key}={value}" for key in self.keys]
+
+
+class _Axes(RootModel[dict[str, Axis]]):
+    """The schema of sweeps/axes.toml."""
+
+
+class _File(BaseModel):
+    """The schema of sweeps/*.toml."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    experiment: str
+    figure: Literal["figure2", "figure3", "table1", "ablation"] | None = None
+    vary: str | None = None
+    seeds: Annotated[int, Field(ge=1, le=10_000)]
+    grid: Annotated[list[dict[str, list[Value]]], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _an_ablation_varies_something(self) -> _File:
+        if (self.figure == "ablation") != (self.vary is not None):
+            raise ValueError("figure = 'ablation' and vary = AXIS go together")
+        if self.vary is not None and axis(self.vary).default is None:
+            raise ValueError(f"vary = '{self.vary}': an axis with a default in axes.toml")
+        if self.vary is not None and not all(self.vary in grid for grid in self.grid):
+            raise ValueError(f"vary = '{self.vary}' is not an axis of every [[grid]]")
+        return self
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination of values. `values` are as in the sweep file, defaults included."""
+
+    name: str
+    file: Path
+    experiment: Experiment
+    settings: tuple[str, ...]
+    environment: Environment
+    values: dict[str, Value] = field(hash=False)
+
+    @property
+    def directory(self) -> str:
+        """Where its runs go, relative to the output directory."""
+        return f"runs/{self.experiment.name}/{self.name}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A point and a seed."""
+
+    point: Point
+    seed: int
+
+    @property
+    def directory(self) -> str:
+        """Where the run goes, relative to the output directory."""
+        return f"{self.point.directory}/seed{self.seed}"
+
+    def words(self, *, file: Path | None = None) -> list[str]:
+        """Return the words of its command line, without kernel, module and output directory.
+
+        file: how to name the experiment file, by default with its absolute path.
+        """
+        words = ["dalbe-testbed", "run", str(file or self.point.file), "--seed", str(self.seed)]
+        for setting in self.point.settings:
+            words += ["--set", setting]
+        if self.point.environment.backend != "uml":
+            words += ["--backend", self.point.environment.backend]
+        return words
+
+    def replay(self) -> str:
+        """Return the shell command, typed at the top of a clone, that makes this run again."""
+        inside = self.point.file.is_relative_to(TESTBED)
+        file = self.point.file.relative_to(TESTBED.parent) if inside else self.point.file
+        command = shlex.join(self.words(file=file))
+        if self.point.environment.name:
+            kernel = " ".join(["testbed/guest/build-kernel.sh", *kernel_words(self.point)])
+            command = (
+                f'kernel=$({kernel}) && {command} --kernel "$kernel"'
+                ' --module "$(scripts/guest-module.sh "$kernel")"'
+            )
+        return f"{command} --out replay/{self.point.name}-seed{self.seed}"
+
+
+def kernel_words(point: Point) -> list[str]:
+    """Return the arguments of build-kernel.sh for a point's guest kernel."""
+    return kernel_arguments(point.environment.kernel, point.environment.hz)
+
+
+def kernel_arguments(series: str, hz: int) -> list[str]:
+    """Return the arguments of build-kernel.sh for a kernel series and HZ of 100 or 250."""
+    usual = Environment()
+    own = [] if series == usual.kernel else ["--series", series]
+    return [*own, "plain" if hz == usual.hz else f"hz{hz}"]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep file, read and checked. `name` is the file's, without .toml."""
+
+    name: str
+    title: str
+    figure: Literal["figure2", "figure3", "table1", "ablation"] | None
+    vary: str | None
+    seeds: tuple[int, ...]
+    points: tuple[Point, ...]
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """All its runs: first one seed of every point, so that a sweep cut short has them all."""
+        return tuple(Run(point, seed) for seed in self.seeds for point in self.points)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except OSError as error:
+        raise TestbedError(f"{path}: {error.strerror}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise TestbedError(f"{path}: not TOML: {error}") from None
+
+
+@cache
+def axes() -> dict[str, Axis]:
+    """Return the axes of sweeps/axes.toml, in the order in which they name a point."""
+    path = SWEEPS / "axes.toml"
+    data = _read(path)
+    try:
+        return _Axes.model_validate(data).root
+    except ValidationError as error:
+        raise TestbedError(explain(error, _Axes, data, path.name)) from None
+
+
+def axis(name: str) -> Axis:
+    """Return an axis by name; a dotted key of the experiment is an axis of its own."""
+    known = axes().get(name)
+    return known or Axis(keys=[name], prefix=name.rpartition(".")[2])
+
+
+def label(name: str, value: Value) -> str:
+    """Return how a value of an axis appears in a point's name: "rtt50", for 50 as for 50.0."""
+    prefix = axis(name).prefix
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{name if prefix is None else prefix}{text}"
+
+
+def _environment(values: dict[str, Value], where: str) -> Environment:
+    chosen = {
+        kind: value
+        for name, value in values.items()
+        if (kind := axis(name).environment) is not None
+    }
+    try:
+        environment = Environment.model_validate(chosen)
+    except ValidationError as error:
+        raise TestbedError(explain(error, Environment, chosen, where)) from None
+    if environment.name is None and environment != Environment(backend=environment.backend):
+        raise TestbedError(f"{where}: kernel and hz are for backend = 'uml', not for the others")
+    return environment
+
+
+def _point(file: Path, values: dict[str, Value], where: str) -> Point:
+    order = list(axes())
+    names = sorted(values, key=lambda n: (order.index(n), "") if n in order else (len(order), n))
+    settings: list[str] = []
+    for name in names:
+        if "." not in name and name not in axes() and name not in Experiment.model_fields:
+            raise TestbedError(
+                f"{where}: '{name}' is no axis: say one of {', '.join(axes())}, "
+                "or a dotted key of the experiment such as link.rate_mbps"
+            )
+        try:
+            settings += axis(name).changes(values[name])
+        except KeyError:
+            allowed = ", ".join([str(axis(name).default), *axis(name).settings])
+            raise TestbedError(
+                f"{where}: {name} = {values[name]!r}: say one of {allowed}"
+            ) from None
+    parts = [label(name, values[name]) for name in names if values[name] != axis(name).default]
+    point = "-".join(parts) or "base"
+    if "/" in point:
+        raise TestbedError(f"{where}: {point}: a value that names a directory must not hold '/'")
+    try:
+        what = experiment.load(file, settings)
+    except TestbedError as error:
+        raise TestbedError(f"{where}: {point}: {error}") from None
+    return Point(point, file, what, tuple(settings), _environment(values, where), values)
+
+
+def _combinations(grid: dict[str, list[Value]], where: str) -> Iterator[dict[str, Value]]:
+    for name, values in grid.items():
+        if not values or len(set(values)) < len(values):
+            raise TestbedError(f"{where}: grid.{name}: give values, each of them once")
+    for combination in itertools.product(*grid.values()):
+        yield dict(zip(grid, combination, strict=True))
+
+
+def find(name: str) -> Path:
+    """Return the file of a sweep given by name ("figure3") or by path."""
+    return SWEEPS / f"{name}.toml" if name == Path(name).stem else Path(name).resolve()
+
+
+def load(path: Path) -> Sweep:
+    """Read a sweep file, and each of its points' experiment. Raises TestbedError.
+
+    The experiment's file is one of testbed/experiments, or relative to the sweep's own.
+    """
+    if not path.is_file() and path.parent == SWEEPS:
+        known = sorted(p.stem for p in SWEEPS.glob("*.toml") if p.stem != "axes")
+        raise TestbedError(f"no sweep '{path.stem}': say one of {', '.join(known)}, or name a file")
+    where = path.name
+    text = _read(path)
+    try:
+        data = _File.model_validate(text)
+    except ValidationError as error:
+        raise TestbedError(explain(error, _File, text, where)) from None
+    own = path.parent / data.experiment
+    file = own if own.is_file() else EXPERIMENTS / data.experiment
+    if not file.is_file():
+        raise TestbedError(f"{where}: experiment: there is no file {data.experiment}")
+    points: dict[str, Point] = {}
+    for grid in data.grid:
+        for values in _combinations(grid, where):
+            point = _point(file, values, where)
+            same = points.setdefault(point.name, point)
+            if same.settings != point.settings:
+                raise TestbedError(f"{where}: two points are called {point.name}: rename an axis")
+    return Sweep(
+        name=path.stem,
+        title=data.title,
+        figure=data.figure,
+        vary=data.vary,
+        seeds=tuple(range(1, data.seeds + 1)),
+        points=tuple(points.values()),
+    )
+
+
+def all_runs(sweeps: Iterable[Sweep]) -> dict[str, Run]:
+    """Return the runs of several sweeps by directory, those they share once.
+
+    Raises TestbedError if two sweeps want different runs in one directory.
+    """
+    runs: dict[str, Run] = {}
+    for sweep in sweeps:
+        for run in sweep.runs:
+            same = runs.setdefault(run.directory, run)
+            if (same.point.experiment, same.point.environment) != (
+                run.point.experiment,
+                run.point.environment,
+            ):
+                raise TestbedError(f"{sweep.name}: another sweep uses {run.directory} differently")
+    return runs

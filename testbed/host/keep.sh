@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Owns what a run changes in the kernel of this machine, and undoes it, whatever
+# becomes of the run and of who started it.
+set -euo pipefail
+
+testbed=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+usage()
+{
+	cat <<EOT
+usage: keep.sh NAME LIMIT_S OUT_DIR HELPERS_DIR INPUT_DIR <PIPE
+
+Started by run.sh in a mount namespace of its own. Plays the scenario until it
+ends, until LIMIT_S seconds are over or until PIPE is closed. Then it kills what
+is left, restores the allowed congestion controls, unloads every tcp_* module
+that was not loaded before, and writes OUT_DIR/kernel.log. Modules of devices and
+queue disciplines that the kernel loaded by itself stay.
+EOT
+}
+
+[[ ${1:-} != -h ]] || { usage; exit 0; }
+[[ $# -eq 5 ]] || { usage >&2; exit 2; }
+name=$1 limit_s=$2 out=$3 helpers=$4 input=$5
+
+allowed=/proc/sys/net/ipv4/tcp_allowed_congestion_control
+scenario='' watch=''
+
+tcp_modules() { sed -n 's/^\(tcp_[a-z0-9_]*\) .*/\1/p' /proc/modules | sort; }
+
+# shellcheck disable=SC2317 # called from clean_up, and that by a trap
+# unload NAME: sockets of a namespace that just went need a moment to go, too.
+unload()
+{
+	local tries
+	for ((tries = 0; tries < 100; tries++)); do
+		! rmmod "$1" 2>/dev/null || return 0
+		sleep 0.1
+	done
+	echo "host: $1 is still in use: type 'rmmod $1' when it is not" >&2
+	return 1
+}
+
+# shellcheck disable=SC2317 # called by a trap
+clean_up()
+{
+	local status=$? module
+	trap '' TERM INT HUP
+	set +e # whatever fails, go on
+	[[ -z $watch ]] || kill "$watch" 2>/dev/null
+	if [[ -n $scenario ]]; then
+		kill -KILL "$scenario"
+		wait "$scenario"
+	fi 2>/dev/null
+	echo "$allowed_before" >"$allowed"
+	for module in $(comm -13 <(echo "$modules_before") <(tcp_modules)); do
+		unload "$module" || status=1
+	done
+	rmdir "$instance" || status=1
+	# all of the log, should the mark have left the kernel's buffer
+	dmesg | awk -v mark="$mark" '{ line[n++] = $0 } index($0, mark) { n = 0 }
+		END { for (i = 0; i < n; i++) print line[i] }' >"$out/kernel.log" || status=1
+	exit "$status"
+}
+
+modules_before=$(tcp_modules)
+allowed_before=$(<$allowed)
+mark="dalbe-testbed: run $$ begins"
+echo "$mark" >/dev/kmsg
+
+# /run/netns, and a place to work, that nobody else sees.
+mount -t tmpfs run /run
+mkdir /run/netns /run/lock /run/home /run/work /run/tracing
+# A trace buffer, clock and set of events of its own, where the scenario expects
+# the machine's.
+mount -t tracefs trace /run/tracing
+instance=/run/tracing/instances/dalbe-testbed.$$
+mkdir "$instance"
+trap clean_up EXIT
+trap 'exit 143' TERM INT HUP
+mount --bind "$instance" /sys/kernel/tracing
+"$testbed/modules.sh" "$input/modules"
+
+exec {caller}<&0 </dev/null
+cd /run/work
+# Killed, unshare takes process 1 with it, and process 1 all others.
+unshare --net --pid --fork --kill-child --mount-proc \
+	env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/run/home TMPDIR=/run/work LC_ALL=C.UTF-8 \
+	OUT="$out" HELPERS="$helpers" bash "$testbed/scenario.sh" "$input" 9>&- {caller}<&- &
+scenario=$!
+{
+	ended=0
+	read -r -t "$limit_s" -u "$caller" || ended=$?
+	((ended <= 128)) || : >/run/late
+	kill -KILL "$scenario"
+} 9>&- &
+watch=$!
+
+status=0
+wait "$scenario" || status=$?
+scenario=''
+if [[ -e /run/late ]]; then
+	echo "host: run '$name' did not end within $limit_s s" >&2
+	exit 124
+fi
+exit "$status"

@@ -1,0 +1,124 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Boots a distribution's kernel with virtme-ng and plays one scenario in it.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+me=qemu
+# shellcheck source=scripts/common.sh
+. "$here/../../scripts/common.sh"
+# shellcheck source=scripts/vng.sh
+. "$here/../../scripts/vng.sh"
+
+usage()
+{
+	cat <<EOT
+usage: boot.sh [options] -o OUT_DIR INPUT_DIR
+       boot.sh [-k RELEASE] -p
+
+Plays INPUT_DIR in a guest of two processors, by testbed/host/run.sh: OUT_DIR
+receives what scenario.sh says. The guest sees the host's file system, read-only.
+
+  -k RELEASE  kernel, out of /boot, with headers (default: the newest 6.12, else
+              the newest)
+  -o DIR      where the results go; created if need be
+  -n NAME     name of the run in messages (default: name of OUT_DIR)
+  -m SIZE     the guest's memory (default 2G; half of it can hold results)
+  -w SEC      wall-clock limit: kill a guest that takes longer (default 3600)
+  -t SEC      limit on the guest's clock: end a run that takes longer (default 3600)
+  -p          only print release=, sha256= (of the kernel image) and clock=
+  -h          this text
+
+Where a kernel really boots under KVM its clock is real. Elsewhere processors are
+emulated and the clock is virtual: it counts instructions, 1 ns each, and jumps
+to the next timer when both processors sleep (qemu's -icount shift=0,sleep=off).
+
+  VNG_KVM     1 or 0: use KVM or not, instead of trying
+
+Exit status: scenario.sh's; 2 if this machine cannot do it; 124 if a limit was
+hit; 125 if the guest died otherwise.
+EOT
+}
+
+die() { echo "qemu: $*" >&2; exit 2; }
+
+release='' out='' name='' mem=2G wall_s=3600 limit_s=3600 only_print=false
+while getopts hpk:o:n:m:w:t: opt; do
+	case $opt in
+	h) usage; exit 0 ;;
+	p) only_print=true ;;
+	k) release=$OPTARG ;;
+	o) out=$OPTARG ;;
+	n) name=$OPTARG ;;
+	m) mem=$OPTARG ;;
+	w) wall_s=$OPTARG ;;
+	t) limit_s=$OPTARG ;;
+	*) die "see boot.sh -h" ;;
+	esac
+done
+shift $((OPTIND - 1))
+
+need qemu-system-x86_64 qemu-system-x86
+command -v vng >/dev/null || enter_venv
+release=$(find_kernel "$release")
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/dalbe-qemu.XXXXXX")
+guest='' watchdog=''
+trap '[[ -z $guest ]] || kill -KILL -- "-$guest" 2>/dev/null || :
+	[[ -z $watchdog ]] || kill "$watchdog" 2>/dev/null || :
+	rm -rf "$work"' EXIT
+trap 'exit 143' TERM
+trap 'exit 130' INT
+
+image=$(kernel_image "$release" "$work")
+clock=virtual
+case ${VNG_KVM:-} in
+0) ;;
+1) clock=real ;;
+*) ! kvm_boots "$image" "$work" || clock=real ;;
+esac
+
+if $only_print; then
+	printf '%s\n' "release=$release" "sha256=$(sha256sum <"$image" | cut -d ' ' -f 1)" "clock=$clock"
+	exit 0
+fi
+
+[[ -n $out && $# -eq 1 ]] || die "say -o OUT_DIR INPUT_DIR; see boot.sh -h"
+[[ -r $1/modules && -r $1/link ]] || die "$1 holds no input of scenario.sh"
+[[ $wall_s =~ ^[0-9]+$ && $limit_s =~ ^[0-9]+$ ]] || die "-w and -t take whole seconds"
+mkdir -p "$out"
+out=$(realpath "$out")
+name=${name:-${out##*/}}
+helpers=$("$here/../guest/build-helpers.sh")
+
+# guest.sh finds its arguments in a file: vng would split them into words.
+printf '%s\0' "$name" "$limit_s" "$helpers" "$(realpath "$1")" "$(realpath "$here/../host/run.sh")" \
+	>"$work/request"
+cp "$here/guest.sh" "$work"
+cd "$work"
+vng_command "$image" "$work" "$mem"
+[[ $clock == real ]] || vng_emulated
+# A process group of its own, to be killed as a whole. Its output has to be a pipe:
+# vng opens a file anew, and overwrites.
+TMPDIR=$work setsid "${vng_words[@]}" --rwdir "$work" -- bash ./guest.sh \
+	</dev/null > >(exec cat) 2>"$work/stderr" &
+guest=$!
+setsid "$here/../guest/watchdog.sh" $$ "$guest" "$wall_s" "$work/timeout" </dev/null >/dev/null 2>&1 &
+watchdog=$!
+wait "$guest" || true
+kill -KILL -- "-$guest" 2>/dev/null || true
+guest=''
+
+if [[ -e $work/timeout ]]; then
+	echo "qemu: run '$name' hung: killed after $wall_s s of wall-clock time" >&2
+	exit 124
+fi
+if [[ ! -s $work/status ]]; then
+	tail -n 5 "$work/stderr" >&2
+	echo "qemu: run '$name': the guest died before its script ended; see its console" >&2
+	exit 125
+fi
+cp -r "$work/out/." "$out"
+status=$(<"$work/status")
+[[ $status == 0 ]] || tail -n 1 "$work/run.err" >&2
+exit "$status"

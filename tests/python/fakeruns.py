@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Run directories as `dalbe-testbed run` leaves them, with shares that a test chooses.
+
+As a program it stands in for `dalbe-testbed run` in tests of the workflow:
+FAKE_SECONDS is how long a run takes, FAKE_FAILURE a setting that makes a run fail.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+from dalbe_testbed import experiment
+from dalbe_testbed.experiment import Experiment
+from dalbe_testbed.results import cc, g_ms, rtt_ms
+from dalbe_testbed.sweep import Run
+
+TOOLS = {"iperf": "iperf version 2.1.8", "tcpdump": "tcpdump version 4.99.3"}
+
+
+def write_run(out: Path, what: Experiment, seed: int, percent: dict[str, float]) -> None:
+    """Write a run whose flows have these shares of the link after the start of each."""
+    out.mkdir(parents=True, exist_ok=True)
+    manifest = {
+        "experiment": what.model_dump(mode="json", exclude_none=True),
+        "seed": seed,
+        "kernel_release": "6.12.0-fake",
+        "tools": TOOLS,
+    }
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    bins = [round(n * what.bin_s, 6) for n in range(round(what.duration_s / what.bin_s))]
+    starts = {flow.name: flow.start_s for flow in what.flows}
+    pl.DataFrame(
+        [
+            {
+                "t_s": t_s,
+                "flow": flow,
+                "sent_bytes": round(
+                    (t_s >= starts.get(flow, 0)) * share / 100 * what.link.rate_bps / 8 * what.bin_s
+                ),
+            }
+            for flow, share in (percent | {"background": 10.0}).items()
+            for t_s in bins
+        ]
+    ).write_parquet(out / "rates.parquet")
+
+
+def four_flows(both: float, wobble: float = 0.0) -> dict[str, float]:
+    """Return shares of the paper's four flows in which the CDG flows have `both` together."""
+    cubic = (90 - both) / 2
+    return {
+        "cdg1": both / 2 + wobble,
+        "cdg2": both / 2 - wobble,
+        "cubic1": cubic - wobble,
+        "cubic2": cubic + wobble,
+    }
+
+
+def write_runs(out: Path, runs: list[Run], both: Callable[[str, float, float, int], float]) -> None:
+    """Write runs of the paper's cell; `both` gives the share by module, G, RTT and seed."""
+    for run in runs:
+        share = both(cc(run.point), g_ms(run.point) or 0, rtt_ms(run.point), run.seed)
+        write_run(out / run.directory, run.point.experiment, run.seed, four_flows(share))
+
+
+def main() -> None:
+    """Do what `dalbe-testbed run FILE --seed N --set ... --out DIR` would leave."""
+    words = sys.argv[2:]
+    options = {}
+    settings = []
+    for option, value in zip(words[1::2], words[2::2], strict=True):
+        if option == "--set":
+            settings.append(value)
+        options[option] = value
+    out = Path(options["--out"])
+    (out / "starting").write_text(str(os.getpid()))
+    (out / "starting").rename(out / "pid")
+    time.sleep(float(os.environ.get("FAKE_SECONDS", "0")))
+    if os.environ.get("FAKE_FAILURE") in settings:
+        (out / "manifest.json").write_text("{}")
+        print("T=5")
+        sys.exit("dalbe-testbed: run 'cell' seed 1: the guest hangs")
+    what = experiment.load(Path(words[0]), settings)
+    write_run(out, what, int(options["--seed"]), four_flows(20))
+
+
+if __name__ == "__main__":
+    main()

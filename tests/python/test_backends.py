@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Backends: one interface, clear refusals, and a stock kernel that a run leaves as it was."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from dalbe_testbed import backends, experiment, scenario
+from dalbe_testbed.backends import Host, Qemu, Uml, process
+from dalbe_testbed.backends.process import TESTBED
+from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.scenario import Tools
+
+FACTS = {"backend", "kernel_release", "kernel_sha256", "clock"}
+# The cell, so short that an emulated processor gets to its end in seconds.
+SHORT = [
+    "duration_s=8",
+    *(f"flows.{f}.{key}" for f in ("cdg1", "cdg2") for key in ("start_s=1", "g_ms=2")),
+    *(
+        f"flows.{f}.{key}"
+        for f in ("cubic1", "cubic2")
+        for key in ("start_s=2", "start_jitter_s=0")
+    ),
+    *(f"flows.{f}.duration_s=5" for f in ("cdg1", "cdg2", "cubic1", "cubic2")),
+]
+
+
+def write_input(backend: backends.Backend, directory: Path) -> Path:
+    short = experiment.load(TESTBED / "experiments/cell.toml", SHORT)
+    scenario.write(short, 1, Tools(backend=backend), directory)
+    return directory
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/bash\n{text}")
+    path.chmod(0o755)
+    return path
+
+
+def fake_build(directory: Path) -> Path:
+    (directory / "include/config").mkdir(parents=True)
+    (directory / "include/config/kernel.release").write_text("6.12.1\n")
+    (directory / "linux").write_bytes(b"kernel")
+    return directory
+
+
+# --- choosing ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel", "message"),
+    [
+        ("xen", None, "--backend xen: there is no such backend; say uml, host, qemu"),
+        ("uml", "/nowhere", r"--kernel /nowhere: no linux in there; give what .*build-kernel\.sh"),
+        ("host", "6.12", "--backend host runs the kernel that is running: give no --kernel"),
+        ("qemu", "1.2.3", r"no kernel '1\.2\.3' with headers in /boot; there is: \d"),
+    ],
+)
+def test_a_wrong_choice_is_named(name: str, kernel: str | None, message: str):
+    with pytest.raises(TestbedError, match=message) as caught:
+        backends.choose(name, kernel)
+    assert "\n" not in str(caught.value)
+
+
+def refusal(prefix: list[str]) -> str:
+    words = [*prefix, str(TESTBED / "host/run.sh"), "-c"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def test_host_needs_root():
+    as_nobody = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+    assert "host: needs root: run it with sudo, or say --backend uml" in refusal(as_nobody)
+
+
+@pytest.mark.skipif("os.geteuid() != 0")
+def test_host_names_the_tool_that_is_missing(tmp_path: Path):
+    for tool in ("bash", "dirname", "unshare", "ip"):
+        where = subprocess.run(["which", tool], capture_output=True, text=True, check=True)
+        (tmp_path / tool).symlink_to(where.stdout.strip())
+    message = refusal(["env", f"PATH={tmp_path}"])
+    assert "host: tc is missing: type 'apt-get install iproute2'" in message
+
+
+def test_uml_describes_itself(tmp_path: Path):
+    backend = backends.choose("uml", str(fake_build(tmp_path)))
+    facts = backend.describe()
+    assert set(facts) == FACTS
+    assert facts["kernel_release"] == "6.12.1"
+    assert backend.virtual_clock
+    assert backend.in_tree("tcp_cdg") == f"{tmp_path}/net/ipv4/tcp_cdg.ko"
+    assert backend.parallel() >= 1
+
+
+def test_qemu_describes_itself():
+    backend = backends.choose("qemu")
+    facts = backend.describe()
+    assert set(facts) == FACTS
+    assert (Path("/boot") / f"vmlinuz-{facts['kernel_release']}").exists()
+    assert len(facts["kernel_sha256"]) == 64
+    assert backend.virtual_clock == (facts["clock"] == "virtual")
+    assert (backend.build_dir / "Makefile").exists()
+    assert backends.choose("qemu", facts["kernel_release"]) == backend
+
+
+def test_modules_are_paths_or_names(tmp_path: Path):
+    uml = Uml(fake_build(tmp_path / "kernel"))
+    text = (write_input(uml, tmp_path / "uml") / "modules").read_text()
+    assert text == f"{uml.build_dir}/net/ipv4/tcp_cdg.ko use_shadow=0 use_ineff=0 " + (
+        "backoff_factor=62\n"
+    )
+    for stock in (Host("6.12"), Qemu("6.12", "0", virtual_clock=True)):
+        text = (write_input(stock, tmp_path / stock.name) / "modules").read_text()
+        assert text == "tcp_cdg use_shadow=0 use_ineff=0 backoff_factor=62\n"
+
+
+# --- following a script ------------------------------------------------------------
+
+
+def test_progress_and_console(tmp_path: Path):
+    words = [str(script(tmp_path / "play", "echo T=5; echo hello; echo T=10\n"))]
+    seen: list[float] = []
+    process.play(words, tmp_path / "out", name="x", progress=seen.append)
+    assert seen == [5.0, 10.0]
+    assert "hello" in (tmp_path / "out/console.log").read_text()
+    assert not (tmp_path / "out/boot.err").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("echo T=5; echo chatter >&2; echo 'x: it broke' >&2; exit 3", r"x: it broke .*T=5\); see"),
+        ("exit 7", r"run 'x' failed with status 7 \(last seen at boot\); see"),
+    ],
+)
+def test_a_script_that_fails(tmp_path: Path, text: str, message: str):
+    with pytest.raises(TestbedError, match=message):
+        process.play([str(script(tmp_path / "play", text))], tmp_path / "out", name="x")
+
+
+# --- a stock kernel ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def qemu() -> backends.Backend:
+    return backends.choose("qemu")
+
+
+@pytest.mark.guest
+def test_a_cell_on_a_stock_kernel(qemu: backends.Backend, tmp_path: Path):
+    seen: list[float] = []
+    where = write_input(qemu, tmp_path / "input")
+    out = tmp_path / "out"
+    qemu.run(where, out, name="cell", seed=1, limit_s=100, progress=seen.append)
+    assert seen[0] == 0
+    assert seen[-1] >= 5
+    for name in ("out.pcap", "sender.pcap", "xsender.pcap", "tcp.sender", "kernel.log"):
+        assert (out / name).stat().st_size > 0, name
+    assert " cdg" in (out / "tcp.sender").read_text().replace("\t", " ")
+    ends = dict(line.split("\t")[::2] for line in (out / "ends").read_text().splitlines())
+    assert {name: ends[name] for name in ("cdg1", "cubic1")} == {"cdg1": "0", "cubic1": "0"}
+
+
+@pytest.mark.guest
+def test_a_run_beyond_its_limit_is_named(qemu: backends.Backend, tmp_path: Path):
+    where = write_input(qemu, tmp_path / "input")
+    with pytest.raises(TestbedError, match=r"^host: run 'late' did not end within 3 s"):
+        qemu.run(where, tmp_path / "out", name="late", seed=1, limit_s=3)
+
+
+def of_guest(pid_dir: Path, program: str = "") -> bool:
+    try:
+        ours = "dalbe-qemu." in (pid_dir / "cmdline").read_text()
+        return ours and (pid_dir / "exe").readlink().name.startswith(program)
+    except OSError:
+        return False
+
+
+@pytest.mark.guest
+def test_a_killed_boot_leaves_no_guest(qemu: backends.Backend, tmp_path: Path):
+    where = write_input(qemu, tmp_path / "input")
+    (tmp_path / "tmp").mkdir()
+    boot = subprocess.Popen(
+        [str(TESTBED / "qemu/boot.sh"), "-o", str(tmp_path / "out"), str(where)],
+        env=os.environ
+        | {
+            "TMPDIR": str(tmp_path / "tmp"),
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        },
+        stdout=subprocess.DEVNULL,
+    )
+
+    def guests(program: str = "") -> list[Path]:
+        return [p for p in Path("/proc").glob("[0-9]*") if of_guest(p, program)]
+
+    def within(seconds: float, what: Callable[[], object]) -> bool:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if what():
+                return True
+            time.sleep(0.2)
+        return False
+
+    assert within(30, lambda: guests("qemu-system"))
+    boot.send_signal(signal.SIGKILL)
+    boot.wait()
+    assert within(10, lambda: not guests())
+    assert within(10, lambda: not list((tmp_path / "tmp").iterdir()))
+
+
+@pytest.mark.guest
+def test_a_run_leaves_the_machine_as_it_was(qemu: backends.Backend, tmp_path: Path):
+    """host/run.sh, in a stock kernel's guest: after a run, its limit, SIGTERM and SIGKILL."""
+    where = write_input(qemu, tmp_path / "input")
+    root = TESTBED.parent
+    text = f"""
+    set -euo pipefail
+    . {root}/scripts/common.sh
+    . {root}/scripts/vng.sh
+    image=$(kernel_image "$(find_kernel)" {tmp_path})
+    vng_command "$image" {tmp_path} 1G
+    vng_emulated
+    export HELPERS=$({TESTBED}/guest/build-helpers.sh)
+    "${{vng_words[@]}}" -- "HELPERS=$HELPERS {root}/tests/vng/host-run.sh \\
+        {TESTBED}/host/run.sh {where}" </dev/null
+    """
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["timeout", "-k", "5", "800", "bash", "-c", text],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    lines = done.stdout.splitlines()
+    assert "guest done" in lines, done.stdout
+    assert [line for line in lines if line.startswith("not ok")] == [], done.stdout
+    assert sum(line.startswith("ok - ") for line in lines) >= 15

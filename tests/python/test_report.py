@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""From run directories to findings, verdicts and the report, with shares that are known."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+from dalbe_testbed import cli_sweep, html, paper, reproduction, results, sweep
+from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.results import Results
+from dalbe_testbed.sweep import Run
+from fakeruns import four_flows, write_run, write_runs
+from typer.testing import CliRunner
+
+HEADER = 'title = "Both modules"\nexperiment = "cell.toml"\nfigure = "{figure}"\nseeds = 2\n'
+CURVE = HEADER.format(figure="figure3") + (
+    '[[grid]]\ncc = ["cdg", "dalbe_cdg"]\ng = [0.1, 2, 120]\nrtt = [50]\n'
+)
+BUFFER = HEADER.format(figure="ablation") + (
+    'vary = "buffer"\n[[grid]]\ncc = ["cdg"]\ng = [2, 120]\nrtt = [50]\nbuffer = [1, 4]\n'
+)
+BACKEND = HEADER.format(figure="ablation") + (
+    'vary = "backend"\n[[grid]]\ncc = ["cdg"]\ng = [2]\nrtt = [50]\nbackend = ["uml", "qemu"]\n'
+)
+SHARES = {0.1: 13.0, 2.0: 24.0, 120.0: 49.0}
+
+
+def as_in_the_paper(_module: str, g: float, _rtt: float, seed: int) -> float:
+    return SHARES[g] + 0.2 * seed
+
+
+class Case:
+    """Some sweeps and a directory to put their runs in."""
+
+    def __init__(self, tmp_path: Path, *texts: str) -> None:
+        self.out = tmp_path / "out"
+        self.files = []
+        for number, text in enumerate(texts):
+            self.files.append(tmp_path / f"sweep{number}.toml")
+            self.files[-1].write_text(text)
+        self.sweeps = [sweep.load(path) for path in self.files]
+        self.runs = sweep.all_runs(self.sweeps)
+
+    def run(self, name: str) -> Run:
+        return next(run for run in self.runs.values() if run.directory.endswith(name))
+
+    def results(self) -> Results:
+        return results.collect(self.out, self.sweeps, self.runs)
+
+    def verdicts(self) -> dict[str, bool]:
+        return {v.requirement: v.met for v in reproduction.verdicts(self.results())}
+
+
+@pytest.fixture
+def curve(tmp_path: Path) -> Case:
+    case = Case(tmp_path, CURVE)
+    write_runs(case.out, list(case.runs.values()), as_in_the_paper)
+    return case
+
+
+def test_the_papers_values_are_all_there():
+    assert len(paper.table_1()) == 14
+    assert sum(bound.which == "min" for bound in paper.table_1()) == 7
+    assert paper.figure_2()[2]["cdg1"] == 12
+    assert paper.tolerance_points(49) == pytest.approx(12.25)
+    assert paper.tolerance_points(3) == 2
+
+
+def test_a_share_is_of_the_second_half_at_the_sender(curve: Case):
+    run = curve.run("/cdg-g2-rtt50/seed1")
+    directory = curve.out / run.directory
+    rates = pl.read_parquet(directory / "rates.parquet")
+    first_half = pl.col("t_s") < run.point.experiment.duration_s / 2
+    rates.with_columns(
+        pl.when(first_half).then(10**6).otherwise(pl.col("sent_bytes")).alias("sent_bytes")
+    ).write_parquet(directory / "rates.parquet")
+    row = curve.results().runs.filter(point="cdg-g2-rtt50", seed=1).to_dicts()[0]
+    assert row["both_percent"] == pytest.approx(24.2, abs=0.01)
+    assert row["one_percent"] == pytest.approx(12.1, abs=0.01)
+    assert row["cubic1_percent"] == pytest.approx(32.9, abs=0.01)
+    assert (row["g_ms"], row["effective_g_ms"], row["kernel_release"]) == (2, 2.016, "6.12.0-fake")
+
+
+def test_everything_as_in_the_paper_meets_everything(curve: Case):
+    verdicts = curve.verdicts()
+    assert sum(name.startswith("Table I") for name in verdicts) == 4
+    assert sum(name.startswith("share rises") for name in verdicts) == 2
+    assert all(verdicts.values())
+
+
+@pytest.mark.parametrize(
+    ("both", "met"), [(36.8, True), (36.7, False), (61.2, True), (61.3, False)]
+)
+def test_table_1_is_met_within_a_quarter(curve: Case, both: float, met: bool):
+    for seed in (1, 2):
+        run = curve.run(f"/cdg-g120-rtt50/seed{seed}")
+        write_run(curve.out / run.directory, run.point.experiment, seed, four_flows(both))
+    verdict = next(v for name, v in curve.verdicts().items() if "50 ms, max, in-tree" in name)
+    assert verdict is met
+
+
+def test_a_fall_over_g_is_an_inversion(curve: Case):
+    for seed in (1, 2):
+        run = curve.run(f"/dalbe_cdg-g2-rtt50/seed{seed}")
+        flows = four_flows(60 + 0.01 * seed)
+        write_run(curve.out / run.directory, run.point.experiment, seed, flows)
+    for seed in (1, 2):
+        run = curve.run(f"/dalbe_cdg-g120-rtt50/seed{seed}")
+        flows = four_flows(50 + 0.01 * seed)
+        write_run(curve.out / run.directory, run.point.experiment, seed, flows)
+    verdicts = curve.verdicts()
+    assert not next(met for name, met in verdicts.items() if "rises with G, dalbe_cdg" in name)
+    assert next(met for name, met in verdicts.items() if "rises with G, in-tree" in name)
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda d: (d / "rates.parquet").unlink(), "not run, or killed"),
+        (lambda d: (d / "rates.parquet").write_bytes(b"PAR1"), "damaged"),
+        (lambda d: (d / "manifest.json").write_text("{"), "damaged"),
+        (lambda d: (d / "manifest.json").write_text("{}"), "damaged"),
+        (
+            lambda d: (d / "manifest.json").write_text(
+                (d / "manifest.json").read_text().replace('"seed": 1', '"seed": 7')
+            ),
+            "another experiment or seed",
+        ),
+        (
+            lambda d: (d / "manifest.json").write_text(
+                (d / "manifest.json").read_text().replace('"rtt_ms": 50', '"rtt_ms": 51')
+            ),
+            "another experiment or seed",
+        ),
+        (
+            lambda d: pl.DataFrame({"t_s": [0.0], "flow": ["x"]}).write_parquet(
+                d / "rates.parquet"
+            ),
+            "lacks sent_bytes",
+        ),
+        (
+            lambda d: (
+                pl.read_parquet(d / "rates.parquet")
+                .filter(pl.col("t_s") < 200)
+                .write_parquet(d / "rates.parquet")
+            ),
+            "does not cover the second half",
+        ),
+        (
+            lambda d: (
+                pl.read_parquet(d / "rates.parquet")
+                .filter(pl.col("flow") != "cubic2")
+                .write_parquet(d / "rates.parquet")
+            ),
+            "does not cover the second half",
+        ),
+    ],
+)
+def test_a_run_that_cannot_be_used_is_named(curve: Case, damage, why: str):
+    run = curve.run("/cdg-g2-rtt50/seed1")
+    damage(curve.out / run.directory)
+    found = curve.results()
+    assert why in found.missing[run.directory]
+    assert found.runs.height == len(curve.runs) - 1
+    assert not curve.verdicts()["all 12 runs are there"]
+
+
+def test_no_run_at_all_is_an_error(tmp_path: Path):
+    with pytest.raises(TestbedError, match="none of 12 runs is there"):
+        Case(tmp_path, CURVE).results()
+
+
+def test_a_point_without_runs_fails_what_needs_it(curve: Case):
+    for seed in (1, 2):
+        run = curve.run(f"/cdg-g120-rtt50/seed{seed}")
+        (curve.out / run.directory / "rates.parquet").unlink()
+    verdicts = curve.verdicts()
+    assert not next(met for name, met in verdicts.items() if "50 ms, max, in-tree" in name)
+
+
+def test_single_runs_have_no_intervals_and_so_no_verdict(tmp_path: Path):
+    case = Case(tmp_path, CURVE.replace("seeds = 2", "seeds = 1"))
+    write_runs(case.out, list(case.runs.values()), as_in_the_paper)
+    verdicts = case.verdicts()
+    assert not any(met for name, met in verdicts.items() if "rises with G" in name)
+    assert html.write(case.results(), list(case.runs.values()), case.out / "report").is_file()
+
+
+def test_the_largest_effect_is_named(tmp_path: Path):
+    case = Case(tmp_path, BUFFER)
+    for run in case.runs.values():
+        deep = run.point.values["buffer"] == 4
+        g = float(run.point.values["g"])
+        both = SHARES[g] * (0.5 if deep else 1) + 0.1 * run.seed
+        write_run(case.out / run.directory, run.point.experiment, run.seed, four_flows(both))
+    found = reproduction.effects(case.results(), case.sweeps[0])
+    assert [round(effect.change.mean, 1) for effect in found] == [-12.0, -24.5]
+    said = reproduction.say_largest(case.results())
+    assert said is not None
+    assert "a buffer of 4 BDP instead of 1: -24.5 points at G = 120 ms" in said
+
+
+@pytest.mark.parametrize(("shift", "met"), [(0.1, True), (3.0, False)])
+def test_backends_agree_within_the_spread(tmp_path: Path, shift: float, met: bool):
+    case = Case(tmp_path, BACKEND)
+    for run in case.runs.values():
+        both = 24 + 0.3 * run.seed + shift * (run.point.values["backend"] == "qemu")
+        write_run(case.out / run.directory, run.point.experiment, run.seed, four_flows(both))
+    verdict = next(v for name, v in case.verdicts().items() if "qemu agrees with uml" in name)
+    assert verdict is met
+
+
+def test_a_cause_is_one_that_was_measured():
+    ours = reproduction.Estimate(20, 19, 21, 5)
+    deviation = reproduction.Deviation("Table I, max", "cdg", 120, 50, paper=25, ours=ours)
+
+    def effect(axis: str, change: float) -> reproduction.Effect:
+        estimate = reproduction.Estimate(change, change - 0.5, change + 0.5, 5)
+        return reproduction.Effect(axis, "250", "100", 120, estimate, agrees=False)
+
+    assert "HZ 250 moves it by +2.0" in reproduction.likely_cause(deviation, [effect("hz", 2)])
+    assert "not hz as tested" in reproduction.likely_cause(deviation, [effect("hz", -2)])
+    assert "kernel 4.2" in reproduction.likely_cause(deviation, [effect("buffer", 2)])
+    near = reproduction.Deviation("Table I, max", "cdg", 120, 50, paper=20.5, ours=ours)
+    assert "inside the interval" in reproduction.likely_cause(near, [])
+
+
+def test_the_report_is_complete_and_needs_no_network(tmp_path: Path):
+    case = Case(tmp_path, CURVE, BUFFER, CURVE.replace("figure3", "figure2"))
+    write_runs(case.out, list(case.runs.values()), as_in_the_paper)
+    broken = case.run("/dalbe_cdg-g2-rtt50/seed2")
+    (case.out / broken.directory / "rates.parquet").unlink()
+    (case.out / broken.directory / "error").write_text("dalbe-testbed: the guest <hangs>\n")
+    index = html.write(case.results(), list(case.runs.values()), case.out / "report")
+    text = index.read_text()
+    pictures = re.findall(r'<img src="([^"]+)"', text)
+    assert len(pictures) == 5  # Table I, Figure 3, Figure 2 of both modules, an ablation
+    assert all((index.parent / name).stat().st_size > 5000 for name in pictures)
+    assert not re.search(r"(src|href)=[\"']?(https?:)?//", text)
+    assert "the guest &lt;hangs&gt;" in text
+    assert broken.directory in text
+    assert "--seed 1 --set flows.cdg1.cc=cdg" in text
+    assert "6.12.0-fake" in text
+    runs = pl.read_csv(index.parent / "runs.csv")
+    assert runs.height == len(case.runs) - 1
+    assert pl.read_csv(index.parent / "table1.csv").height == 4
+    assert pl.read_csv(index.parent / "sweep0.csv").height == 6
+
+
+def test_check_fails_where_a_requirement_is_not_met(curve: Case):
+    words = ["report", str(curve.files[0]), "--out", str(curve.out), "--check"]
+    assert CliRunner().invoke(cli_sweep.app, words).exit_code == 0
+    run = curve.run("/cdg-g2-rtt50/seed1")
+    (curve.out / run.directory / "manifest.json").unlink()
+    result = CliRunner().invoke(cli_sweep.app, words)
+    assert isinstance(result.exception, TestbedError)
+    assert "not met: all 12 runs are there" in result.output

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What counts as proof that the link was the one that the experiment asks for."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from dalbe_testbed import experiment, link, scenario
+from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.experiment import Link
+
+LINK = Link(rate_mbps=10.0, rtt_ms=50.0, xsender_rtt_ms=80.0, buffer_bdp=1.0)
+GOOD = link.LinkProof(
+    rate_bps=9.95e6,
+    base_rtt_ms={"sender": 50.1, "xsender": 80.0},
+    queue="qdisc pfifo 10: parent 1:10 limit 41p",
+    largest_frame_bytes=1514,
+    drops=100,
+    marks=0,
+)
+BUSY = (40.0, 240.0)
+PING = """\
+PING 10.0.2.1 (10.0.2.1) 56(84) bytes of data.
+64 bytes from 10.0.2.1: icmp_seq=1 ttl=63 time=50.0 ms
+"""
+
+
+def packets(*, drop: bool, gap_us: int = 1211) -> pl.DataFrame:
+    """Return full frames back to back, the first in BUSY dropped or not."""
+    times = pl.Series(range(0, 300_000_000, gap_us), dtype=pl.Int64)
+    out = times + 1000
+    lost = times.is_between(41_000_000, 41_000_000 + gap_us) if drop else times < 0
+    return pl.DataFrame(
+        {
+            "in_us": times,
+            "out_us": pl.select(pl.when(~lost).then(out)).to_series(),
+            "wire_bytes": pl.Series([1514] * len(times), dtype=pl.Int64),
+        }
+    )
+
+
+def test_a_good_link_is_accepted() -> None:
+    link.check(GOOD, LINK, packets(drop=True), BUSY)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"rate_bps": 9.7e6}, r"rate 9.700 instead of 10 Mbit/s"),
+        ({"rate_bps": 0.0}, "rate 0.000"),
+        ({"base_rtt_ms": {"sender": 0.0, "xsender": 80.0}}, "base RTT of sender 0 instead of 50"),
+        ({"base_rtt_ms": {"sender": 50.0, "xsender": 50.0}}, "xsender 50 instead of 80 ms"),
+        ({"queue": "qdisc pfifo 10: parent 1:10 limit 1000p"}, "instead of pfifo limit 41"),
+        ({"queue": "qdisc bfifo 10: parent 1:10 limit 41b"}, "instead of pfifo limit 41"),
+        ({"queue": "none"}, "queue 'none'"),
+        ({"largest_frame_bytes": 2962}, "2962 bytes: an offload is on"),
+    ],
+)
+def test_a_bad_link_is_no_result(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(TestbedError, match=words):
+        link.check(dataclasses.replace(GOOD, **change), LINK, packets(drop=True), BUSY)
+
+
+def test_a_full_fifo_that_never_drops_hides_its_queue() -> None:
+    with pytest.raises(TestbedError, match="TSQ"):
+        link.check(GOOD, LINK, packets(drop=False), BUSY)
+
+
+def test_a_queue_that_was_never_full_need_not_drop() -> None:
+    link.check(GOOD, LINK, packets(drop=False, gap_us=2000), BUSY)
+    link.check(GOOD, LINK, packets(drop=False), None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "span"),
+    [
+        ([], (35.0, 300.0)),  # both may start as late as 35 s; here seed 1 decides
+        (["flows.cubic1.cc='vegas'", "flows.cubic2.cc='vegas'"], None),
+        (["flows.cubic1.duration_s=30", "flows.cubic2.duration_s=30"], None),
+        (["flows.cubic1.host='sender'", "flows.cubic2.host='sender'"], None),
+    ],
+)
+def test_who_must_fill_the_queue(settings: list[str], span: tuple[float, float] | None) -> None:
+    file = Path(scenario.__file__).parents[1] / "experiments/cell.toml"
+    flows = scenario.plan(experiment.load(file, settings), seed=1)
+    got = link.fills_its_queue(flows, 300)
+    if span is None:
+        assert got is None
+    else:
+        assert got is not None
+        assert got == pytest.approx(span, abs=5)
+
+
+def test_ping() -> None:
+    assert link.ping_ms(PING) == 50.0
+    assert link.ping_ms("1 packets transmitted, 0 received, 100% packet loss") == 0.0

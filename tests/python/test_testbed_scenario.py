@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What an experiment becomes: the guest's link, modules, settings and schedule."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from dalbe_testbed import experiment, scenario
+from dalbe_testbed.backends import uml
+from dalbe_testbed.backends.process import TESTBED
+from dalbe_testbed.errors import TestbedError
+from hypothesis import given
+from hypothesis import strategies as st
+
+DEMO, CELL, MIXED = (TESTBED / f"experiments/{name}.toml" for name in ("demo", "cell", "mixed"))
+# Rates at which nothing takes long: the payload is written.
+SMALL_DEMO = ["flows.file.bytes=1000"]
+
+
+def written(
+    directory: Path, file: Path, *settings: str, seed: int = 1, **given: Path | None
+) -> dict[str, str]:
+    """Return what scenario.write() leaves, by file name."""
+    programs = {"module": Path("/m/tcp_dalbe_cdg.ko"), "dalbectl": Path("/d/dalbectl")} | given
+    tools = scenario.Tools(backend=uml.Uml(Path("/k")), **programs)
+    scenario.write(experiment.load(file, list(settings)), seed, tools, directory)
+    return {
+        name: (directory / name).read_text()
+        for name in ("link", "modules", "setup", "schedule", "verify")
+    }
+
+
+def schedule(files: dict[str, str]) -> list[list[str]]:
+    return [line.split("\t") for line in files["schedule"].splitlines()]
+
+
+def command(files: dict[str, str], flow: str) -> str:
+    (line,) = [event for event in schedule(files) if event[1:3] == ["start", flow]]
+    return line[4]
+
+
+def test_the_paper_s_link(tmp_path: Path):
+    assert written(tmp_path, CELL)["link"].splitlines() == [
+        "RATE_BPS=10000000",
+        "DELAY_DATA_US=25000",
+        "DELAY_ACKS_US=25000",
+        "DELAY_SENDER_US=0",
+        "DELAY_XSENDER_US=0",
+        "ACCESS_BPS=0",
+        "QDISC='pfifo limit 41'",
+        "ECN=0",
+        "SNAPLEN=96",
+        "FLOOD_PPS=1033",
+    ]
+
+
+def test_a_link_with_everything(tmp_path: Path):
+    lines = written(tmp_path, MIXED, "link.delay=data", "link.sender_rtt_ms=50")["link"]
+    assert lines.splitlines()[:8] == [
+        "RATE_BPS=20000000",
+        "DELAY_DATA_US=20000",
+        "DELAY_ACKS_US=0",
+        "DELAY_SENDER_US=30000",
+        "DELAY_XSENDER_US=60000",
+        "ACCESS_BPS=100000000",
+        "QDISC='fq_codel limit 133 target 5ms interval 100ms ecn'",
+        "ECN=1",
+    ]
+
+
+def test_the_flood_exceeds_the_slowest_link(tmp_path: Path):
+    text = written(tmp_path, CELL, "link.rate_mbps=0.1")["link"]
+    (pps,) = re.findall(r"FLOOD_PPS=(\d+)", text)
+    assert int(pps) * scenario.FLOOD_BYTES * 8 > 0.1e6
+
+
+@pytest.mark.parametrize(
+    ("cc", "module"),
+    [
+        ("cdg", "/k/net/ipv4/tcp_cdg.ko use_shadow=0 use_ineff=0 backoff_factor=1250"),
+        ("dalbe_cdg", "/m/tcp_dalbe_cdg.ko"),
+    ],
+)
+def test_modules(tmp_path: Path, cc: str, module: str):
+    settings = [f"flows.cdg{n}.cc={cc}" for n in (1, 2)]
+    assert written(tmp_path, CELL, *settings)["modules"] == f"{module}\n"
+    assert written(tmp_path, CELL, *settings, "flows.cubic1.cc=lp")["modules"] == (
+        f"{module}\n/k/net/ipv4/tcp_lp.ko\n"
+    )
+
+
+def test_in_tree_backoff_factor():
+    assert [scenario.cdg_backoff_factor(g) for g in (0.002, 0.1, 3, 120)] == [62500, 1250, 42, 1]
+
+
+def test_commands_of_flows(tmp_path: Path):
+    files = written(tmp_path, MIXED)
+    assert command(files, "page") == (
+        "env LD_PRELOAD=$QUIET iperf -e -c 10.0.2.2 -p 5004 -Z cubic -n 5000000"
+    )
+    assert command(files, "video") == (
+        "env LD_PRELOAD=$QUIET iperf -V -e -c fd00:2::2 -p 5005 -Z reno -t 30"
+    )
+    assert command(files, "upload") == (
+        f"/d/dalbectl run --size-of {tmp_path}/upload.bin --deadline +40s -- "
+        f"rsync --whole-file --stats {tmp_path}/upload.bin rsync://10.0.2.1:8730/in/"
+    )
+
+
+def test_an_iperf_flow_with_a_goal(tmp_path: Path):
+    settings = ["flows.gentle.goal={deadline_s=30}", "flows.gentle.g_ms=none"]
+    settings += ["flows.gentle.duration_s=none", "flows.gentle.bytes=123456789"]
+    assert command(written(tmp_path, MIXED, *settings), "gentle") == (
+        "/d/dalbectl run --size 123456789 --deadline +30s -- "
+        "env LD_PRELOAD=$QUIET iperf -e -c 10.0.2.1 -p 5002 -n 123456789"
+    )
+
+
+@pytest.mark.parametrize("file", [CELL, DEMO, MIXED], ids=lambda path: path.stem)
+def test_traffic_generators_are_quiet_and_rsync_is_not(tmp_path: Path, file: Path):
+    files = written(tmp_path, file, *(SMALL_DEMO if file == DEMO else []))
+    lines = files["schedule"].splitlines() + files["setup"].splitlines()
+    for line in lines:
+        generators = re.findall(r"(\S+ \S+) (?:iperf -|ITGSend -)", line)
+        assert generators == ["env LD_PRELOAD=$QUIET"] * bool(re.search(r"iperf -|ITGSend", line))
+        assert "rsync" not in line or "$QUIET" not in line
+    assert any("$QUIET" in line for line in lines)
+
+
+# G
+
+
+def test_one_g_on_a_host_is_the_host_s(tmp_path: Path):
+    settings = [f"flows.cdg{n}.cc=dalbe_cdg" for n in (1, 2)]
+    files = written(tmp_path, CELL, *settings, dalbectl=None)
+    write = "echo 100 | ip netns exec sender tee /proc/sys/net/dalbe/g_us >/dev/null\n"
+    assert files["setup"].count("g_us") == files["setup"].count(write) == 1
+    assert command(files, "cdg1").startswith("env LD_PRELOAD=$QUIET iperf")
+
+
+def test_several_g_on_a_host_are_the_flows_own(tmp_path: Path):
+    files = written(tmp_path, MIXED)
+    assert "g_us" not in files["setup"]
+    for flow, g_ms in (("gentle", "0.5"), ("eager", "20")):
+        words = shlex.split(command(files, flow))
+        assert words[:4] == ["/d/dalbectl", "run", "--quiet", "--controller"]
+        options = dict(zip(words[3:11:2], words[4:11:2], strict=True))
+        assert options == {
+            "--controller": "fixed",
+            "--g": g_ms,
+            "--size": "1E",
+            "--deadline": "+75s",
+        }
+        assert words[11:15] == ["--", "env", "LD_PRELOAD=$QUIET", "iperf"]
+        assert words[words.index("-Z") + 1] == "dalbe_cdg"
+
+
+def test_every_g_becomes_digits(tmp_path: Path):
+    settings = ["flows.gentle.g_ms=0.002", "flows.eager.g_ms=125", "limit_s=1000000"]
+    files = written(tmp_path, MIXED, *settings)
+    assert "--g 0.002 " in command(files, "gentle")
+    assert "--g 125 " in command(files, "eager")
+    assert "--deadline +1000000s" in command(files, "eager")
+
+
+def test_the_default_g_is_written_too(tmp_path: Path):
+    settings = [
+        f"flows.cdg{n}.{change}" for n in (1, 2) for change in ("cc=dalbe_cdg", "g_ms=none")
+    ]
+    assert "echo 3000 | ip netns exec sender" in written(tmp_path, CELL, *settings)["setup"]
+
+
+def test_rsync_gets_its_host_s_default(tmp_path: Path):
+    settings = ["flows.file.cc=reno", "flows.file.goal=none", *SMALL_DEMO, "contenders={}"]
+    setup = written(tmp_path, DEMO, *settings, dalbectl=None, module=None)["setup"]
+    key = "/proc/sys/net/ipv4/tcp_congestion_control"
+    assert f"echo reno | ip netns exec sender tee {key} >/dev/null\n" in setup
+    assert "tcp_congestion_control >" not in written(tmp_path, DEMO, *SMALL_DEMO)["setup"]
+
+
+@pytest.mark.parametrize(
+    ("file", "tools", "message"),
+    [
+        (DEMO, {"module": None}, "--module"),
+        (DEMO, {"dalbectl": None}, "flow file needs --dalbectl"),
+        (MIXED, {"dalbectl": None}, "flow upload needs --dalbectl"),
+    ],
+)
+def test_missing_tools_are_named(tmp_path: Path, file: Path, tools: dict, message: str):
+    settings = SMALL_DEMO if file == DEMO else []
+    with pytest.raises(TestbedError, match=message):
+        written(tmp_path, file, *settings, **tools)
+
+
+# Background
+
+
+@pytest.mark.parametrize(
+    ("setting", "hosts"),
+    [
+        ("background={}", ["sender", "xsender"]),
+        ("background.hosts=['xsender']", ["xsender"]),
+        ("background.hosts=['xsender', 'sender']", ["sender", "xsender"]),
+        ("background=none", []),
+    ],
+)
+def test_who_sends_background(tmp_path: Path, setting: str, hosts: list[str]):
+    events = schedule(written(tmp_path, CELL, setting))
+    background = [event for event in events if event[2].startswith("background")]
+    assert [event[3] for event in background] == hosts
+    for event in background:
+        port = {"sender": 9100, "xsender": 9101}[event[3]]
+        assert f"-rp {port} -c 1450 -E 43.103 " in event[4]
+
+
+# The schedule
+
+
+def test_the_same_seed_gives_the_same_starts():
+    cell = experiment.load(CELL)
+
+    def starts(seed: int) -> list[float]:
+        return [planned.start_s for planned in scenario.plan(cell, seed)]
+
+    assert starts(1) == starts(1) == [1, 1.3, 32.111182, 34.947357]
+    assert starts(1) != starts(2)
+
+
+@given(st.integers(0, 99_999_999))
+def test_every_flow_starts_in_its_interval_on_its_port(seed: int):
+    mixed = experiment.load(MIXED)
+    plan = scenario.plan(mixed, seed)
+    assert [planned.flow for planned in plan] == mixed.flows
+    assert len({planned.port for planned in plan}) == len(plan)
+    for planned in plan:
+        assert planned.flow.start_s <= planned.start_s <= planned.flow.latest_start_s
+
+
+def test_cross_traffic_is_the_same_for_all_contenders():
+    demo = experiment.load(DEMO)
+    plans = [
+        [(p.flow.name, p.port, p.start_s) for p in scenario.plan(demo.contender(name), 7)]
+        for name in demo.contenders
+    ]
+    assert all(plan == plans[0] for plan in plans)
+    assert plans[0] != [
+        (p.flow.name, p.port, p.start_s) for p in scenario.plan(demo.contender("cubic"), 8)
+    ]
+
+
+def test_ports_of_256_flows_do_not_meet():
+    cell = experiment.load(CELL)
+    flow = cell.flows[0].model_dump(exclude_unset=True)
+    rsync = flow | {"kind": "rsync", "bytes": 1}
+    data = cell.model_dump(exclude_unset=True)
+    data["flows"] = [(flow, rsync)[n % 2] | {"name": f"f{n}", "cc": "reno"} for n in range(256)]
+    for one in data["flows"]:
+        one.pop("g_ms")
+    ports = {planned.port for planned in scenario.plan(experiment.parse(data, "x"), 1)}
+    assert len(ports) == 256
+    signalling = 9000  # ITGRecv's
+    taken = {
+        scenario.BACKGROUND_PORT,
+        scenario.BACKGROUND_PORT + 1,
+        scenario.FLOOD_PORT,
+        signalling,
+    }
+    assert not ports & taken
+
+
+def test_the_schedule_is_in_order_and_awaits_what_ends_by_size(tmp_path: Path):
+    events = schedule(written(tmp_path, MIXED))
+    times = [int(event[0]) for event in events]
+    assert times == sorted(times)
+    awaited = [event[1:] for event in events if event[1] == "await"]
+    assert awaited == [["await", "upload", "75"], ["await", "page", "75"], ["await", "-", "0"]]
+
+
+def test_rsync_with_a_duration_is_stopped(tmp_path: Path):
+    settings = ["flows.file.duration_s=100.5", "flows.file.start_s=2", *SMALL_DEMO]
+    events = schedule(written(tmp_path, DEMO, *settings))
+    assert ["102500000", "stop", "file"] in events
+    assert not any(event[1:3] == ["await", "file"] for event in events)
+
+
+def test_payload_repeats_with_its_seed(tmp_path: Path):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        scenario.write_payload(tmp_path / name, 3_000_000, seed)
+    a, b, c = ((tmp_path / name).read_bytes() for name in "abc")
+    assert a == b != c
+    assert len(a) == 3_000_000
