@@ -196,22 +196,35 @@ def table_1(results: Results, path: Path) -> None:
                 for shift, (module, deviation) in zip((-0.15, 0.15), row.items(), strict=False):
                     if deviation.ours is not None:
                         _interval(axes, place + shift, deviation.ours, MODULE_COLOURS[module])
+                    if deviation.of_tcp is not None:
+                        axes.plot(
+                            place + shift,
+                            deviation.of_tcp.mean,
+                            marker="o",
+                            fillstyle="none",
+                            color=MODULE_COLOURS[module],
+                        )
             held = [deviation.within for _bound, row in chosen for deviation in row.values()]
             axes.set_title(f"{title}: {sum(held)} of {len(held)} within")
             labels = [f"{bound.rtt_ms}" for bound, _row in chosen]
             axes.set_xticks(range(len(chosen)), labels)
             axes.set_xlabel("base RTT, ms")
-            axes.set_ylabel("share, % of the link")
+            axes.set_ylabel("share, %")
             axes.set_ylim(bottom=0)
         handles = [
             *(
-                mpl.lines.Line2D([], [], color=MODULE_COLOURS[m], marker="o", label=name)
+                mpl.lines.Line2D(
+                    [], [], color=MODULE_COLOURS[m], marker="o", label=f"{name}, of the link"
+                )
                 for m, name in MODULES.items()
+            ),
+            mpl.lines.Line2D(
+                [], [], color="#5c5c5c", marker="o", fillstyle="none", linewidth=0, label="of TCP's"
             ),
             mpl.lines.Line2D([], [], label="the paper", **PAPER),
             mpl.patches.Patch(color="#EDEDED", label="within 25 % or 2 points"),
         ]
-        figure.legend(handles=handles, loc="lower center", ncols=4, bbox_to_anchor=(0.5, -0.07))
+        figure.legend(handles=handles, loc="lower center", ncols=5, bbox_to_anchor=(0.5, -0.07))
         figure.tight_layout()
         _save(figure, path)
 

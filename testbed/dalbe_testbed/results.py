@@ -28,12 +28,16 @@ RATE_COLUMNS = {"t_s", "flow", "sent_bytes"}
 
 @dataclass(frozen=True)
 class Shares:
-    """What one point's runs measured: shares in percent by seed, in the order of the seeds."""
+    """What one point's runs measured: shares in percent by seed, in the order of the seeds.
+
+    tcp: the share of all TCP flows together.
+    """
 
     point: Point
     flows: Mapping[str, tuple[float, ...]]
     one: tuple[float, ...]
     both: tuple[float, ...]
+    tcp: tuple[float, ...]
 
     def of(self, measure: Measure) -> tuple[float, ...]:
         """Return the shares of `one` flow or of `both`."""
@@ -42,6 +46,11 @@ class Shares:
     def estimate(self, measure: Measure) -> Estimate:
         """Return the mean share with its interval."""
         return stats.estimate(self.of(measure))
+
+    def estimate_of_tcp(self, measure: Measure) -> Estimate:
+        """Return the mean share, in percent of what all TCP flows got, with its interval."""
+        pairs = zip(self.of(measure), self.tcp, strict=True)
+        return stats.estimate([100 * share / tcp for share, tcp in pairs])
 
 
 @dataclass(frozen=True)
@@ -199,6 +208,7 @@ def collect(out: Path, sweeps: Sequence[Sweep], runs: Mapping[str, Run]) -> Resu
             flows={f.name: tuple(percents[f.name] for percents in measured) for f in flows_of},
             one=tuple(share / len(ours) for share in both),
             both=both,
+            tcp=tuple(sum(percents.values()) for percents in measured),
         )
     return Results(
         out=out,

@@ -40,7 +40,9 @@ from dalbe_testbed.scenario import BACKGROUND_PORT, PlannedFlow, Tools
 KERNEL_FAULT = re.compile(r"BUG:|WARNING:|Oops|KASAN|UBSAN|lockdep|general protection", re.I)
 LIMIT_AFTER_S = 120  # of a run's own end: for the proof of the link, and for the captures
 TABLES = ("rates", "queue", "connections", "rounds", "control", "flows")
+PACKAGES = {"ITGSend": "d-itg", "ip": "iproute2"}  # of the others: the tool's name
 TOOL_VERSIONS = {
+    "ITGSend": ["ITGSend", "-h"],
     "iperf": ["iperf", "--version"],
     "rsync": ["rsync", "--version"],
     "tcpdump": ["tcpdump", "--version"],
@@ -90,7 +92,8 @@ def _version(tool: str) -> str:
             TOOL_VERSIONS[tool], capture_output=True, text=True, check=False, timeout=10
         )
     except FileNotFoundError:
-        raise TestbedError(f"{tool} is missing: install its package (see README)") from None
+        package = PACKAGES.get(tool, tool)
+        raise TestbedError(f"{tool} is missing: type 'apt-get install {package}'") from None
     lines = (done.stdout + done.stderr).strip().splitlines()
     return lines[0].strip() if lines else "unknown"
 
@@ -121,8 +124,8 @@ def _flow_table(
 ) -> pl.DataFrame:
     """One row per TCP flow; end_s is null for one that was still running when the run ended.
 
-    rsync knows when its peer has it all. iperf is in no hurry to end: its flow ends with the last
-    packet that leaves the bottleneck.
+    rsync knows when its peer has it all. iperf is in no hurry to close: its flow ends with the last
+    byte that leaves the bottleneck.
     """
     ends = _ends(records)
     rows = []
@@ -138,7 +141,7 @@ def _flow_table(
         if finished and same.exists() and same.read_text().strip() != "same":
             raise TestbedError(f"flow {flow.name}: the file that arrived differs from the one sent")
         if end is not None and flow.kind == "iperf":
-            end = int(sent["out_us"].max()) / 1e6  # type: ignore[arg-type]
+            end = int(sent.filter(pl.col("payload_bytes") > 0)["out_us"].max()) / 1e6  # type: ignore[arg-type]
         rows.append(
             {
                 "flow": flow.name,
@@ -274,7 +277,10 @@ def run(
         result = _reduce(experiment, flows, name, seed, out)
         (out / "manifest.new").write_text(description + "\n")
         (out / "manifest.new").rename(out / "manifest.json")
-    except (TestbedError, OSError, pl.exceptions.PolarsError) as error:
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise TestbedError(f"run '{name}' seed {seed}: {error.filename or out}: {reason}") from None
+    except (TestbedError, pl.exceptions.PolarsError) as error:
         raise TestbedError(f"run '{name}' seed {seed}: {error}") from None
     finally:
         for path in () if keep_captures else list(_bulky(out)):
