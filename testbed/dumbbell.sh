@@ -111,9 +111,8 @@ access()
 
 batch() { printf '%s -batch - <<"END"\n%s\nEND\n' "$1" "$2"; }
 
-# host NAME SIDE HOST: the buffer limits of a machine with ample memory, no
-# memory of one connection's ssthresh for the next, and a process that is woken
-# up to write when 64 KiB are sent, not every few packets.
+# host NAME SIDE HOST: the buffer limits of a machine with ample memory, and no
+# memory of one connection's ssthresh for the next.
 host()
 {
 	local gateway=254
@@ -126,8 +125,7 @@ ethtool -K eth0 tso off gso off gro off
 $(batch tc "$(access eth0)")
 cd /proc/sys/net/ipv4
 echo 4096 131072 6291456 >tcp_rmem
-echo 4096 1048576 4194304 >tcp_wmem
-echo 65536 >tcp_notsent_lowat
+echo 4096 16384 4194304 >tcp_wmem
 echo 1 >tcp_no_metrics_save
 [[ $ECN -eq 0 ]] || echo 1 >tcp_ecn"
 }

@@ -3,17 +3,20 @@
  * LD_PRELOAD for traffic generators in a guest: fewer wake-ups, same traffic.
  *
  * What a time-travel guest spends its time on is not the network but the switch
- * into a process and back. iperf's receiver wakes up for every segment, its
- * reporter 60 times a second, D-ITG's receiver for every datagram. Nothing of
- * that reaches the wire:
+ * into a process and back. iperf's reporter wakes up 60 times a second, D-ITG's
+ * receiver for every datagram. Nothing of that reaches the wire.
  *
- *   accept()           iperf's TCP data is handed over RCVLOWAT_BYTES at a time. The
- *                      kernel acknowledges as before: __tcp_ack_snd_check() takes
- *                      data below the mark as data about to be read.
+ * iperf's receiver, too, wakes up for every segment, and that does: reading at
+ * once, it makes the kernel acknowledge segments with PSH at once. With SO_RCVLOWAT
+ * at 32 KiB two CDG flows at G = 125 ms and 100 ms of RTT had 33.7 % of the link
+ * instead of 37 % against two CUBIC flows. So it stays as it is.
+ *
  *   bind()             of a UDP socket: a filter drops what arrives, after the
  *                      stack has received it. Arrivals are known from captures.
  *   clock_nanosleep()  iperf's reporter asks every REPORTER_NS whether there is
  *                      something to report: ask every second.
+ *   clock_gettime()    iperf's receiver reads the clock after every segment, for
+ *                      reports that nobody reads: one reading serves for many.
  *   select()           D-ITG calls it to sleep for no time at all.
  *   gettimeofday()     D-ITG reads the clock four times per packet, right after
  *                      it slept. Virtual time stands still while a process runs:
@@ -22,19 +25,16 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <errno.h>
 #include <linux/filter.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <time.h>
 
-/* Half of what a connection can receive before any tuning: never the limit. */
-#define RCVLOWAT_BYTES	32768
 #define REPORTER_NS	16000000
 #define READS_PER_PACKET	4
+#define SEGMENTS_PER_READING	64
 
 #define NEXT(function) ((__typeof__(&(function)))dlsym(RTLD_NEXT, #function))
 
@@ -46,16 +46,8 @@ static __thread struct timeval now;
 static __thread int tell;
 static __thread int slept;
 
-int accept(int fd, struct sockaddr *restrict addr, socklen_t *restrict len)
-{
-	int bytes = RCVLOWAT_BYTES;
-	int conn = NEXT(accept)(fd, addr, len);
-
-	/* not on D-ITG's signalling channel: its messages are a few bytes */
-	if (conn >= 0 && !strcmp(program_invocation_short_name, "iperf"))
-		setsockopt(conn, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
-	return conn;
-}
+/* Calls of recv() by this thread. iperf's sender makes none while it sends. */
+static __thread unsigned int received;
 
 int bind(int fd, const struct sockaddr *addr, socklen_t len)
 {
@@ -67,6 +59,27 @@ int bind(int fd, const struct sockaddr *addr, socklen_t len)
 	if (!getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_DGRAM)
 		setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
 	return NEXT(bind)(fd, addr, len);
+}
+
+ssize_t recv(int fd, void *buf, size_t len, int flags)
+{
+	received++;
+	return NEXT(recv)(fd, buf, len, flags);
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+	static __thread struct timespec last;
+	static __thread unsigned int next;
+
+	if (received && received < next) {
+		*time = last;
+		return 0;
+	}
+	NEXT(clock_gettime)(clock, time);
+	last = *time;
+	next = received + SEGMENTS_PER_READING;
+	return 0;
 }
 
 int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
