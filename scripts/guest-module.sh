@@ -34,7 +34,7 @@ mkdir -p "$cache/module"
 exec 9>"$cache/module/lock"
 flock 9
 if [[ ! -e $dir/.complete ]]; then
-	find "$cache/module" -mindepth 1 -maxdepth 1 -type d -mtime +7 -exec rm -rf {} +
+	find "$cache/module" -mindepth 1 -maxdepth 1 -type d -mtime +30 -exec rm -rf {} +
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	cp "$repo"/Kbuild "$repo"/*.[ch] "$dir"
@@ -44,4 +44,5 @@ if [[ ! -e $dir/.complete ]]; then
 	}
 	touch "$dir/.complete"
 fi
+touch "$dir" # what is used is not old
 echo "$dir/tcp_dalbe_cdg.ko"

@@ -47,14 +47,18 @@ done
 [[ ${#sweeps[@]} -gt 0 ]] || sweeps=("${reduced[@]}")
 
 # The stock kernel of the backend sweep, and what other series' sources come with,
-# are among what the tests need.
+# are among what the tests need; so they may be for a sweep of somebody's own.
 what=demo
-[[ " ${sweeps[*]} " != *" "@(backend|ablation-kernel)" "* ]] || what=check
+[[ " ${sweeps[*]} " != *@(backend|ablation-kernel|.toml)* ]] || what=check
 "$repo/scripts/setup.sh" "$what"
 enter_venv
 
-trap 'exit 130' INT TERM
+# bash runs a trap when its child has ended, or while it waits.
+trap 'kill -TERM "$sweep" 2>/dev/null || :; wait "$sweep" || :; exit 130' INT TERM
 status=0
-dalbe-testbed sweep run "${sweeps[@]}" --out "$out" "${run_options[@]}" || status=$?
+dalbe-testbed sweep run "${sweeps[@]}" --out "$out" "${run_options[@]}" &
+sweep=$!
+wait "$sweep" || status=$?
+trap - INT TERM
 dalbe-testbed sweep report "${sweeps[@]}" --out "$out" "${report_options[@]}" || status=$?
 exit "$status"

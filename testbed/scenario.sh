@@ -12,7 +12,7 @@ usage: scenario.sh INPUT_DIR
 
 Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/scenario.py, holds
 
-  link       SNAPLEN, FLOOD_PPS and what dumbbell.sh needs, one KEY=VALUE a line
+  link       SNAPLEN, FLOOD_PPS, TRACE_KB and what dumbbell.sh needs, one KEY=VALUE a line
   setup      shell commands to run before the traffic, one a line
   schedule   what happens when, tab-separated, in order of time:
                T  start  NAME  NAMESPACE  COMMAND
@@ -30,7 +30,7 @@ Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/scenario.py, hold
   NAME.log            what each command printed
   tcp.sender, tcp.xsender   tcpsample's lines: the state of every connection
   ping.sender, ping.xsender   a ping each before T=0
-  qdisc               the state of the bottleneck at the end
+  qdisc.json          the state of the bottleneck at the end
   trace               dalbe's tracepoints, on the clock of T=0 as marked in it
 
 T=0 is when the schedule starts; the proof of the link comes before.
@@ -170,7 +170,7 @@ prove_link
 events=$tracing/events/dalbe
 if [[ -d $events ]]; then
 	echo mono >$tracing/trace_clock
-	echo 8192 >$tracing/buffer_size_kb
+	echo "$TRACE_KB" >$tracing/buffer_size_kb
 	echo 1 >$events/enable
 fi
 for ns in sender xsender; do
@@ -195,7 +195,7 @@ kill -TERM "${samplers[@]}"
 sleep 1.5
 kill -INT "${captures[@]}"
 while kill -0 "${captures[@]}" 2>/dev/null; do sleep 0.1; done
-tc -n router -s qdisc show dev right >"$OUT/qdisc"
+tc -n router -j -s qdisc show dev right >"$OUT/qdisc.json"
 [[ ! -d $events ]] || cat $tracing/trace >"$OUT/trace"
 if [[ -e $input/verify ]]; then
 	# shellcheck source=/dev/null

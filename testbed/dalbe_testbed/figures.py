@@ -138,7 +138,7 @@ def _draw_curve(axes: Axes, curve: Curve, places: dict[float, int], series: int)
         markersize=4,
         linewidth=1.3,
         capsize=2.5,
-        label=f"{curve.rtt_ms:g} ms",
+        label=", ".join(filter(None, (f"{curve.rtt_ms:g} ms", curve.others))),
     )
     known = paper.aggregates()
     stated = [(places[g], known[rtt, g]) for rtt, g in known if rtt == curve.rtt_ms and g in places]
@@ -149,6 +149,8 @@ def _draw_curve(axes: Axes, curve: Curve, places: dict[float, int], series: int)
 def figure_3(curves: Sequence[Curve], path: Path) -> None:
     """Draw Figure 3: both CDG flows' share over G, a line per base RTT, a panel per module."""
     modules = list(dict.fromkeys(curve.module for curve in curves if curve.points))
+    if not modules:  # nothing was run
+        return
     values = sorted({g for curve in curves for g in curve.g_ms})
     places = {g: index for index, g in enumerate(values)}
     rtts = sorted({curve.rtt_ms for curve in curves})
@@ -160,9 +162,10 @@ def figure_3(curves: Sequence[Curve], path: Path) -> None:
             ours = [curve for curve in curves if curve.module == module and curve.points]
             for curve in ours:
                 _draw_curve(axes, curve, places, rtts.index(curve.rtt_ms))
-            falls = sum(len(curve.inversions()) for curve in ours if _has_intervals(curve))
-            verdict = "rises with G at every RTT" if not falls else f"falls over G {falls} times"
-            axes.set_title(f"{MODULES.get(module, module)}: the share {verdict}")
+            rising = sum(reproduction.verdict_of_curve(curve).met for curve in ours)
+            axes.set_title(
+                f"{MODULES.get(module, module)}: {rising} of {len(ours)} curves without inversion"
+            )
             axes.set_xticks(range(len(values)), [f"{g:g}" for g in values], rotation=60)
             axes.set_xlabel("G, ms (neither linear nor logarithmic, as in the paper)")
             axes.set_ylim(0, 60)
@@ -173,10 +176,6 @@ def figure_3(curves: Sequence[Curve], path: Path) -> None:
         figure.legend(handles, labels, loc="lower center", ncols=8, bbox_to_anchor=(0.5, -0.07))
         figure.tight_layout()
         _save(figure, path)
-
-
-def _has_intervals(curve: Curve) -> bool:
-    return all(estimate.low is not None for estimate in curve.estimates)
 
 
 def table_1(results: Results, path: Path) -> None:

@@ -74,12 +74,12 @@ def _figure_3(results: Results, sweep: Sweep, out: Path) -> Section:
     for curve in found:
         at = dict(zip(curve.g_ms, curve.estimates, strict=True))
         cells = [str(at[g]) if g in at else "" for g in gs]
-        rows.append([MODULES.get(curve.module, curve.module), f"{curve.rtt_ms:g}", *cells])
+        rows.append([curve.name, *cells])
     return Section(
         f"Figure 3: {sweep.title[0].lower()}{sweep.title[1:]}",
         reproduction.say_curves(found),
-        [f"{sweep.name}.png"],
-        Table(("module", "RTT, ms", *(f"G = {g:g}" for g in gs)), rows),
+        [f"{sweep.name}.png"] if any(curve.points for curve in found) else [],
+        Table(("curve", *(f"G = {g:g}" for g in gs)), rows),
     )
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +29,8 @@ class LinkProof:
 
     rate_bps: float  # of the CBR flood that precedes T=0, behind the bottleneck
     base_rtt_ms: Mapping[str, float]  # per sender, of a ping on the idle link
-    queue: str  # the bottleneck's queue discipline as the kernel reports it
+    queue: str  # the bottleneck's queue discipline and its limit, as the kernel reports them
+    uncaptured: int  # packets that tcpdump lost: each would pass for a drop
     largest_frame_bytes: int  # at the senders and behind the bottleneck: no super-packets
     drops: int  # at the bottleneck since T=0
     marks: int  # CE by the bottleneck since T=0
@@ -50,14 +52,24 @@ def ping_ms(text: str) -> float:
     return float(found[1]) if found else 0.0
 
 
+def uncaptured(log: Path) -> int:
+    """Return how many packets tcpdump says that it lost. Raises TestbedError if it says nothing."""
+    found = re.search(r"^(\d+) packets dropped by kernel", log.read_text(), re.M)
+    if not found:
+        raise TestbedError(f"{log}: tcpdump did not end as it should; see there")
+    return int(found[1])
+
+
 def measure(packets: pl.DataFrame, records: Path) -> LinkProof:
     """Collect the proof from the paired captures and the guest's records."""
-    queue = re.search(r"qdisc (\w+) 10: .*?limit \w+", (records / "qdisc").read_text())
+    qdiscs = json.loads((records / "qdisc.json").read_text())
+    queue = next((item for item in qdiscs if item.get("handle") == "10:"), None)
     during = packets.filter(pl.col("in_us") >= 0)
     return LinkProof(
         rate_bps=round(flood_rate_bps(packets), 1),
         base_rtt_ms={host: ping_ms((records / f"ping.{host}").read_text()) for host in PEER},
-        queue=queue[0] if queue else "none",
+        queue=f"{queue['kind']} limit {queue['options']['limit']}" if queue else "none",
+        uncaptured=sum(map(uncaptured, records.glob("*.pcap.log"))),
         largest_frame_bytes=int(packets["wire_bytes"].max() or 0),  # type: ignore[arg-type]
         drops=int(during["out_us"].null_count()),
         marks=int(during["marked"].sum()),
@@ -107,9 +119,11 @@ def check(
         is_ms, due_ms = proof.base_rtt_ms[host], link.base_rtt_ms(host)  # type: ignore[arg-type]
         if abs(is_ms - due_ms) > RTT_TOLERANCE_MS:
             faults.append(f"base RTT of {host} {is_ms:g} instead of {due_ms:g} ms")
-    kind, _limit, limit = link.qdisc_words[:3]
-    if not re.fullmatch(rf"qdisc {kind} .*limit {limit}[pb]?", proof.queue):
-        faults.append(f"queue '{proof.queue}' instead of {kind} limit {limit}")
+    queue = " ".join(link.qdisc_words[:3])
+    if proof.queue != queue:
+        faults.append(f"queue '{proof.queue}' instead of '{queue}'")
+    if proof.uncaptured:
+        faults.append(f"tcpdump lost {proof.uncaptured} packets, which would pass for drops")
     if proof.largest_frame_bytes > FRAME_BYTES:
         faults.append(f"a frame of {proof.largest_frame_bytes} bytes: an offload is on")
     if contended and _hides_its_queue(packets, link, contended):

@@ -69,7 +69,7 @@ def _planned(sweeps: Sequence[Sweep]) -> set[tuple[str, float | None, float]]:
         (cc(point), g_ms(point), rtt_ms(point))
         for sweep in sweeps
         for point in sweep.points
-        if point.directory.startswith("runs/cell/")
+        if point.directory.startswith("runs/cell/") and set(point.values) == {"cc", "g", "rtt"}
     }
 
 
@@ -121,11 +121,21 @@ def figure_2_deviations(results: Results) -> list[Deviation]:
 
 @dataclass(frozen=True)
 class Curve:
-    """A module's share over G at one base RTT; points by rising G, only those with runs."""
+    """A module's share over G at one base RTT; points by rising G, only those with runs.
+
+    others: what else the curve has in common, in words: "link.rate_mbps 40"; empty for the paper's.
+    """
 
     module: str
     rtt_ms: float
     points: tuple[Shares, ...]
+    others: str = ""
+
+    @property
+    def name(self) -> str:
+        """What tells it from the other curves, in words."""
+        words = [MODULES.get(self.module, self.module), f"{self.rtt_ms:g} ms", self.others]
+        return ", ".join(filter(None, words))
 
     @property
     def g_ms(self) -> list[float]:
@@ -148,15 +158,20 @@ class Curve:
 
 def curves(results: Results, sweep: Sweep) -> list[Curve]:
     """Return the curves of Figure 3 that a sweep holds."""
-    found: dict[tuple[str, float], list[Shares]] = {}
+    found: dict[tuple[str, float, str], list[Shares]] = {}
     for point in sweep.points:
-        key = (cc(point), rtt_ms(point))
+        others = ", ".join(
+            f"{name} {value}"
+            for name, value in point.values.items()
+            if name not in ("cc", "g", "exact_g", "rtt")
+        )
+        key = (cc(point), rtt_ms(point), others)
         found.setdefault(key, [])
         if point.directory in results.shares:
             found[key].append(results.shares[point.directory])
     return [
-        Curve(module, rtt, tuple(sorted(points, key=lambda s: g_ms(s.point) or 0)))
-        for (module, rtt), points in sorted(found.items())
+        Curve(module, rtt, tuple(sorted(points, key=lambda s: g_ms(s.point) or 0)), others)
+        for (module, rtt, others), points in sorted(found.items())
     ]
 
 
@@ -253,7 +268,7 @@ def likely_cause(deviation: Deviation, found: Sequence[Effect]) -> str:
     ]
     if same_way:
         return "; ".join(
-            f"{axis(e.axis).say(e.value)} moves it by {e.change.mean:+.1f} (50 ms, both flows)"
+            f"{axis(e.axis).say(e.value)} moves both flows' share by {e.change.mean:+.1f} at 50 ms"
             for e in sorted(same_way, key=lambda e: -abs(e.change.mean))
         )
     tested = sorted({effect.axis for effect in found} & POSSIBLE_CAUSES)
@@ -276,11 +291,9 @@ def _verdict_of_table_1(results: Results) -> Iterator[Verdict]:
             )
 
 
-def _verdict_of_curve(curve: Curve) -> Verdict:
-    requirement = (
-        f"share rises with G, {MODULES.get(curve.module, curve.module)}, {curve.rtt_ms:g} ms: "
-        "no inversion beyond the intervals"
-    )
+def verdict_of_curve(curve: Curve) -> Verdict:
+    """Judge whether the share rises with G; a curve that cannot show it does not."""
+    requirement = f"share rises with G, {curve.name}: no inversion beyond the intervals"
     if len(curve.points) < 2:  # noqa: PLR2004 (a curve needs two)
         return Verdict(requirement, met=False, detail=f"{len(curve.points)} points have runs")
     if any(estimate.low is None for estimate in curve.estimates):
@@ -298,7 +311,7 @@ def verdicts(results: Results) -> list[Verdict]:
     found += _verdict_of_table_1(results)
     for sweep in results.sweeps:
         if sweep.figure == "figure3":
-            found += [_verdict_of_curve(curve) for curve in curves(results, sweep)]
+            found += [verdict_of_curve(curve) for curve in curves(results, sweep)]
     for sweep, changes in ablations(results):
         if sweep.vary == "backend":
             found += [
@@ -419,7 +432,7 @@ def say_curves(found: Sequence[Curve]) -> str:
             f"{MODULES.get(module, module)}: from {low[0]:.1f} % of the link (G = {low[1]:g} ms, "
             f"{low[2]:g} ms) to {high[0]:.1f} % (G = {high[1]:g} ms, {high[2]:g} ms)"
         )
-    verdict = [_verdict_of_curve(curve) for curve in found]
+    verdict = [verdict_of_curve(curve) for curve in found]
     rising = sum(item.met for item in verdict)
     return f"{'; '.join(parts)}. The share rises with G on {rising} of {len(verdict)} curves."
 
@@ -463,7 +476,12 @@ def say_effects(sweep: Sweep, found: Sequence[Effect]) -> str:
 
 def say_largest(results: Results) -> str | None:
     """Name the largest effect of all ablations; None if no ablation was run."""
-    found = [effect for _sweep, changes in ablations(results) for effect in changes]
+    found = [
+        effect
+        for sweep, changes in ablations(results)
+        for effect in changes
+        if sweep.vary != "backend"
+    ]
     if not found:
         return None
     top = largest(found)

@@ -9,6 +9,7 @@ mean share of the flows from host `sender`, `both` their sum. Background bytes a
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,6 +132,7 @@ def _sent(out: Path, runs: Iterable[Run]) -> pl.DataFrame:
                 "path": str(out / run.directory / "rates.parquet"),
                 "start_s": run.point.experiment.duration_s / 2,
                 "end_s": run.point.experiment.duration_s,
+                "bin_s": run.point.experiment.bin_s,
                 "link_bps": run.point.experiment.link.rate_bps,
             }
             for run in runs
@@ -147,7 +149,7 @@ def _sent(out: Path, runs: Iterable[Run]) -> pl.DataFrame:
             (
                 pl.col("sent_bytes").sum()
                 * 800
-                / (pl.col("end_s") - pl.col("start_s")).first()
+                / (pl.len() * pl.col("bin_s").first())
                 / pl.col("link_bps").first()
             ).alias("percent"),
         )
@@ -190,8 +192,9 @@ def collect(out: Path, sweeps: Sequence[Sweep], runs: Mapping[str, Run]) -> Resu
     for name, run in there.items():
         what = run.point.experiment
         flows = sent.get(str(out / name / "rates.parquet"), {})
-        bins = round(what.duration_s / 2 / what.bin_s)
-        if any(abs(flows.get(flow.name, (0,))[0] - bins) > 1 for flow in what.flows):
+        # those that begin in the second half
+        bins = math.ceil(what.duration_s / what.bin_s) - math.ceil(what.duration_s / 2 / what.bin_s)
+        if any(flows.get(flow.name, (0,))[0] != bins for flow in what.flows):
             missing[name] = "rates.parquet does not cover the second half: remove it and run again"
             continue
         percents = {flow.name: flows[flow.name][1] for flow in what.flows}

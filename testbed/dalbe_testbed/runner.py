@@ -33,11 +33,13 @@ from pathlib import Path
 import polars as pl
 
 from dalbe_testbed import capture, flentfile, link, scenario, tcpinfo, trace
+from dalbe_testbed.backends.process import TESTBED
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.experiment import Experiment
 from dalbe_testbed.scenario import BACKGROUND_PORT, PlannedFlow, Tools
 
 KERNEL_FAULT = re.compile(r"BUG:|WARNING:|Oops|KASAN|UBSAN|lockdep|general protection", re.I)
+SOURCES = ("*.sh", "*/*.sh", "guest/*.c", "dalbe_testbed/*.py", "dalbe_testbed/backends/*.py")
 LIMIT_AFTER_S = 120  # of a run's own end: for the proof of the link, and for the captures
 TABLES = ("rates", "queue", "connections", "rounds", "control", "flows")
 PACKAGES = {"ITGSend": "d-itg", "ip": "iproute2"}  # of the others: the tool's name
@@ -86,6 +88,15 @@ def _sha256(path: Path) -> str:
 
 
 @cache
+def _testbed_sha256() -> str:
+    """Hash what plays and reduces a run: scripts, helper programs, this package."""
+    chosen = hashlib.sha256()
+    for path in sorted(path for kind in SOURCES for path in TESTBED.glob(kind)):
+        chosen.update(f"{path.relative_to(TESTBED)}\0".encode() + path.read_bytes())
+    return chosen.hexdigest()
+
+
+@cache
 def _version(tool: str) -> str:
     try:
         done = subprocess.run(
@@ -104,6 +115,7 @@ def manifest(experiment: Experiment, seed: int, tools: Tools) -> dict[str, objec
         "experiment": experiment.model_dump(mode="json", exclude_none=True),
         "seed": seed,
         **tools.backend.describe(),
+        "testbed_sha256": _testbed_sha256(),
         "module_sha256": _sha256(tools.module) if tools.module else None,
         "dalbectl_sha256": _sha256(tools.dalbectl) if tools.dalbectl else None,
         "tools": {tool: _version(tool) for tool in TOOL_VERSIONS},
@@ -134,7 +146,7 @@ def _flow_table(
         end, status = ends.get(flow.name, (None, None))
         own = packets.filter(pl.col("port") == planned.port)
         sent = own.drop_nulls("out_us")
-        if sent.is_empty():
+        if not sent["payload_bytes"].sum():
             raise TestbedError(f"flow {flow.name} sent nothing: see {records / flow.name}.log")
         finished = flow.bytes is not None and status == 0
         same = records / f"{flow.name}.cmp"
@@ -269,6 +281,7 @@ def run(
             name=f"{name} seed {seed}",
             seed=seed,
             limit_s=round(experiment.end_s) + LIMIT_AFTER_S,
+            bits=round(experiment.end_s * experiment.link.rate_bps),
             progress=lambda t_s: report("running", t_s),
         )
         shutil.copy(out / "guest/kernel.log", out / "kernel.log")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dalbe_testbed.backends import Backend
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.experiment import G_DEFAULT_MS, Experiment, Flow, Link
+from dalbe_testbed.experiment import G_DEFAULT_MS, Experiment, Flow
 
 SNAPLEN_BYTES = 96  # Ethernet, IPv6 and TCP with timestamps, with ten bytes to spare
 FLOOD_PORT = 9900
@@ -27,6 +27,7 @@ CDG_WINDOW = 8
 # A variable of the guest: a library that saves the traffic generators wake-ups and changes
 # nothing on the wire. The guest's shell expands it, so it is never quoted.
 QUIETLY = "env LD_PRELOAD=$QUIET"
+TRACE_EVENT_BYTES = 100  # of dalbe_round, with what the ring buffer adds
 EVER = "1E"  # more bytes than any flow sends
 
 
@@ -210,8 +211,25 @@ def _schedule(
     return sorted(events, key=lambda event: event[0])
 
 
-def _link(link: Link) -> Iterator[str]:
+def trace_kb(experiment: Experiment) -> int:
+    """Return the size of a trace buffer, in KiB, that holds an event per RTT round and flow.
+
+    At least 8 MiB; at most 256 MiB, as guests have 768: a run that needs more loses events, and
+    says so.
+    """
+    rounds = sum(
+        min(flow.duration_s or experiment.end_s, experiment.end_s)
+        * 1e3
+        / experiment.link.base_rtt_ms(flow.host)
+        for flow in experiment.flows
+        if flow.cc == "dalbe_cdg"
+    )
+    return min(max(8192, round(rounds * TRACE_EVENT_BYTES / 1024)), 262_144)
+
+
+def _link(experiment: Experiment) -> Iterator[str]:
     """Yield input/link: what scenario.sh and dumbbell.sh make the path of."""
+    link = experiment.link
     settings: dict[str, int | str] = {
         "RATE_BPS": link.rate_bps,
         "DELAY_DATA_US": link.data_delay_us,
@@ -223,6 +241,7 @@ def _link(link: Link) -> Iterator[str]:
         "ECN": int(link.ecn),
         "SNAPLEN": SNAPLEN_BYTES,
         "FLOOD_PPS": round(1.25 * link.rate_bps / 8 / FLOOD_BYTES),
+        "TRACE_KB": trace_kb(experiment),
     }
     for key, value in settings.items():
         yield f"{key}={value}"
@@ -247,7 +266,7 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
     flows = plan(experiment, seed)
     rsyncs = [planned for planned in flows if planned.flow.kind == "rsync"]
     texts = {
-        "link": list(_link(experiment.link)),
+        "link": list(_link(experiment)),
         "modules": list(_modules(experiment, tools)),
         "setup": [*_host_settings(experiment), *map(_server, flows)],
         "schedule": [

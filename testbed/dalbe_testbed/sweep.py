@@ -164,6 +164,9 @@ class Run:
         command = shlex.join(self.words(file=file))
         if self.point.environment.name:
             kernel = " ".join(["testbed/guest/build-kernel.sh", *kernel_words(self.point)])
+            what = self.point.experiment
+            if any(what.by_dalbectl(flow) for flow in what.flows):
+                command += " --dalbectl tools/dalbectl"
             command = (
                 f'kernel=$({kernel}) && {command} --kernel "$kernel"'
                 ' --module "$(scripts/guest-module.sh "$kernel")"'
@@ -273,7 +276,13 @@ def _point(file: Path, values: dict[str, Value], where: str) -> Point:
         what = experiment.load(file, settings)
     except TestbedError as error:
         raise TestbedError(f"{where}: {point}: {error}") from None
-    return Point(point, file, what, tuple(settings), _environment(values, where), values)
+    environment = _environment(values, where)
+    if environment.name is None and any(flow.cc == "dalbe_cdg" for flow in what.flows):
+        raise TestbedError(
+            f"{where}: {point}: sweeps bring no dalbe_cdg for backend {environment.backend}: "
+            "say cc = cdg, or type the run's own command with --module"
+        )
+    return Point(point, file, what, tuple(settings), environment, values)
 
 
 def _combinations(grid: dict[str, list[Value]], where: str) -> Iterator[dict[str, Value]]:

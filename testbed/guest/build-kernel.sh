@@ -166,7 +166,7 @@ build()
 prune()
 {
 	local keep=" lock " dir source hash variant
-	for source in "$1" "$cache"/../source/*/linux-source-*; do
+	for source in "$1" /usr/src/linux-source-6.12.tar.* "$cache"/../source/*/linux-source-*; do
 		[[ -e $source ]] || continue
 		hash=$(source_hash "$source")
 		keep+="src-$hash src-$hash-hz250 "

@@ -221,7 +221,8 @@ def test_a_cause_is_one_that_was_measured():
         estimate = reproduction.Estimate(change, change - 0.5, change + 0.5, 5)
         return reproduction.Effect(axis, "250", "100", 120, estimate, agrees=False)
 
-    assert "HZ 250 moves it by +2.0" in reproduction.likely_cause(deviation, [effect("hz", 2)])
+    said = "HZ 250 moves both flows' share by +2.0"
+    assert said in reproduction.likely_cause(deviation, [effect("hz", 2)])
     assert "not hz as tested" in reproduction.likely_cause(deviation, [effect("hz", -2)])
     assert "kernel 4.2" in reproduction.likely_cause(deviation, [effect("buffer", 2)])
     near = reproduction.Deviation("Table I, max", "cdg", 120, 50, paper=20.5, ours=ours)

@@ -17,7 +17,8 @@ LINK = Link(rate_mbps=10.0, rtt_ms=50.0, xsender_rtt_ms=80.0, buffer_bdp=1.0)
 GOOD = link.LinkProof(
     rate_bps=9.95e6,
     base_rtt_ms={"sender": 50.1, "xsender": 80.0},
-    queue="qdisc pfifo 10: parent 1:10 limit 41p",
+    queue="pfifo limit 41",
+    uncaptured=0,
     largest_frame_bytes=1514,
     drops=100,
     marks=0,
@@ -54,8 +55,9 @@ def test_a_good_link_is_accepted() -> None:
         ({"rate_bps": 0.0}, "rate 0.000"),
         ({"base_rtt_ms": {"sender": 0.0, "xsender": 80.0}}, "base RTT of sender 0 instead of 50"),
         ({"base_rtt_ms": {"sender": 50.0, "xsender": 50.0}}, "xsender 50 instead of 80 ms"),
-        ({"queue": "qdisc pfifo 10: parent 1:10 limit 1000p"}, "instead of pfifo limit 41"),
-        ({"queue": "qdisc bfifo 10: parent 1:10 limit 41b"}, "instead of pfifo limit 41"),
+        ({"queue": "pfifo limit 1000"}, "instead of 'pfifo limit 41'"),
+        ({"queue": "bfifo limit 41"}, "instead of 'pfifo limit 41'"),
+        ({"uncaptured": 3}, "tcpdump lost 3 packets"),
         ({"queue": "none"}, "queue 'none'"),
         ({"largest_frame_bytes": 2962}, "2962 bytes: an offload is on"),
     ],
@@ -93,6 +95,17 @@ def test_who_must_fill_the_queue(settings: list[str], span: tuple[float, float] 
     else:
         assert got is not None
         assert got == pytest.approx(span, abs=5)
+
+
+def test_what_tcpdump_lost_is_known(tmp_path: Path) -> None:
+    log = tmp_path / "x.pcap.log"
+    log.write_text(
+        "9 packets captured\n9 packets received by filter\n7 packets dropped by kernel\n"
+    )
+    assert link.uncaptured(log) == 7
+    log.write_text("tcpdump: listening on eth0\n")
+    with pytest.raises(TestbedError, match="did not end as it should"):
+        link.uncaptured(log)
 
 
 def test_ping() -> None:

@@ -52,6 +52,7 @@ def test_the_paper_s_link(tmp_path: Path):
         "ECN=0",
         "SNAPLEN=96",
         "FLOOD_PPS=1033",
+        "TRACE_KB=8192",
     ]
 
 

@@ -53,13 +53,15 @@ class Backend(Protocol):
         name: str,
         seed: int,
         limit_s: int,
+        bits: int = 0,
         progress: Progress | None = None,
     ) -> None:
         """Play an input of scenario.sh; everything it records, and console.log, is in `out`.
 
-        limit_s, on the guest's clock, ends the run; seed, 0 to 99999999, repeats it where the
-        backend can. Raises TestbedError, which names the run, if the guest hangs or dies or the
-        scenario fails.
+        limit_s, on the guest's clock, ends the run; so does a time on ours that leaves room for
+        the work: bits is what the bottleneck may have to carry. seed, 0 to 99999999, repeats it
+        where the backend can. Raises TestbedError, which names the run, if the guest hangs or
+        dies or the scenario fails.
         """
 
 

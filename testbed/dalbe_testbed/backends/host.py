@@ -62,6 +62,7 @@ class Host:
         name: str,
         seed: int,
         limit_s: int,
+        bits: int = 0,
         progress: Progress | None = None,
     ) -> None:
         """Play an input; see Backend. A seed decides what is in the input, and no more."""

@@ -15,6 +15,7 @@ SCRIPT = TESTBED / "qemu/boot.sh"
 # and its boot up to 100 s, on a machine that others loaded as well: these only catch a hang.
 WALL_PER_GUEST_S = 10
 BOOT_S = 300
+WALL_PER_GBIT_S = 1000
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,11 @@ class Qemu:
         name: str,
         seed: int,
         limit_s: int,
+        bits: int = 0,
         progress: Progress | None = None,
     ) -> None:
         """Play an input; see Backend. A seed decides what is in the input, and no more."""
-        wall_s = BOOT_S + WALL_PER_GUEST_S * limit_s
+        wall_s = BOOT_S + WALL_PER_GUEST_S * limit_s + WALL_PER_GBIT_S * bits // 10**9
         words = [str(SCRIPT), "-k", self.release, "-n", name, "-o", str(out)]
         words += ["-w", str(wall_s), "-t", str(limit_s), str(input_dir)]
         process.play(words, out, name=name, progress=progress)

@@ -16,6 +16,7 @@ from dalbe_testbed.backends.process import TESTBED, Progress
 from dalbe_testbed.errors import TestbedError
 
 WALL_LIMIT_S = 600
+WALL_PER_GBIT_S = 100  # ten times what the cell of 3 Gbit needs on a loaded machine
 MEMORY = "768M"
 
 
@@ -98,6 +99,7 @@ class Uml:
         name: str,
         seed: int,
         limit_s: int,
+        bits: int = 0,
         progress: Progress | None = None,
     ) -> None:
         """Play an input; see Backend. The same seed gives the same run, bit for bit."""
@@ -107,6 +109,7 @@ class Uml:
             [str(TESTBED / "guest/play.sh"), str(input_dir.resolve())],
             name=name,
             seed=seed,
+            wall_limit_s=WALL_LIMIT_S + WALL_PER_GBIT_S * bits // 10**9,
             virtual_limit_s=limit_s,
             progress=progress,
         )
