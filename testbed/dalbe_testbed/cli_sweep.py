@@ -16,7 +16,10 @@ app = typer.Typer(help="Makes the runs of sweeps, and reports on them.", no_args
 console = Console()
 
 Sweeps = Annotated[
-    list[str], typer.Argument(help="Sweeps: names of testbed/sweeps, or TOML files.")
+    list[str],
+    typer.Argument(
+        help="Sweeps: names of testbed/sweeps, or TOML files; figure3-full:3 is its first 3 seeds."
+    ),
 ]
 Out = Annotated[Path, typer.Option("--out", help="Directory of the runs and the report.")]
 

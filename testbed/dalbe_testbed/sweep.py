@@ -294,15 +294,25 @@ def _combinations(grid: dict[str, list[Value]], where: str) -> Iterator[dict[str
 
 
 def find(name: str) -> Path:
-    """Return the file of a sweep given by name ("figure3") or by path."""
-    return SWEEPS / f"{name}.toml" if name == Path(name).stem else Path(name).resolve()
+    """Return the file of a sweep given by name ("figure3") or by path.
+
+    What follows a colon ("figure3-full:3") stays at the end: see load().
+    """
+    name, colon, seeds = name.partition(":")
+    file = SWEEPS / f"{name}.toml" if name == Path(name).stem else Path(name).resolve()
+    return file.with_name(file.name + colon + seeds)
 
 
 def load(path: Path) -> Sweep:
     """Read a sweep file, and each of its points' experiment. Raises TestbedError.
 
-    The experiment's file is one of testbed/experiments, or relative to the sweep's own.
+    The experiment's file is one of testbed/experiments, or relative to the sweep's own. A number
+    behind a colon in `path` limits the seeds.
     """
+    name, _colon, limit = path.name.partition(":")
+    path = path.with_name(name)
+    if limit and not (limit.isdigit() and int(limit)):
+        raise TestbedError(f"{name}:{limit}: behind the colon goes how many seeds to make at most")
     if not path.is_file() and path.parent == SWEEPS:
         known = sorted(p.stem for p in SWEEPS.glob("*.toml") if p.stem != "axes")
         raise TestbedError(f"no sweep '{path.stem}': say one of {', '.join(known)}, or name a file")
@@ -328,7 +338,7 @@ def load(path: Path) -> Sweep:
         title=data.title,
         figure=data.figure,
         vary=data.vary,
-        seeds=tuple(range(1, data.seeds + 1)),
+        seeds=tuple(range(1, min(data.seeds, int(limit or data.seeds)) + 1)),
         points=tuple(points.values()),
     )
 

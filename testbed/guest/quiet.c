@@ -36,7 +36,7 @@
 #define READS_PER_PACKET	4
 #define SEGMENTS_PER_READING	64
 
-#define NEXT(function) ((__typeof__(&(function)))dlsym(RTLD_NEXT, #function))
+#define NEXT(function) ((__typeof__(function) *)dlsym(RTLD_NEXT, #function))
 
 /*
  * The thread's clock after a select(), and how often it may still be told. D-ITG
@@ -92,8 +92,7 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
 	return NEXT(clock_nanosleep)(clock, flags, time, left);
 }
 
-int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict except,
-	   struct timeval *restrict time)
+int select(int n, fd_set *in, fd_set *out, fd_set *except, struct timeval *time)
 {
 	int ready;
 
@@ -105,7 +104,7 @@ int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict ex
 	return ready;
 }
 
-int gettimeofday(struct timeval *restrict tv, void *restrict zone)
+int gettimeofday(struct timeval *tv, void *zone)
 {
 	if (tell > 0) {
 		tell--;

@@ -177,3 +177,10 @@ def test_two_sweeps_must_not_share_a_directory_for_different_runs(tmp_path: Path
     other = written(tmp_path, MINIMAL + 'rtt = [20]\ncc = ["cdg"]', "other.toml")
     with pytest.raises(TestbedError, match="another sweep uses runs/cell/cdg-rtt20/seed1"):
         sweep.all_runs([mine, other])
+
+
+def test_a_number_behind_a_colon_limits_the_seeds():
+    assert sweep.load(sweep.find("figure3-full:3")).seeds == (1, 2, 3)
+    assert sweep.load(sweep.find("figure2:9")).seeds == sweep.load(sweep.find("figure2")).seeds
+    with pytest.raises(TestbedError, match=r"figure2.toml:0: behind the colon goes how many seeds"):
+        sweep.load(sweep.find("figure2:0"))
