@@ -201,3 +201,11 @@ if [[ -e $input/verify ]]; then
 	# shellcheck source=/dev/null
 	source "$input/verify"
 fi
+
+# As process 1 of a machine's run: connections end before their namespaces do. A
+# sender that is killed with data to send, and finds its peer's namespace gone,
+# would keep the congestion control's module for minutes.
+if [[ $$ -eq 1 ]]; then
+	pkill -KILL -x 'iperf|rsync' || true
+	sleep 2
+fi
