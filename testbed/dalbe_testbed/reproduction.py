@@ -409,9 +409,8 @@ def say_table_1(results: Results) -> str:
     if len(off) == 2:  # noqa: PLR2004 (both readings)
         said += (
             f" As shares of the link, ours are off by {off[0]:.0%} on average; as shares of what "
-            f"all TCP flows got, by {off[1]:.0%}"
+            f"all TCP flows got, by {off[1]:.0%}."
         )
-        said += ", which is how the table is better read." if off[1] < off[0] else "."
     return said
 
 

@@ -64,16 +64,27 @@ static void waiting_on_track_done(void)
 	pump_until(&pair, DALBE_STATUS_DONE, 20000);
 }
 
-/* Half of a link on which nobody else is. */
+/*
+ * Half of a link on which nobody else is. CDG backs off by chance, so one transfer
+ * is one draw: of 31 half were done after 5.6 s, three were late, by 0.3 s at most.
+ * The median of five must be on time, none later than a sixteenth of the window.
+ */
 static void half_of_an_idle_link(void)
 {
-	struct pair pair = pair_open(DALBE_CC_CDG);
-	unsigned int took_ms;
+	enum { TRANSFERS = 5, DUE_MS = 8000 };
+	unsigned int took_ms, late = 0, i;
 
-	goal_set(pair.tx, 5000 * KB, 8000);
-	took_ms = pump_until(&pair, DALBE_STATUS_DONE, 20000);
-	harness_note("done after %u ms of 8000", took_ms);
-	CHECK_OP(took_ms, <=, 8000 + PUMP_TURN_MS);
+	for (i = 0; i < TRANSFERS; i++) {
+		struct pair pair = pair_open(DALBE_CC_CDG);
+
+		goal_set(pair.tx, 5000 * KB, DUE_MS);
+		took_ms = pump_until(&pair, DALBE_STATUS_DONE, 20000);
+		harness_note("done after %u ms of %d", took_ms, DUE_MS);
+		CHECK_OP(took_ms, <=, DUE_MS + DUE_MS / 16);
+		late += took_ms > DUE_MS + PUMP_TURN_MS;
+		pair_close(&pair);
+	}
+	CHECK_OP(late, <=, TRANSFERS / 2);
 }
 
 /* A short goal on an idle link: it has a few updates only. */
