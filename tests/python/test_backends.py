@@ -19,7 +19,7 @@ from dalbe_testbed.scenario import Tools
 FACTS = {"backend", "kernel_release", "kernel_sha256", "clock"}
 # The cell, so short that an emulated processor gets to its end in seconds.
 SHORT = [
-    "duration_s=8",
+    "duration_s=12",  # iperf ends a second or two after it has sent all
     *(f"flows.{f}.{key}" for f in ("cdg1", "cdg2") for key in ("start_s=1", "g_ms=2")),
     *(
         f"flows.{f}.{key}"
