@@ -106,8 +106,8 @@ def test_an_experiment_may_lie_beside_its_sweep(tmp_path: Path):
 
 def test_environments_and_their_kernels():
     environments = {p.name: p.environment for p in shipped("ablation-kernel").points}
-    assert environments["cdg-g2-rtt50"].name == "6.12-hz100"
-    assert environments["cdg-g2-rtt50-kernel7.2"].name == "7.2-hz100"
+    assert environments["cdg-g120-rtt50"].name == "6.12-hz100"
+    assert environments["cdg-g120-rtt50-kernel7.2"].name == "7.2-hz100"
     assert sweep.kernel_arguments("6.12", 100) == ["plain"]
     assert sweep.kernel_arguments("6.12", 250) == ["hz250"]
     assert sweep.kernel_arguments("7.2", 100) == ["--series", "7.2", "plain"]
