@@ -22,7 +22,7 @@ configuration fragments and of the compiler.
   debug     with KASAN, lockdep, kmemleak and KUnit
 
   --series  a kernel of another series than 6.12, from Debian's source package:
-            6.1 and 7.2 are known to work
+            7.2 is known to work; 6.1 builds, and panics when devices come up
   --prune   first remove cached kernels that none of the present sources,
             fragments and compilers would use
 
