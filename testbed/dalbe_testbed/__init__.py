@@ -12,6 +12,7 @@ The way of a run through the package, one idea per module:
     link        the proof that the link was what the experiment says
     flentfile   a run as flent opens it
     runner      all of that for one run: a directory with a manifest and tables
+    digest      what tells one version of a file from another
     batch       several runs at once
     shares      who had which share of the bottleneck, contended and alone
     demo        the experiment that the project is judged by; report: its table, plots: its pictures

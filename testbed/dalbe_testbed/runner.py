@@ -34,6 +34,7 @@ import polars as pl
 
 from dalbe_testbed import capture, flentfile, link, scenario, tcpinfo, trace
 from dalbe_testbed.backends.process import TESTBED
+from dalbe_testbed.digest import sha256
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.experiment import Experiment
 from dalbe_testbed.scenario import BACKGROUND_PORT, PlannedFlow, Tools
@@ -82,12 +83,6 @@ class Run:
 
 
 @cache
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-@cache
 def _testbed_sha256() -> str:
     """Hash what plays and reduces a run: scripts, helper programs, this package."""
     chosen = hashlib.sha256()
@@ -116,8 +111,8 @@ def manifest(experiment: Experiment, seed: int, tools: Tools) -> dict[str, objec
         "seed": seed,
         **tools.backend.describe(),
         "testbed_sha256": _testbed_sha256(),
-        "module_sha256": _sha256(tools.module) if tools.module else None,
-        "dalbectl_sha256": _sha256(tools.dalbectl) if tools.dalbectl else None,
+        "module_sha256": sha256(tools.module) if tools.module else None,
+        "dalbectl_sha256": sha256(tools.dalbectl) if tools.dalbectl else None,
         "tools": {tool: _version(tool) for tool in TOOL_VERSIONS},
     }
 

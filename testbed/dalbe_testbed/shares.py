@@ -87,12 +87,3 @@ def mean_queue_ms(
         rows = rows.filter(phase=phase)
     mean = rows["queue_ms"].mean()
     return None if mean is None else float(mean)  # type: ignore[arg-type]
-
-
-def mean_share(rates: pl.DataFrame, flow: str, window: Interval, rate_bps: float) -> float | None:
-    """Return a flow's share of the link over a window of time; None if it holds no bin."""
-    rows = rates.filter(
-        (pl.col("flow") == flow) & pl.col("t_s").is_between(window.start_s, window.end_s, "left")
-    )
-    mean = rows["rate_bps"].mean()
-    return None if mean is None else float(mean) / rate_bps  # type: ignore[arg-type]

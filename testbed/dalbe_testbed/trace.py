@@ -18,10 +18,10 @@ from pathlib import Path
 import polars as pl
 
 from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.tcpinfo import SSTHRESH_INFINITE
 
 EVENT = r"\s(\d+\.\d+): %s: (.*)$"  # time in seconds, fields
 WRITTEN = re.compile(r"^# entries-in-buffer/entries-written: (\d+)/(\d+)", re.M)
-SSTHRESH_INFINITE = 0x7FFFFFFF  # TCP_INFINITE_SSTHRESH: no cut yet
 STATUS = {
     0: "none",
     1: "waiting",

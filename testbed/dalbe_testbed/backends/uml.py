@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from dalbe_testbed.backends import process
 from dalbe_testbed.backends.process import TESTBED, Progress
+from dalbe_testbed.digest import sha256
 from dalbe_testbed.errors import TestbedError
 
 WALL_LIMIT_S = 600
@@ -39,12 +38,6 @@ def boot(
     words = [str(TESTBED / "guest/boot.sh"), "-k", str(kernel), "-o", str(out), "-n", name]
     words += ["-s", str(seed), "-m", MEMORY, "-w", str(wall_limit_s), "-t", str(virtual_limit_s)]
     process.play([*words, *command], out, name=name, progress=progress)
-
-
-@cache
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(frozen=True)
@@ -87,7 +80,7 @@ class Uml:
         return {
             "backend": self.name,
             "kernel_release": release,
-            "kernel_sha256": _sha256(self.build_dir / "linux"),
+            "kernel_sha256": sha256(self.build_dir / "linux"),
             "clock": "virtual",
         }
 
