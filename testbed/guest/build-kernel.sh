@@ -22,7 +22,7 @@ configuration fragments and of the compiler.
   debug     with KASAN, lockdep, kmemleak and KUnit
 
   --series  a kernel of another series than 6.12, from Debian's source package:
-            7.2 is known to work; 6.1 builds, and panics when devices come up
+            6.1 and 7.2 are known to work
   --prune   first remove cached kernels that none of the present sources,
             fragments and compilers would use
 
@@ -39,13 +39,13 @@ EOF
 say() { printf 'build-kernel: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
-# The fragments of a variant, in the order they are merged.
+# The fragments of a variant of this series, in the order they are merged.
 fragments()
 {
-	case $1 in
-	plain | hz250) echo "$here/plain.config" ;;
-	debug) echo "$here/plain.config" "$here/debug.config" ;;
-	esac
+	local own=$here/plain-$series.config
+	echo "$here/plain.config"
+	[[ ! -e $own ]] || echo "$own"
+	[[ $1 != debug ]] || echo "$here/debug.config"
 }
 
 # The kernel source: a tree or a tarball.
@@ -66,6 +66,9 @@ find_source()
 	echo "$found"
 }
 
+# The series that a source's name tells: 6.1 of linux-source-6.1.tar.xz.
+series_of() { sed -n 's/^linux-source-\([0-9.]*[0-9]\).*/\1/p' <<<"${1##*/}"; }
+
 # Hash of a source. A tree is known by its files' names, sizes and times.
 source_hash()
 {
@@ -84,7 +87,7 @@ source_hash()
 build_hash()
 {
 	local files
-	read -ra files <<<"$(fragments "$2")"
+	mapfile -t files < <(fragments "$2")
 	{ echo "$1$([[ $2 != hz250 ]] || echo " $2")"; "$cc" --version | head -n 1; cat "${files[@]}"; } |
 		sha256sum | cut -c 1-12
 }
@@ -131,7 +134,7 @@ varied_source()
 configure()
 {
 	local build=$1 source=$2 variant=$3 files line
-	read -ra files <<<"$(fragments "$variant")"
+	mapfile -t files < <(fragments "$variant")
 	make -s -C "$source" O="$build" ARCH=um CC="$cc" tinyconfig >&2
 	(cd "$build" && "$source/scripts/kconfig/merge_config.sh" -m -O "$build" \
 		.config "${files[@]}") >"$build/merge.log"
@@ -165,10 +168,11 @@ build()
 # Removes cached kernels and sources that no variant would use now.
 prune()
 {
-	local keep=" lock " dir source hash variant
+	local keep=" lock " dir source hash variant series
 	for source in "$1" /usr/src/linux-source-6.12.tar.* "$cache"/../source/*/linux-source-*; do
 		[[ -e $source ]] || continue
 		hash=$(source_hash "$source")
+		series=$(series_of "$source")
 		keep+="src-$hash src-$hash-hz250 "
 		for variant in plain hz250 debug; do
 			keep+="$variant-$(build_hash "$hash" "$variant") "
@@ -202,6 +206,7 @@ done
 
 mkdir -p "$cache"
 from=$(find_source)
+series=$(series_of "$from")
 hash=$(source_hash "$from")
 dir=$cache/$variant-$(build_hash "$hash" "$variant")
 if [[ -e $dir/.complete ]] && ! $pruning; then
