@@ -198,7 +198,7 @@ static bool cdg_queue_short(const struct cdg *c)
 	u32 base_rtt_us = c->base_rtt_q16 >> 16;
 
 	return (u32)c->rtt_prev.min_us <=
-	       base_rtt_us + max_t(u32, base_rtt_us / 8, 1000);
+	       base_rtt_us + max_t(u32, base_rtt_us / 16, 1000);
 }
 
 static void cdg_update_base_rtt(struct cdg *c, s32 min_us)
@@ -346,6 +346,17 @@ bool cdg_backoff(struct cdg *c, const struct cdg_heuristics *h,
 	c->shadow_cwnd = max(c->shadow_cwnd, cwnd);
 	c->state = CDG_BACKOFF;
 	return true;
+}
+
+/**
+ * cdg_base_rtt_us - the RTT without a queue, as far as it is known
+ * @c: the flow
+ *
+ * Return: lowest RTT of any round, slowly forgotten; 0: none yet.
+ */
+u32 cdg_base_rtt_us(const struct cdg *c)
+{
+	return c->base_rtt_q16 >> 16;
 }
 
 /**

@@ -132,6 +132,7 @@ u32 cdg_backoff_probability(const struct cdg *c, s32 gradient_sum_us,
 			    bool queue_short);
 bool cdg_backoff(struct cdg *c, const struct cdg_heuristics *h,
 		 s32 gradient_sum_us, u32 random, u32 cwnd);
+u32 cdg_base_rtt_us(const struct cdg *c);
 u32 cdg_g_used_ns(const struct cdg *c);
 s64 cdg_gradient_ns(s32 gradient_sum_us);
 void cdg_backoff_done(struct cdg *c);

@@ -195,6 +195,8 @@ void dalbe_start(struct dalbe *d, const struct dalbe_config *config,
 void dalbe_configure(struct dalbe *d, const struct dalbe_config *config)
 {
 	d->config = *config;
+	if (config->controller == DALBE_CONTROLLER_WEIGHT)
+		d->w_q16 = config->wmin_q16;
 	d->w_q16 = max(d->w_q16, config->wmin_q16);
 }
 
@@ -367,7 +369,7 @@ static void dalbe_control(struct dalbe *d, const struct dalbe_sample *s,
 
 	d->target_Bps = dalbe_target_Bps(dalbe_bytes_left(d),
 					 dalbe_time_left_ns(d, s->now_ns));
-	if (s->app_limited)
+	if (s->app_limited || d->config.controller == DALBE_CONTROLLER_WEIGHT)
 		return;
 
 	wanted_q16 = dalbe_wanted_q16(d, s, model, last_target_Bps);
@@ -400,7 +402,9 @@ static void dalbe_control(struct dalbe *d, const struct dalbe_sample *s,
 static void dalbe_after_deadline(struct dalbe *d)
 {
 	d->target_Bps = 0;
-	if (d->config.after_deadline == DALBE_AFTER_BEST_EFFORT)
+	if (d->config.controller == DALBE_CONTROLLER_WEIGHT)
+		d->w_q16 = d->config.wmin_q16;
+	else if (d->config.after_deadline == DALBE_AFTER_BEST_EFFORT)
 		d->w_q16 = Q16_ONE;
 	else if (d->config.after_deadline == DALBE_AFTER_SCAVENGER)
 		d->w_q16 = d->config.wmin_q16;

@@ -6,7 +6,8 @@
  *	g_us		G without a goal, us			2 .. 125000
  *	idle_g_us	least G of a flow with a goal while the
  *			queue is short, us; 0: none		0 .. 125000
- *	controller	0 fixed, 1 PID, 2 MBC			0 .. 2
+ *	effect		ask whose queue it is		0 .. 1
+ *	controller	0 fixed, 1 PID, 2 MBC, 3 weight	0 .. 3
  *	tw_ms		update period of w; 0: from window
  *			and RTT				0, 100 .. 600000
  *	wmin_ppm	lowest w, parts per million		1000 .. 1000000
@@ -49,6 +50,7 @@ struct dalbe_net {
 static const struct dalbe_defaults dalbe_builtin_defaults = {
 	.g_us		= CDG_G_DEFAULT_NS / 1000,
 	.idle_g_us	= CDG_IDLE_G_DEFAULT_NS / 1000,
+	.effect		= 1,
 	.controller	= DALBE_CONTROLLER_MBC,
 	.wmin_ppm	= 10000,
 	.after_deadline	= DALBE_AFTER_BEST_EFFORT,
@@ -73,6 +75,7 @@ static int dalbe_g_max_us = CDG_G_MAX_NS / 1000;
 static int dalbe_tw_max_ms = DALBE_TW_MAX_MS;
 static int dalbe_wmin_min_ppm = DALBE_WMIN_MIN_PPM;
 static int dalbe_wmin_max_ppm = DALBE_WMIN_MAX_PPM;
+static int dalbe_controller_max = DALBE_CONTROLLER_WEIGHT;
 static int dalbe_ineff_max = U8_MAX;
 static int dalbe_hystart_max = CDG_HYSTART_TRAIN | CDG_HYSTART_DELAY;
 
@@ -115,8 +118,9 @@ static const struct ctl_table dalbe_sysctls[] = {
 		     &dalbe_g_min_us, &dalbe_g_max_us),
 	DALBE_SYSCTL(idle_g_us, proc_dointvec_minmax,
 		     SYSCTL_ZERO, &dalbe_g_max_us),
+	DALBE_SYSCTL(effect, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
 	DALBE_SYSCTL(controller, proc_dointvec_minmax,
-		     SYSCTL_ZERO, SYSCTL_TWO),
+		     SYSCTL_ZERO, &dalbe_controller_max),
 	DALBE_SYSCTL(tw_ms, dalbe_proc_tw, SYSCTL_ZERO, &dalbe_tw_max_ms),
 	DALBE_SYSCTL(wmin_ppm, proc_dointvec_minmax,
 		     &dalbe_wmin_min_ppm, &dalbe_wmin_max_ppm),
@@ -284,7 +288,7 @@ static int dalbe_check_params(const struct dalbe_params *p)
 	    (p->wmin_ppm < DALBE_WMIN_MIN_PPM ||
 	     p->wmin_ppm > DALBE_WMIN_MAX_PPM))
 		return -ERANGE;
-	if (p->controller > DALBE_CONTROLLER_MBC ||
+	if (p->controller > DALBE_CONTROLLER_WEIGHT ||
 	    p->after_deadline > DALBE_AFTER_KEEP || !dalbe_tw_valid(p->tw_ms))
 		return -ERANGE;
 	return 0;

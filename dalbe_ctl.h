@@ -85,6 +85,9 @@ struct dalbe_goal {
 #define DALBE_CONTROLLER_FIXED	0	/* nobody: plain CDG at g_ns */
 #define DALBE_CONTROLLER_PID	1
 #define DALBE_CONTROLLER_MBC	2
+#define DALBE_CONTROLLER_WEIGHT	3	/* nobody: w stays at wmin, by the
+					 * deadline or not
+					 */
 
 /* What to do when the deadline has passed and bytes are left. */
 #define DALBE_AFTER_BEST_EFFORT	0	/* w = 1 until done */
@@ -133,6 +136,14 @@ struct dalbe_params {
 #define DALBE_STATUS_LATE	4	/* deadline passed, bytes left */
 #define DALBE_STATUS_DONE	5
 
+/* struct dalbe_state, regime: whose queue is it? */
+#define DALBE_REGIME_NONE	0	/* not asked: fixed G, or net.dalbe.effect
+					 * was 0
+					 */
+#define DALBE_REGIME_ALONE	1	/* ours, or there is none */
+#define DALBE_REGIME_YIELDING	2	/* standing back for a moment, to see */
+#define DALBE_REGIME_CONTENDED	3	/* somebody else's: w decides */
+
 /* struct dalbe_state, flags */
 #define DALBE_STATE_APP_LIMITED	(1u << 0) /* last Tw: sender had too little */
 
@@ -162,6 +173,12 @@ struct dalbe_params {
  * @backoffs_delay: cuts for delay gradients since connected
  * @backoffs_loss: cuts for loss or ECN
  * @losses_skipped: losses answered without a cut (w = 1)
+ * @regime: DALBE_REGIME_*
+ * @drained_ppm: effect of the last backoff tested: drained part of what it would
+ *               drain if the queue were all ours
+ * @level_Bps: while yielding or contended, the rate that w leaves us; else 0
+ * @yields: how often a backoff without effect made it stand back
+ * @resumes: of these, how often the queue went with it
  * @reserved: zero
  */
 struct dalbe_state {
@@ -188,7 +205,12 @@ struct dalbe_state {
 	__aligned_u64	backoffs_delay;
 	__aligned_u64	backoffs_loss;
 	__aligned_u64	losses_skipped;
-	__aligned_u64	reserved[4];
+	__u32	regime;
+	__u32	drained_ppm;
+	__aligned_u64	level_Bps;
+	__u32	yields;
+	__u32	resumes;
+	__aligned_u64	reserved;
 };
 
 /**

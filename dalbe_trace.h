@@ -17,7 +17,9 @@
 #include <net/tcp.h>
 
 #include "cdg.h"
+#include "cubic.h"
 #include "dalbe.h"
+#include "effect.h"
 
 /**
  * trace_dalbe_update - w has been updated
@@ -100,6 +102,8 @@ TRACE_EVENT(dalbe_update,
  * @sk: the socket, after the decision: cwnd is what the round ended with,
  *      ssthresh what a backoff cuts to
  * @c: CDG, likewise
+ * @e: the effect test, likewise; all 0 for a flow that has no goal
+ * @b: the best-effort window B
  * @gradient_sum_us: what cdg_round() returned
  * @backoff: the decision
  *
@@ -107,9 +111,10 @@ TRACE_EVENT(dalbe_update,
  */
 TRACE_EVENT(dalbe_round,
 	TP_PROTO(const struct sock *sk, const struct cdg *c,
+		 const struct effect *e, const struct cubic *b,
 		 s32 gradient_sum_us, bool backoff),
 
-	TP_ARGS(sk, c, gradient_sum_us, backoff),
+	TP_ARGS(sk, c, e, b, gradient_sum_us, backoff),
 
 	/* Gradients are averages over CDG_WINDOW rounds, C(3). gradient_ns is the
 	 * one in C(4): of the minimum if that is positive, else of the maximum,
@@ -126,8 +131,12 @@ TRACE_EVENT(dalbe_round,
 		__field(u32, g_used_ns)
 		__field(u32, cwnd)
 		__field(u32, ssthresh)
+		__field(u32, base_rtt_us)
+		__field(u32, drained_ppm)
+		__field(u32, best_effort)
 		__field(u16, sport)
 		__field(u16, dport)
+		__field(u8, effect)
 		__field(bool, backoff)
 	),
 
@@ -141,18 +150,24 @@ TRACE_EVENT(dalbe_round,
 		__entry->g_used_ns = cdg_g_used_ns(c);
 		__entry->cwnd = tcp_snd_cwnd(tcp_sk(sk));
 		__entry->ssthresh = tcp_sk(sk)->snd_ssthresh;
+		__entry->base_rtt_us = cdg_base_rtt_us(c);
+		__entry->drained_ppm = fp_ppm(e->drained_q16);
+		__entry->best_effort = b->window_q16 >> 16;
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
+		__entry->effect = e->state;
 		__entry->backoff = backoff;
 	),
 
-	TP_printk("sport=%u dport=%u rtt_min_us=%u rtt_max_us=%u gradient_min_ns=%lld gradient_max_ns=%lld gradient_ns=%lld g_ns=%u g_used_ns=%u cwnd=%u ssthresh=%u backoff=%u",
+	TP_printk("sport=%u dport=%u rtt_min_us=%u rtt_max_us=%u gradient_min_ns=%lld gradient_max_ns=%lld gradient_ns=%lld g_ns=%u g_used_ns=%u cwnd=%u ssthresh=%u base_rtt_us=%u effect=%u drained_ppm=%u best_effort=%u backoff=%u",
 		  __entry->sport, __entry->dport,
 		  __entry->rtt_min_us, __entry->rtt_max_us,
 		  __entry->gradient_min_ns, __entry->gradient_max_ns,
 		  __entry->gradient_ns,
 		  __entry->g_ns, __entry->g_used_ns,
-		  __entry->cwnd, __entry->ssthresh, __entry->backoff)
+		  __entry->cwnd, __entry->ssthresh, __entry->base_rtt_us,
+		  __entry->effect, __entry->drained_ppm, __entry->best_effort,
+		  __entry->backoff)
 );
 
 #endif /* DALBE_TRACE_H */

@@ -16,6 +16,7 @@
  * struct dalbe_defaults - net.dalbe.* of one network namespace
  * @g_us: G without a goal, us
  * @idle_g_us: least G of a controlled flow while the queue is short, us; 0: none
+ * @effect: flows with a goal use the effect test
  * @controller: DALBE_CONTROLLER_*
  * @tw_ms: update period of w; 0: derived
  * @wmin_ppm: lowest w
@@ -30,6 +31,7 @@
 struct dalbe_defaults {
 	int g_us;
 	int idle_g_us;
+	int effect;
 	int controller;
 	int tw_ms;
 	int wmin_ppm;

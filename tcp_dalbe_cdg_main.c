@@ -38,6 +38,8 @@
 #include <net/tcp.h>
 
 #include "compat.h"
+#include "cubic.h"
+#include "effect.h"
 #include "tcp_dalbe_cdg.h"
 
 #define CREATE_TRACE_POINTS
@@ -46,6 +48,8 @@
 /**
  * struct dalbe_flow - an established connection
  * @cdg: the base congestion control
+ * @best_effort: the window that a best-effort flow would hold, B
+ * @effect: whose queue it is
  * @transfer: the goal under control; valid if dalbe_sock.controlled
  * @next_update_us: tcp_mstamp at which Tw ends
  * @last_update_us: tcp_mstamp at which it began
@@ -57,10 +61,22 @@
  * @losses_skipped: likewise
  * @skip_credit_q16: weight of delay backoffs that may pay for skipped losses
  * @round_end: sequence number whose ACK ends the RTT round
+ * @round_start_us: tcp_mstamp at which it began
+ * @scavenger: @best_effort and @effect are in use
+ * @resume_cwnd: window withdrawn for the effect test, packets
+ * @peak_cwnd: largest window since nobody else was there, packets
+ * @departure_ns: of the last window that was put off, on TCP's clock
  */
 struct dalbe_flow {
 	struct cdg cdg;
+	struct cubic best_effort;
+	struct effect effect;
 	struct dalbe transfer;
+	bool scavenger;
+	u32 resume_cwnd;
+	u32 peak_cwnd;
+	u64 departure_ns;
+	u64 round_start_us;
 	u64 next_update_us;
 	u64 last_update_us;
 	u32 busy_jiffies;
@@ -114,6 +130,8 @@ struct dalbe_sock {
 
 static_assert(CDG_G_MIN_NS == DALBE_G_MIN_NS);
 static_assert(CDG_G_MAX_NS == DALBE_G_MAX_NS);
+static_assert(DALBE_REGIME_YIELDING - DALBE_REGIME_ALONE == EFFECT_YIELDING);
+static_assert(DALBE_REGIME_CONTENDED - DALBE_REGIME_ALONE == EFFECT_CONTENDED);
 
 static struct dalbe_sock *dalbe_sk(const struct sock *sk)
 {
@@ -214,6 +232,68 @@ static u32 dalbe_linear_g_ns(const struct dalbe *d)
 		     CDG_G_MAX_NS);
 }
 
+/* The share of a best-effort flow that is ours while contended, packets in Q16. */
+static u64 dalbe_level_q16(const struct dalbe_flow *flow)
+{
+	return fp_mul_q16(flow->best_effort.window_q16, flow->transfer.w_q16);
+}
+
+/* The same as a rate. */
+static u64 dalbe_level_Bps(const struct sock *sk)
+{
+	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 bytes = fp_mul_q16(tp->mss_cache,
+			       min_t(u64, dalbe_level_q16(flow), U32_MAX));
+
+	return fp_mul_div(bytes, USEC_PER_SEC, max_t(u32, tp->srtt_us >> 3, 1));
+}
+
+/* While contended: w * B packets per RTT. Below two packets, the least window, the
+ * window's departure is put off. Both of its packets still leave together: the
+ * receiver would hold back its ACK of a single one, and that looks like a queue.
+ */
+static void dalbe_apply_level(struct sock *sk, u32 acked)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 srtt_us = max_t(u32, tp->srtt_us >> 3, 1);
+	u64 level_q16 = dalbe_level_q16(flow), gap_us;
+
+	tp->snd_ssthresh = clamp_t(u64, level_q16 >> 16, 2, tp->snd_cwnd_clamp);
+	/* down at once, up no faster than slow start, as after a timeout */
+	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp) + acked, tp->snd_ssthresh));
+	/* At the first ACK of a window, not at each. */
+	if (level_q16 >= 2 * Q16_ONE || flow->departure_ns > tp->tcp_clock_cache ||
+	    flow->effect.state == EFFECT_YIELDING)
+		return;
+	/* What is never looked at is never seen to have gone. */
+	gap_us = min_t(u64, fp_mul_div(srtt_us, 2 * Q16_ONE, level_q16),
+		       effect_look_us(cdg_base_rtt_us(&flow->cdg)));
+	flow->departure_ns = max(flow->departure_ns + gap_us * NSEC_PER_USEC,
+				 tp->tcp_clock_cache);
+	tp->tcp_wstamp_ns = max(tp->tcp_wstamp_ns, flow->departure_ns);
+}
+
+static void dalbe_set_scavenger(struct sock *sk, bool on)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+
+	flow->scavenger = on;
+	memset(&flow->effect, 0, sizeof(flow->effect));
+	if (!on)
+		return;
+	cubic_start(&flow->best_effort, (u64)cwnd << 16, 0);
+	flow->resume_cwnd = cwnd;
+	flow->peak_cwnd = cwnd;
+	flow->round_start_us = tcp_sk(sk)->tcp_mstamp;
+	/* Departures that are put off need pacing: by the fq qdisc where the
+	 * interface has it, else by TCP's own timer.
+	 */
+	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+}
+
 /* Make the connection what goal and settings ask for: CDG at a fixed G, or a
  * transfer under control, from its beginning.
  */
@@ -230,6 +310,7 @@ static void dalbe_engage(struct sock *sk)
 
 	ca->controlled = ca->goal_bytes &&
 			 s.controller != DALBE_CONTROLLER_FIXED;
+	dalbe_set_scavenger(sk, ca->controlled && READ_ONCE(def->effect));
 	if (!ca->controlled) {
 		cdg_set_g(&flow->cdg, s.g_ns);
 		cdg_set_idle_g(&flow->cdg, 0);
@@ -241,6 +322,8 @@ static void dalbe_engage(struct sock *sk)
 		cdg_set_g(&flow->cdg, dalbe_linear_g_ns(&flow->transfer));
 		cdg_set_idle_g(&flow->cdg,
 			       READ_ONCE(def->idle_g_us) * NSEC_PER_USEC);
+		if (flow->scavenger)
+			cdg_set_g(&flow->cdg, EFFECT_ALONE_G_NS);
 		flow->skip_credit_q16 = 0;
 		dalbe_begin_interval(sk);
 	}
@@ -307,8 +390,15 @@ static void dalbe_tick(struct sock *sk)
 	};
 
 	s.price_q40 = fp_add(delay_q40, s.price_std_q40);
+	if (flow->scavenger) {
+		s.price_q40 = fp_mul_div(Q40_ONE, Q16_ONE,
+					 flow->best_effort.window_q16);
+		s.price_std_q40 = s.price_q40;
+		s.contended = flow->effect.state == EFFECT_CONTENDED;
+	}
 	dalbe_update(&flow->transfer, &s, &model);
-	dalbe_retune(flow, s.price_std_q40);
+	if (!flow->scavenger)
+		dalbe_retune(flow, s.price_std_q40);
 	trace_dalbe_update(sk, &flow->transfer, &flow->cdg, &s);
 	cdg_age(&flow->cdg);
 	dalbe_begin_interval(sk);
@@ -383,23 +473,141 @@ static void dalbe_cdg_hystart(struct sock *sk, u8 detect)
 	tp->snd_ssthresh = tcp_snd_cwnd(tp);
 }
 
-/* True if the round ends in a backoff. */
+/* Stand back: the window shrinks to the level of w at once, and what is under
+ * way drains.
+ */
+static void dalbe_yield(struct sock *sk)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+
+	flow->resume_cwnd = cwnd;
+	/* Whoever is there now shares what was ours. */
+	cubic_start(&flow->best_effort, (u64)cwnd << 15, (u64)cwnd << 16);
+	dalbe_apply_level(sk, 0);
+}
+
+/* Nobody else is there (any more). A window that was withdrawn only for a moment
+ * is back at once; else slow start leads to the largest that we had.
+ */
+static void dalbe_resume(struct sock *sk, bool at_once)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tp->snd_ssthresh = max(at_once ? flow->resume_cwnd : flow->peak_cwnd, 2U);
+	if (at_once && inet_csk(sk)->icsk_ca_state == TCP_CA_Open)
+		tcp_snd_cwnd_set(tp, min(tp->snd_ssthresh, tp->snd_cwnd_clamp));
+	flow->peak_cwnd = 0;
+	cubic_start(&flow->best_effort, (u64)tcp_snd_cwnd(tp) << 16, 0);
+	cdg_restart(&flow->cdg, tcp_snd_cwnd(tp));
+}
+
+/* The round as the effect test sees it; true if the window is no longer what CDG
+ * should judge.
+ */
+static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 w_q16 = Q16_ONE;
+
+	switch (effect_round(&flow->effect, flow->cdg.rtt_prev.min_us,
+			     cdg_base_rtt_us(&flow->cdg), tp->tcp_mstamp)) {
+	case EFFECT_DOUBT:
+		if (inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR)
+			break;
+		flow->cdg.state = CDG_BACKOFF;
+		tcp_enter_cwr(sk);
+		return true;
+	case EFFECT_YIELD:
+		dalbe_yield(sk);
+		return true;
+	case EFFECT_RESUME:
+		dalbe_resume(sk, true);
+		return true;
+	case EFFECT_TAKE:
+		dalbe_resume(sk, false);
+		return true;
+	case EFFECT_TRY:
+		flow->peak_cwnd = tcp_snd_cwnd(tp);
+		dalbe_resume(sk, false);
+		return true;
+	case EFFECT_NONE:
+		break;
+	}
+	if (flow->effect.state == EFFECT_ALONE)
+		flow->peak_cwnd = max(flow->peak_cwnd, tcp_snd_cwnd(tp));
+	else
+		w_q16 = flow->transfer.w_q16;
+	if (tp->app_limited)	/* such time does not count, RFC 9438, 4.2 */
+		elapsed_us = 0;
+	cubic_round(&flow->best_effort, fp_mul_q16(elapsed_us, w_q16),
+		    cdg_base_rtt_us(&flow->cdg));
+	return flow->effect.state != EFFECT_ALONE;
+}
+
+/* A newcomer's slow start is answered at once. */
+static bool dalbe_surge(struct dalbe_flow *flow, u32 rtt_before_us)
+{
+	if (!flow->scavenger ||
+	    !effect_surge(&flow->effect, flow->cdg.rtt_prev.min_us,
+			  rtt_before_us, cdg_base_rtt_us(&flow->cdg)))
+		return false;
+	flow->cdg.state = CDG_BACKOFF;
+	return true;
+}
+
+static void dalbe_trace_round(const struct sock *sk, s32 gradient_sum_us,
+			      bool backoff)
+{
+	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+
+	trace_dalbe_round(sk, &flow->cdg, &flow->effect, &flow->best_effort,
+			  gradient_sum_us, backoff);
+}
+
+/* True if the round's end has set the window. */
 static bool dalbe_cdg_end_round(struct sock *sk, const struct cdg_heuristics *h)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 rtt_before_us = flow->cdg.rtt_prev.min_us;
 	s32 gradient_sum_us = cdg_round(&flow->cdg, h);
+	u64 elapsed_us = tp->tcp_mstamp - flow->round_start_us;
 	bool backoff;
 
 	flow->round_end = tp->snd_nxt;
+	flow->round_start_us = tp->tcp_mstamp;
+	if (flow->scavenger && dalbe_effect_round(sk, elapsed_us)) {
+		dalbe_trace_round(sk, gradient_sum_us, false);
+		return true;
+	}
 	/* After a timeout a backoff would be decided, but not made. */
 	backoff = inet_csk(sk)->icsk_ca_state < TCP_CA_CWR &&
-		  cdg_backoff(&flow->cdg, h, gradient_sum_us,
-			      get_random_u32(), tcp_snd_cwnd(tp));
+		  (dalbe_surge(flow, rtt_before_us) ||
+		   cdg_backoff(&flow->cdg, h, gradient_sum_us,
+			       get_random_u32(), tcp_snd_cwnd(tp)));
 	if (backoff)
 		tcp_enter_cwr(sk);
-	trace_dalbe_round(sk, &flow->cdg, gradient_sum_us, backoff);
+	dalbe_trace_round(sk, gradient_sum_us, backoff);
 	return backoff;
+}
+
+/* Alone: the best-effort window itself. TCP has the last word on it, after a
+ * timeout for one.
+ */
+static void dalbe_grow(struct sock *sk, u32 acked)
+{
+	struct cubic *best_effort = &dalbe_sk(sk)->flow->best_effort;
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
+
+	if (best_effort->window_q16 >> 16 != cwnd)
+		cubic_start(best_effort, (u64)cwnd << 16, 0);
+	cubic_acked(best_effort, acked);
+	tcp_snd_cwnd_set(tp, min_t(u64, best_effort->window_q16 >> 16,
+				   tp->snd_cwnd_clamp));
 }
 
 /* Not called in CWR and Recovery. */
@@ -419,8 +627,15 @@ static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		dalbe_cdg_hystart(sk, h.hystart);
 
 	if (after(ack, flow->round_end) && flow->cdg.rtt.max_us &&
-	    dalbe_cdg_end_round(sk, &h))
+	    dalbe_cdg_end_round(sk, &h) &&
+	    (!flow->scavenger || flow->effect.state == EFFECT_ALONE))
 		return;
+	if (flow->scavenger && flow->effect.state != EFFECT_ALONE) {
+		if (flow->effect.state == EFFECT_CONTENDED && !tp->app_limited)
+			cubic_acked(&flow->best_effort, acked);
+		dalbe_apply_level(sk, acked);
+		return;
+	}
 
 	flow->acks++;
 	if (!tcp_is_cwnd_limited(sk)) {
@@ -429,6 +644,10 @@ static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	}
 	flow->acks_limited++;
 
+	if (flow->scavenger && !tcp_in_slow_start(tp)) {
+		dalbe_grow(sk, acked);
+		return;
+	}
 	prior = tcp_snd_cwnd(tp);
 	tcp_reno_cong_avoid(sk, ack, acked);
 	cdg_grown(&flow->cdg, tcp_snd_cwnd(tp) - prior);
@@ -477,6 +696,28 @@ static bool dalbe_may_skip_loss(struct dalbe_flow *flow)
 	return true;
 }
 
+static u32 dalbe_scavenger_ssthresh(struct sock *sk, u32 ssthresh)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+	u32 rtt_us = flow->cdg.rtt_prev.min_us;
+	u32 base_rtt_us = cdg_base_rtt_us(&flow->cdg);
+
+	if (flow->cdg.state == CDG_BACKOFF) {
+		ssthresh = effect_cut(&flow->effect, cwnd, rtt_us, base_rtt_us,
+				      ssthresh);
+		effect_expect(&flow->effect, cwnd, ssthresh, rtt_us,
+			      base_rtt_us);
+		cubic_start(&flow->best_effort, (u64)ssthresh << 16, 0);
+		return ssthresh;
+	}
+	cubic_loss(&flow->best_effort);
+	effect_loss(&flow->effect);
+	if (flow->effect.state == EFFECT_ALONE)
+		return max_t(u32, 2, flow->best_effort.window_q16 >> 16);
+	return clamp_t(u64, dalbe_level_q16(flow) >> 16, 2, max(cwnd, 2U));
+}
+
 /* Called once per cut: by tcp_enter_cwr() for a backoff, else for loss or ECN. */
 static u32 dalbe_cdg_ssthresh(struct sock *sk)
 {
@@ -490,6 +731,8 @@ static u32 dalbe_cdg_ssthresh(struct sock *sk)
 		return tcp_reno_ssthresh(sk);
 
 	ssthresh = cdg_ssthresh(&flow->cdg, &h, cwnd);
+	if (flow->scavenger)
+		ssthresh = dalbe_scavenger_ssthresh(sk, ssthresh);
 	if (flow->cdg.state == CDG_BACKOFF) {
 		flow->backoffs_delay++;
 		flow->skip_credit_q16 = min_t(u32, 4 * CDG_WEIGHT_LOSS_Q16,
@@ -497,7 +740,7 @@ static u32 dalbe_cdg_ssthresh(struct sock *sk)
 					      cdg_weight_q16(&flow->cdg));
 		return ssthresh;
 	}
-	if (ca->controlled && dalbe_may_skip_loss(flow)) {
+	if (ca->controlled && !flow->scavenger && dalbe_may_skip_loss(flow)) {
 		flow->losses_skipped++;
 		return max(cwnd, 2U);
 	}
@@ -516,15 +759,30 @@ static void dalbe_cdg_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	switch (event) {
 	case CA_EVENT_CWND_RESTART:
 		cdg_restart(&flow->cdg, tcp_snd_cwnd(tp));
+		effect_forget(&flow->effect);
 		flow->round_end = tp->snd_nxt;
 		break;
 	case CA_EVENT_COMPLETE_CWR:
 		cdg_backoff_done(&flow->cdg);
 		flow->round_end = tp->snd_nxt;
+		flow->round_start_us = tp->tcp_mstamp;
 		break;
 	default:
 		break;
 	}
+}
+
+/* TCP sets the pacing rate from cwnd and srtt at every ACK, no higher than
+ * SO_MAX_PACING_RATE, and asks here before it sends. While contended the packets
+ * of a window are not to be spread over the RTT, so the rate is the application's.
+ */
+static u32 dalbe_cdg_min_tso_segs(struct sock *sk)
+{
+	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+
+	if (flow && flow->scavenger && flow->effect.state != EFFECT_ALONE)
+		WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
+	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
 }
 
 /* Runs under rcu_read_lock() only. ss(8) of today knows no dalbe; as BBR's
@@ -560,6 +818,7 @@ static struct tcp_congestion_ops tcp_dalbe_cdg __read_mostly = {
 	.cong_avoid	= dalbe_cdg_cong_avoid,
 	.pkts_acked	= dalbe_cdg_pkts_acked,
 	.cwnd_event	= dalbe_cdg_cwnd_event,
+	.min_tso_segs	= dalbe_cdg_min_tso_segs,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
 	.get_info	= dalbe_cdg_get_info,
 	.owner		= THIS_MODULE,
@@ -671,6 +930,20 @@ void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
 	dalbe_publish(sk);
 }
 
+static void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state)
+{
+	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+
+	if (!flow->scavenger)
+		return;
+	state->regime = DALBE_REGIME_ALONE + flow->effect.state;
+	state->drained_ppm = fp_ppm(flow->effect.drained_q16);
+	state->yields = flow->effect.yields;
+	state->resumes = flow->effect.resumes;
+	if (flow->effect.state != EFFECT_ALONE)
+		state->level_Bps = dalbe_level_Bps(sk);
+}
+
 /**
  * dalbe_sk_get_state - what the socket is doing
  * @sk: a locked socket of ours
@@ -711,6 +984,7 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 	state->backoffs_delay = flow->backoffs_delay;
 	state->backoffs_loss = flow->backoffs_loss;
 	state->losses_skipped = flow->losses_skipped;
+	dalbe_get_regime(sk, state);
 	if (!ca->goal_bytes)
 		return;
 

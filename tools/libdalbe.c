@@ -140,6 +140,18 @@ const char *dalbe_controller_name(uint32_t controller)
 	case DALBE_CONTROLLER_FIXED:	return "fixed";
 	case DALBE_CONTROLLER_PID:	return "pid";
 	case DALBE_CONTROLLER_MBC:	return "mbc";
+	case DALBE_CONTROLLER_WEIGHT:	return "weight";
+	}
+	return "unknown";
+}
+
+const char *dalbe_regime_name(uint32_t regime)
+{
+	switch (regime) {
+	case DALBE_REGIME_NONE:		return "none";
+	case DALBE_REGIME_ALONE:	return "alone";
+	case DALBE_REGIME_YIELDING:	return "yielding";
+	case DALBE_REGIME_CONTENDED:	return "contended";
 	}
 	return "unknown";
 }

@@ -75,8 +75,11 @@ int dalbe_set_params(int fd, const struct dalbe_params *params);
 /* "on track", "late", ... for DALBE_STATUS_*; "unknown" for any other. */
 const char *dalbe_status_name(uint32_t status);
 
-/* "fixed", "pid", "mbc" for DALBE_CONTROLLER_*; "unknown" for any other. */
+/* "fixed", "pid", "mbc", "weight" for DALBE_CONTROLLER_*; "unknown" for any other. */
 const char *dalbe_controller_name(uint32_t controller);
+
+/* "none", "alone", ... for DALBE_REGIME_*; "unknown" for any other. */
+const char *dalbe_regime_name(uint32_t regime);
 
 /*
  * What to do about an error of errno's value err in op: one line without a

@@ -98,6 +98,11 @@ static void row_json(const struct row *row, struct json *js)
 	json_uint(js, "backoffs_delay", state->backoffs_delay);
 	json_uint(js, "backoffs_loss", state->backoffs_loss);
 	json_uint(js, "losses_skipped", state->losses_skipped);
+	json_string(js, "regime", dalbe_regime_name(state->regime));
+	json_real(js, "drained", state->drained_ppm / 1e6, 6);
+	json_uint(js, "level_Bps", state->level_Bps);
+	json_uint(js, "yields", state->yields);
+	json_uint(js, "resumes", state->resumes);
 	json_end(js, '}');
 }
 
@@ -116,7 +121,7 @@ static void print_json(const struct rows *rows)
 }
 
 #define ROW_FORMAT \
-	"%-12s %-21s %-10s %-18s %4s %8s %11s %11s %6s %6s %8s %9s %8s"
+	"%-12s %-21s %-10s %-18s %4s %8s %11s %11s %6s %-9s %7s %11s %8s %9s %8s"
 
 static void end_line(bool terminal)
 {
@@ -126,7 +131,8 @@ static void end_line(bool terminal)
 static void print_header(bool terminal)
 {
 	printf(ROW_FORMAT, "PID:FD", "PEER", "STATUS", "DONE", "", "LEFT",
-	       "TARGET", "RATE", "w", "phi", "G ms", "CUTS d/l", "SRTT ms");
+	       "TARGET", "RATE", "w", "REGIME", "DRAINED", "LEVEL", "G ms",
+	       "CUTS d/l", "SRTT ms");
 	end_line(terminal);
 }
 
@@ -134,8 +140,9 @@ static void print_row(const struct row *row, bool terminal)
 {
 	const struct dalbe_state *state = &row->state;
 	char name[24], done[40], percent[8] = "-", left[HUMAN_LEN] = "-";
-	char target[HUMAN_LEN] = "-", rate[HUMAN_LEN], w[12], phi[12], g[12];
-	char cuts[44], srtt[16], a[HUMAN_LEN], b[HUMAN_LEN];
+	char target[HUMAN_LEN] = "-", rate[HUMAN_LEN], w[12], drained[16] = "-";
+	char level[HUMAN_LEN] = "-", g[12], cuts[44], srtt[16];
+	char a[HUMAN_LEN], b[HUMAN_LEN];
 
 	snprintf(name, sizeof(name), "%d:%d", row->pid, row->fd);
 	snprintf(done, sizeof(done), "-");
@@ -153,10 +160,14 @@ static void print_row(const struct row *row, bool terminal)
 		human_rate(state->target_Bps, target);
 	}
 	human_rate(state->rate_Bps, rate);
-	/* Without control there is neither. */
+	/* Without control there is none. */
 	snprintf(w, sizeof(w), state->w_ppm ? "%.3f" : "-", state->w_ppm / 1e6);
-	snprintf(phi, sizeof(phi), state->phi_ppm ? "%.2f" : "-",
-		 state->phi_ppm / 1e6);
+	/* Nothing drained, and no reason to yield: no test yet. */
+	if (state->drained_ppm || state->yields)
+		snprintf(drained, sizeof(drained), "%.0f%%",
+			 state->drained_ppm / 1e4);
+	if (state->level_Bps)
+		human_rate(state->level_Bps, level);
 	snprintf(g, sizeof(g), "%.3f", state->g_ns / 1e6);
 	snprintf(cuts, sizeof(cuts), "%llu/%llu",
 		 (unsigned long long)state->backoffs_delay,
@@ -164,7 +175,8 @@ static void print_row(const struct row *row, bool terminal)
 	snprintf(srtt, sizeof(srtt), "%.1f", state->srtt_us / 1e3);
 	printf(ROW_FORMAT, name, row->peer[0] ? row->peer : "-",
 	       dalbe_status_name(state->status), done, percent, left, target,
-	       rate, w, phi, g, cuts, srtt);
+	       rate, w, state->regime == DALBE_REGIME_NONE ? "-" :
+	       dalbe_regime_name(state->regime), drained, level, g, cuts, srtt);
 	end_line(terminal);
 }
 

@@ -623,6 +623,8 @@ static void conn_json(const struct transfer *t, const struct conn *conn,
 		json_string(js, "last_status",
 			    dalbe_status_name(state->status));
 		json_real(js, "last_w", state->w_ppm / 1e6, 6);
+		json_string(js, "last_regime",
+			    dalbe_regime_name(state->regime));
 		json_uint(js, "backoffs_delay", state->backoffs_delay);
 		json_uint(js, "backoffs_loss", state->backoffs_loss);
 		json_uint(js, "losses_skipped", state->losses_skipped);

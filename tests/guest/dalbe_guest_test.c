@@ -33,8 +33,9 @@ static void prepare(void)
 int main(int argc, char **argv)
 {
 	const struct test *const tables[] = {
-		tests_bad_input, tests_goal, tests_status, tests_params,
-		tests_sysctl, tests_lifetime, tests_memory, tests_module,
+		tests_bad_input, tests_goal, tests_status, tests_regime,
+		tests_params, tests_sysctl, tests_lifetime, tests_memory,
+		tests_module,
 	};
 	const struct rlimit enough = { .rlim_cur = 4096, .rlim_max = 4096 };
 	const char *only = NULL;

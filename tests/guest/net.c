@@ -136,6 +136,17 @@ int sock_accept(int listener)
 	return TRY(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
 }
 
+/* A receiver holds back its ACKs while data waits to be read: until pump() comes by,
+ * up to PUMP_TURN_MS later. To the sender that is a queue, and no cut drains it. With
+ * as much as this allowed to wait, it acknowledges at once.
+ */
+void sock_ack_at_once(int fd, bool on)
+{
+	int bytes = on ? 1 << 20 : 1;
+
+	TRY(setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes)));
+}
+
 /* Connect the socket @tx to a new listener. */
 struct pair pair_around(int tx, enum family family)
 {
@@ -145,6 +156,7 @@ struct pair pair_around(int tx, enum family family)
 
 	sock_connect(tx, pair.listener, family);
 	pair.rx = sock_accept(pair.listener);
+	sock_ack_at_once(pair.rx, true);
 	return pair;
 }
 
@@ -207,6 +219,16 @@ static uint64_t drain(int fd)
 	}
 }
 
+/* What can be sent and received now, of @bytes at most; how much was sent. */
+static uint64_t pump_turn(struct pair *pair, uint64_t bytes)
+{
+	uint64_t sent = push(pair->tx, bytes);
+
+	pair->sent += sent;
+	pair->received += drain(pair->rx);
+	return sent;
+}
+
 /**
  * pump - send on one end, receive on the other
  * @pair: the connection
@@ -223,11 +245,7 @@ bool pump(struct pair *pair, uint64_t bytes, unsigned int timeout_ms,
 	uint64_t left = bytes;
 
 	for (;;) {
-		uint64_t n = push(pair->tx, left);
-
-		left -= n;
-		pair->sent += n;
-		pair->received += drain(pair->rx);
+		left -= pump_turn(pair, left);
 		if (done && (bytes == NO_END || !left) && done(pair))
 			return true;
 		if (now_ns() >= end_ns)
@@ -254,6 +272,31 @@ void flow_for(struct pair *pair, unsigned int ms)
 
 	pump(pair, NO_END, ms, NULL);
 	CHECK_OP(pair->received, >, before);
+}
+
+/**
+ * compete - send on two connections at once, without end
+ * @pair: one
+ * @other: the other
+ * @timeout_ms: for how long
+ * @done: stop when this is true of @pair, as with pump()
+ *
+ * Return: whether @done() was true in time.
+ */
+bool compete(struct pair *pair, struct pair *other, unsigned int timeout_ms,
+	     bool (*done)(const struct pair *pair))
+{
+	uint64_t end_ns = now_ns() + timeout_ms * NS_PER_MS;
+
+	for (;;) {
+		pump_turn(pair, NO_END);
+		pump_turn(other, NO_END);
+		if (done && done(pair))
+			return true;
+		if (now_ns() >= end_ns)
+			return false;
+		sleep_ms(PUMP_TURN_MS);
+	}
 }
 
 struct tcp_info sock_tcp_info(int fd)

@@ -61,6 +61,7 @@ int sock_listen(enum family family, const char *cc);
 void sock_connect(int fd, int listener, enum family family);
 void sock_connect_start(int fd, int listener, enum family family);
 int sock_accept(int listener);
+void sock_ack_at_once(int fd, bool on);
 struct pair pair_around(int tx, enum family family);
 struct pair pair_open(const char *cc);
 void pair_close(struct pair *pair);
@@ -70,6 +71,8 @@ bool pump(struct pair *pair, uint64_t bytes, unsigned int timeout_ms,
 void transfer(struct pair *pair, uint64_t bytes);
 bool all_acked(const struct pair *pair);
 void flow_for(struct pair *pair, unsigned int ms);
+bool compete(struct pair *pair, struct pair *other, unsigned int timeout_ms,
+	     bool (*done)(const struct pair *pair));
 
 struct tcp_info sock_tcp_info(int fd);
 const char *sock_cc(int fd);

@@ -480,40 +480,48 @@ static void reconnects_as_cubic_and_back(void)
 	}
 }
 
-/* The ends of what is allowed, in combination, under both controllers: for
- * UBSAN, and for a division by what may be 0.
+/* The ends of what is allowed, in combination: for UBSAN, and for a division by what
+ * may be 0. @effect: net.dalbe.effect
  */
-static void extremes_while_sending(void)
+static void extremes_under(uint32_t controller, const char *effect)
 {
 	static const uint64_t bytes[] = { 1, 1 << 20, INT64_MAX };
 	static const uint64_t in_ns[] = {
 		1, NS_PER_MS, NS_PER_S, 365 * 86400 * NS_PER_S };
+	struct pair pair = pair_open(DALBE_CC_CDG);
 
-	for (uint32_t c = DALBE_CONTROLLER_PID; c <= DALBE_CONTROLLER_MBC; c++) {
-		struct pair pair = pair_open(DALBE_CC_CDG);
+	params_set(pair.tx, (struct dalbe_params) {
+		.flags = DALBE_PARAM_CONTROLLER, .controller = controller });
+	for (size_t i = 0; i < 12; i++) {
+		struct dalbe_state s;
 
-		params_set(pair.tx, (struct dalbe_params) {
-			.flags = DALBE_PARAM_CONTROLLER, .controller = c });
-		for (size_t i = 0; i < 12; i++) {
-			struct dalbe_state s;
+		harness_turn("controller %u, effect %s, %llu bytes in %llu ns",
+			     controller, effect,
+			     (unsigned long long)bytes[i / 4],
+			     (unsigned long long)in_ns[i % 4]);
+		sysctl_write(NS_TX, "dalbe/effect", effect);
+		TRY(goal_set_raw(pair.tx, bytes[i / 4], in_ns[i % 4],
+				 DALBE_GOAL_RELATIVE));
+		sysctl_write(NS_TX, "dalbe/effect", "1");
+		flow_for(&pair, 400);
+		s = state_get(pair.tx);
+		CHECK_OP(s.w_ppm, >, 0);
+		CHECK_OP(s.w_ppm, <=, 1000000);
+		CHECK_OP(s.g_ns, >=, DALBE_G_MIN_NS);
+		CHECK_OP(s.g_ns, <=, DALBE_G_MAX_NS);
+		if (bytes[i / 4] == 1)
+			CHECK_EQ(s.status, DALBE_STATUS_DONE);
+		else if (in_ns[i % 4] <= NS_PER_MS)
+			CHECK_EQ(s.status, DALBE_STATUS_LATE);
+	}
+	pair_close(&pair);
+}
 
-			harness_turn("controller %u, %llu bytes in %llu ns", c,
-				     (unsigned long long)bytes[i / 4],
-				     (unsigned long long)in_ns[i % 4]);
-			TRY(goal_set_raw(pair.tx, bytes[i / 4], in_ns[i % 4],
-					 DALBE_GOAL_RELATIVE));
-			flow_for(&pair, 400);
-			s = state_get(pair.tx);
-			CHECK_OP(s.w_ppm, >, 0);
-			CHECK_OP(s.w_ppm, <=, 1000000);
-			CHECK_OP(s.g_ns, >=, DALBE_G_MIN_NS);
-			CHECK_OP(s.g_ns, <=, DALBE_G_MAX_NS);
-			if (bytes[i / 4] == 1)
-				CHECK_EQ(s.status, DALBE_STATUS_DONE);
-			else if (in_ns[i % 4] <= NS_PER_MS)
-				CHECK_EQ(s.status, DALBE_STATUS_LATE);
-		}
-		pair_close(&pair);
+static void extremes_while_sending(void)
+{
+	for (uint32_t c = DALBE_CONTROLLER_PID; c <= DALBE_CONTROLLER_WEIGHT; c++) {
+		extremes_under(c, "0");
+		extremes_under(c, "1");
 	}
 }
 

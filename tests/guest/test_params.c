@@ -30,7 +30,7 @@ static void set_each(int fd)
 			.flags = DALBE_PARAM_AFTER, .after_deadline = i });
 		CHECK_EQ(state_get(fd).after_deadline, i);
 	}
-	for (uint32_t i = DALBE_CONTROLLER_MBC + 1; i-- > 0; ) {
+	for (uint32_t i = DALBE_CONTROLLER_WEIGHT + 1; i-- > 0; ) {
 		params_set(fd, (struct dalbe_params) {
 			.flags = DALBE_PARAM_CONTROLLER, .controller = i });
 		CHECK_EQ(state_get(fd).controller, i);
@@ -174,9 +174,9 @@ static bool controlled(const struct pair *pair)
 	return state_get(pair->tx).updates > 3;
 }
 
-static void controllers_drive(void)
+static void controllers_run(void)
 {
-	for (uint32_t c = DALBE_CONTROLLER_PID; c <= DALBE_CONTROLLER_MBC; c++) {
+	for (uint32_t c = DALBE_CONTROLLER_PID; c <= DALBE_CONTROLLER_WEIGHT; c++) {
 		struct pair pair = pair_open(DALBE_CC_CDG);
 
 		harness_turn("controller %u", c);
@@ -226,8 +226,8 @@ const struct test tests_params[] = {
 	{ "a socket's parameters override the sysctls", override_sysctls },
 	{ "Tw is the period of updates", tw_is_the_period },
 	{ "wmin is the floor of w", wmin_is_the_floor },
-	{ "PID and MBC drive w, and are switched on the fly",
-	  controllers_drive },
+	{ "each controller runs, and is switched on the fly",
+	  controllers_run },
 	{ "children inherit a listener's parameters", children_inherit },
 	{}
 };

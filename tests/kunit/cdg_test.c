@@ -248,7 +248,7 @@ static void mean_cut_follows_the_cuts_made(struct kunit *test)
 /* A short queue is judged at idle_g_ns, a long one at G. */
 static void idle_g_holds_while_the_queue_is_short(struct kunit *test)
 {
-	const s32 base_us = 40000, short_us = base_us + base_us / 8;
+	const s32 base_us = 40000, short_us = base_us + base_us / 16;
 	struct cdg c;
 
 	cdg_init(&c, CDG_G_MIN_NS, 10);

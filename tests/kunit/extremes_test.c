@@ -2,13 +2,15 @@
 /*
  * Every corner of every input, and what has to hold there: 1 bit/s to
  * 400 Gbit/s, an RTT of 10 us to 60 s, 1 byte to 2^63, 1 ms to 1 year, G from
- * 0.002 to 125 ms, gradient sums up to 2^31, prices from none to all. UBSAN
- * watches the rest.
+ * 0.002 to 125 ms, gradient sums up to 2^31, prices from none to all, windows up
+ * to 2^28 packets. UBSAN watches the rest.
  */
 #include <linux/prandom.h>
 
 #include "cdg.h"
+#include "cubic.h"
 #include "dalbe.h"
+#include "effect.h"
 #include "near.h"
 
 static const u64 rates_Bps[] = { 0, 1, 1250000, 50000000000ull };
@@ -302,12 +304,159 @@ static void delay_price_is_monotonic(struct kunit *test)
 	}
 }
 
+static const u64 clocks_us[] = { 0, 1, 60000000, 1ull << 63, U64_MAX };
+static const u64 times_us[] = {
+	0, 1, 999, 1000, 50000, 53000, 90000, 60000000, U32_MAX,
+};
+
+static const u64 counts[] = { 0, 1, 2, 3, 1000000, U32_MAX };
+static const u64 windows_q16[] = {
+	0, 2 * Q16_ONE, 100000ull * Q16_ONE, (u64)CUBIC_WINDOW_MAX << 16, U64_MAX,
+};
+
+static u64 any(struct rnd_state *rnd, const u64 *from, size_t size)
+{
+	return from[prandom_u32_state(rnd) % size];
+}
+
+static u64 any_clock_us(struct rnd_state *rnd)
+{
+	return any(rnd, clocks_us, ARRAY_SIZE(clocks_us));
+}
+
+static u32 any_time_us(struct rnd_state *rnd)
+{
+	return any(rnd, times_us, ARRAY_SIZE(times_us));
+}
+
+static u32 any_count(struct rnd_state *rnd)
+{
+	return any(rnd, counts, ARRAY_SIZE(counts));
+}
+
+static u64 any_window_q16(struct rnd_state *rnd)
+{
+	return any(rnd, windows_q16, ARRAY_SIZE(windows_q16));
+}
+
+/* Whatever happens to it, in any order: never below two packets, never above the
+ * bound, and it shrinks for a loss only.
+ */
+static void cubic_is_sane_in_any_order(struct kunit *test)
+{
+	u64 before_q16, max_q16 = (u64)CUBIC_WINDOW_MAX << 16;
+	struct rnd_state rnd;
+	struct cubic c;
+	size_t i;
+
+	prandom_seed_state(&rnd, 1);
+	cubic_start(&c, 0, 0);
+	for (i = 0; i < 100 * MANY; i++) {
+		before_q16 = c.window_q16;
+		switch (prandom_u32_state(&rnd) % 16) {
+		case 0:
+			cubic_start(&c, any_window_q16(&rnd),
+				    any_window_q16(&rnd));
+			before_q16 = 0;
+			break;
+		case 1:
+			cubic_loss(&c);
+			KUNIT_ASSERT_LE(test, c.window_q16, before_q16);
+			before_q16 = 0;
+			break;
+		case 2 ... 8:
+			cubic_round(&c, any_clock_us(&rnd), any_time_us(&rnd));
+			break;
+		default:
+			cubic_acked(&c, any_count(&rnd));
+		}
+		assert_within(test, i, "window", c.window_q16, 2 * Q16_ONE,
+			      max_q16);
+		assert_within(test, i, "W_max", c.origin_q16, 2 * Q16_ONE,
+			      max_q16);
+		assert_within(test, i, "W_est", c.reno_q16, 2 * Q16_ONE, max_q16);
+		assert_within(test, i, "step", c.step_q16, 0, Q16_ONE / 2);
+		assert_within(test, i, "K", c.k_ms, 0, CUBIC_TIME_MAX_MS - 1);
+		KUNIT_ASSERT_GE(test, c.window_q16, before_q16);
+	}
+}
+
+static void any_effect(struct rnd_state *rnd, struct effect *e)
+{
+	u32 random = prandom_u32_state(rnd);
+
+	*e = (struct effect) {
+		.state = random % 3,
+		.doubt = random & 0x100,
+		.gone = random >> 16 & (BIT(EFFECT_LOOKS) - 1),
+		.rounds = random >> 24,
+		.before_us = any_time_us(rnd),
+		.expected_us = any_time_us(rnd),
+		.peak_us = any_time_us(rnd),
+		.mean_us = any_time_us(rnd),
+		.since_us = any_clock_us(rnd),
+		.looked_us = any_clock_us(rnd),
+		.try_us = any_time_us(rnd),
+		.lossy = random >> 8,
+		.yields = U32_MAX,
+		.resumes = U32_MAX,
+	};
+}
+
+/* RTTs that jump between the extremes, cuts of any depth, a clock that wraps, from
+ * any state: each verdict is met, and goes along an arrow of the diagram.
+ */
+static void effect_is_sane_in_any_order(struct kunit *test)
+{
+	u32 seen[EFFECT_TRY + 1] = {};
+	struct rnd_state rnd;
+	struct effect e;
+	size_t i;
+
+	prandom_seed_state(&rnd, 1);
+	for (i = 0; i < 100 * MANY; i++) {
+		u8 before;
+
+		if (!(i % 16))
+			any_effect(&rnd, &e);
+		before = e.state;
+		if (prandom_u32_state(&rnd) % 2) {
+			effect_expect(&e, any_count(&rnd), any_count(&rnd),
+				      any_time_us(&rnd), any_time_us(&rnd));
+			KUNIT_ASSERT_EQ(test, e.state, before);
+		} else {
+			enum effect_verdict v;
+
+			v = effect_round(&e, any_time_us(&rnd),
+					 any_time_us(&rnd), any_clock_us(&rnd));
+			seen[v]++;
+			KUNIT_ASSERT_EQ(test, v == EFFECT_YIELD,
+					before == EFFECT_ALONE &&
+					e.state == EFFECT_YIELDING);
+			KUNIT_ASSERT_EQ(test,
+					v == EFFECT_RESUME ||
+					v == EFFECT_TAKE || v == EFFECT_TRY,
+					before != EFFECT_ALONE &&
+					e.state == EFFECT_ALONE);
+		}
+		assert_within(test, i, "state", e.state, EFFECT_ALONE,
+			      EFFECT_CONTENDED);
+		assert_within(test, i, "drained", e.drained_q16, 0, Q16_ONE);
+		assert_within(test, i, "looks", e.gone, 0,
+			      BIT(EFFECT_LOOKS) - 1);
+	}
+	for (i = 0; i < ARRAY_SIZE(seen); i++)
+		KUNIT_EXPECT_GT_MSG(test, seen[i], 0u, "verdict %zu", i);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(control_is_sane_in_every_corner),
 	KUNIT_CASE(target_rate_is_monotonic),
 	KUNIT_CASE(probability_is_monotonic),
 	KUNIT_CASE(rate_price_is_monotonic),
 	KUNIT_CASE(delay_price_is_monotonic),
+	KUNIT_CASE(cubic_is_sane_in_any_order),
+	KUNIT_CASE(effect_is_sane_in_any_order),
 	{}
 };
 

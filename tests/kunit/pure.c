@@ -3,6 +3,8 @@
 #include <linux/module.h>
 
 #include "../../cdg.c"
+#include "../../cubic.c"
+#include "../../effect.c"
 #include "../../dalbe.c"
 
 MODULE_DESCRIPTION("KUnit tests of dalbe's arithmetic");

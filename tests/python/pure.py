@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The kernel's own cdg.c and dalbe.c as a shared library.
+"""The module's own pure code as a shared library.
 
 The declarations are read from the headers by way of the preprocessor, so that no structure is
 described twice. The library is built under UBSAN: undefined behaviour ends the test run.
@@ -16,8 +16,8 @@ from typing import Any
 from cffi import FFI
 
 ROOT = Path(__file__).resolve().parents[2]
-HEADERS = ("cdg.h", "dalbe.h", "pure.h")
-SOURCES = ("cdg.c", "dalbe.c", "tests/user/pure.c")
+HEADERS = ("cdg.h", "cubic.h", "effect.h", "dalbe.h", "pure.h")
+SOURCES = ("cdg.c", "cubic.c", "effect.c", "dalbe.c", "tests/user/pure.c")
 CFLAGS = (
     f"-I{ROOT}", "-std=gnu11", "-g", "-O1", "-Wall", "-Werror",
     "-fsanitize=undefined", "-fno-sanitize-recover=all",

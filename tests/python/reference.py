@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Double-precision reference of the arithmetic in cdg.c and dalbe.c.
+"""Double-precision reference of the arithmetic in cdg.c, cubic.c and dalbe.c.
 
 Written from the papers' equations, in floating point and without looking at how the C code gets
-there: C(n) is equation n of the CDG paper, F(n) of the framework paper. Units are those of the
-names; weights, prices, probabilities and errors are plain ratios.
+there: C(n) is equation n of the CDG paper, F(n) of the framework paper, R(n) figure n of RFC 9438.
+Units are those of the names; weights, prices, probabilities and errors are plain ratios.
 
 Standard library only: the KUnit vectors are generated from it where nothing else is installed.
 """
@@ -168,3 +168,50 @@ def price_ratio(price: float, price_std: float) -> float:
 def phi(old: float, price: float, price_std: float) -> float:
     """F(25), its increase limited as in F(19)."""
     return limit_increase(old, price_ratio(price, price_std), L_PHI)
+
+
+CUBIC_C = 0.4  # RFC 9438, section 5: packets/s^3
+CUBIC_BETA = 0.7  # section 4.6
+CUBIC_ALPHA = 3 * (1 - CUBIC_BETA) / (1 + CUBIC_BETA)  # section 4.3
+
+
+@dataclass
+class Cubic:
+    """RFC 9438 from one cut to the next; windows in packets, times in s.
+
+    Of section 4.3 without the last step (alpha = 1 once W_est has reached the window before the
+    cut), which neither Linux nor cubic.c takes.
+    """
+
+    window: float
+    origin: float  # W_max
+    time_s: float = 0.0
+    reno: float = 0.0  # W_est
+    k_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Begin the curve: R(2)."""
+        self.origin = max(self.origin, self.window)
+        self.reno = self.window
+        self.k_s = math.cbrt((self.origin - self.window) / CUBIC_C)
+
+    def curve(self, time_s: float) -> float:
+        """R(1)."""
+        return CUBIC_C * (time_s - self.k_s) ** 3 + self.origin
+
+    def target(self, rtt_s: float) -> float:
+        """Section 4.2: where the window is to be in one RTT."""
+        return clamp(self.curve(self.time_s + rtt_s), self.window, 1.5 * self.window)
+
+    def acked(self, packets: float, rtt_s: float) -> None:
+        """ACKs of so many packets: sections 4.3 to 4.5."""
+        self.reno += CUBIC_ALPHA * packets / self.window  # R(4)
+        if self.curve(self.time_s) < self.reno:
+            self.window = max(self.window, self.reno)
+        else:
+            self.window += packets * (self.target(rtt_s) - self.window) / self.window
+
+    def after_loss(self) -> Cubic:
+        """Sections 4.6 and 4.7: the next curve."""
+        converging = (1 + CUBIC_BETA) / 2 if self.window < self.origin else 1
+        return Cubic(max(2.0, self.window * CUBIC_BETA), self.window * converging)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The few kernel names that the pure files (fixed.h, cdg.c, dalbe.c) use, for
- * user space.
+ * The few kernel names that the pure files (fixed.h, cdg.c, cubic.c, effect.c,
+ * dalbe.c) use, for user space.
  */
 #ifndef DALBE_KERNEL_SHIM_H
 #define DALBE_KERNEL_SHIM_H
@@ -18,6 +18,7 @@ typedef uint64_t u64;
 typedef int32_t s32;
 typedef int64_t s64;
 
+#define U8_MAX		UINT8_MAX
 #define U16_MAX		UINT16_MAX
 #define U32_MAX		UINT32_MAX
 #define U64_MAX		UINT64_MAX
@@ -36,10 +37,18 @@ typedef int64_t s64;
 #define max_t(t, a, b)	((t)(a) > (t)(b) ? (t)(a) : (t)(b))
 #define min(a, b)	((a) < (b) ? (a) : (b))
 #define max(a, b)	((a) > (b) ? (a) : (b))
+#define max3(a, b, c)	max(max(a, b), c)
 #define clamp_t(t, v, lo, hi)	min_t(t, max_t(t, v, lo), hi)
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 #define DIV_ROUND_CLOSEST(x, d) \
 	(((x) > 0) == ((d) > 0) ? ((x) + (d) / 2) / (d) : ((x) - (d) / 2) / (d))
+
+#define BIT(n)		(1ul << (n))
+
+static inline unsigned int hweight8(u8 x)
+{
+	return __builtin_popcount(x);
+}
 
 static inline int fls64(u64 x)
 {

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the Python tests see of the pure code: all of cdg.h and dalbe.h, and
- * under a name that a shared library can have, fixed.h's inline functions and
- * the constants of the interface.
+ * What the Python tests see of the pure code: all of cdg.h, cubic.h, effect.h and
+ * dalbe.h, and under a name that a shared library can have, fixed.h's inline
+ * functions and the constants of the interface.
  */
 #ifndef DALBE_PURE_H
 #define DALBE_PURE_H
 
 #include "cdg.h"
+#include "cubic.h"
 #include "dalbe.h"
+#include "effect.h"
 
 enum pure_constants {
 	CONTROLLER_PID = DALBE_CONTROLLER_PID,
 	CONTROLLER_MBC = DALBE_CONTROLLER_MBC,
+	CONTROLLER_WEIGHT = DALBE_CONTROLLER_WEIGHT,
 	AFTER_BEST_EFFORT = DALBE_AFTER_BEST_EFFORT,
 	AFTER_SCAVENGER = DALBE_AFTER_SCAVENGER,
 	AFTER_KEEP = DALBE_AFTER_KEEP,

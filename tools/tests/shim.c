@@ -8,6 +8,7 @@
  *	SHIM_STATE	the file with the goals
  *	SHIM_LOG	every call, one line each
  *	SHIM_ABSENT	as if the module were not loaded
+ *	SHIM_REGIME	DALBE_REGIME_* of every socket with a goal
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -168,6 +169,20 @@ static int set_goal(struct shim_socket *s, const struct dalbe_goal *goal)
 	return 0;
 }
 
+static void get_regime(struct dalbe_state *state)
+{
+	const char *regime = getenv("SHIM_REGIME");
+
+	state->regime = regime ? (__u32)atoi(regime) : DALBE_REGIME_NONE;
+	if (state->regime == DALBE_REGIME_NONE)
+		return;
+	state->drained_ppm = 120000;
+	state->yields = 3;
+	state->resumes = 2;
+	if (state->regime != DALBE_REGIME_ALONE)
+		state->level_Bps = 62500;
+}
+
 static void get_state(struct shim_socket *s, struct dalbe_state *state)
 {
 	state->status = DALBE_STATUS_NONE;
@@ -179,6 +194,7 @@ static void get_state(struct shim_socket *s, struct dalbe_state *state)
 	state->srtt_us = 50000;
 	if (!s->bytes)
 		return;
+	get_regime(state);
 	state->goal_bytes = s->bytes;
 	state->bytes_done = acked(state->fd) - s->base;
 	state->deadline_ns = s->deadline_ns;

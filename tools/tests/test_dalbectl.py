@@ -437,6 +437,36 @@ def test_set_get_clear(b: Bench) -> None:
         assert done.returncode == 1 and done.stderr.count("\n") == 1
 
 
+def test_regime(b: Bench) -> None:
+    """The regime is shown: what was drained once a cut was tested, the level while not alone."""
+    columns = ("REGIME", "DRAINED", "LEVEL")
+    cases = [
+        (0, "none", ("-", "-", "-"), 0),
+        (1, "alone", ("alone", "12%", "-"), 0),
+        (2, "yielding", ("yielding", "12%", "500 kbit/s"), 62500),
+        (3, "contended", ("contended", "12%", "500 kbit/s"), 62500),
+        (4, "unknown", ("unknown", "12%", "500 kbit/s"), 62500),
+    ]
+    with running_sender(b, "100", "0", "100000") as (pid, _):
+        assert b.run("set", *GOAL, pid).returncode == 0
+        for number, name, row, level_Bps in cases:  # noqa: N806 (unit)
+            b.env["SHIM_REGIME"] = str(number)
+            header, line = b.run("get", pid).stdout.splitlines()
+            assert len(header) == len(line) <= 170, (header, line)
+            # From where the column before ends, to where this one does.
+            start, end = header.index("REGIME"), header.index("LEVEL") + len("LEVEL")
+            assert header[start:end].split() == list(columns), header
+            assert re.split(r" {2,}", line[start:end].strip()) == list(row), line
+            (conn,) = json.loads(b.run("get", "--json", pid).stdout)["connections"]
+            assert (conn["regime"], conn["level_Bps"]) == (name, level_Bps), conn
+            tested = number > 0
+            assert conn["drained"] == (0.12 if tested else 0), conn
+            assert (conn["yields"], conn["resumes"]) == ((3, 2) if tested else (0, 0)), conn
+    b.env["SHIM_REGIME"] = "3"
+    (conn,) = b.send(SENDER, str(b.sink.port), "120", "0", "1000")["connections"]
+    assert conn["last_regime"] == "contended", conn
+
+
 def test_watch(b: Bench) -> None:
     """Watch prints one line per interval, in JSON too, and ends with the goal."""
     for flag in ([], ["--json"]):

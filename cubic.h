@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * CUBIC's window, in slow motion: what a best-effort flow would hold here.
+ *
+ * Pure code: it knows no socket, and the clock is handed in. One caller at a
+ * time per struct cubic.
+ *
+ * Reference: RFC 9438, "CUBIC for Fast and Long-Distance Networks"; R(n) is its
+ * figure n (its equations are numbered as figures).
+ */
+#ifndef DALBE_CUBIC_H
+#define DALBE_CUBIC_H
+
+#include "fixed.h"
+
+#define CUBIC_BETA_Q10		717	/* 0.7 */
+#define CUBIC_C_Q16		26214	/* C = 0.4 packets/s^3 */
+#define CUBIC_ALPHA_Q16		34703	/* 3 (1 - beta) / (1 + beta), R(4): the
+					 * growth of a Reno flow that cuts by
+					 * 1 - beta
+					 */
+#define CUBIC_WINDOW_MAX	BIT(28)		/* packets */
+#define CUBIC_TIME_MAX_MS	BIT(20)		/* from K: 461 million packets
+						 * away, further than any window
+						 */
+
+/**
+ * struct cubic - a window between two losses
+ * @window_q16: B, packets
+ * @origin_q16: W_max, where the curve is flat
+ * @reno_q16: W_est, the window of the Reno flow
+ * @step_q16: growth per acknowledged packet, until the next cubic_round()
+ * @time_us: since the curve began, in the flow's slow motion
+ * @k_ms: K, when the curve reaches @origin_q16
+ */
+struct cubic {
+	u64 window_q16;
+	u64 origin_q16;
+	u64 reno_q16;
+	u32 step_q16;
+	u64 time_us;
+	u32 k_ms;
+};
+
+void cubic_start(struct cubic *c, u64 window_q16, u64 origin_q16);
+void cubic_round(struct cubic *c, u64 elapsed_us, u32 rtt_us);
+void cubic_acked(struct cubic *c, u32 packets);
+void cubic_loss(struct cubic *c);
+
+#endif /* DALBE_CUBIC_H */

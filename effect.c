@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The effect test: whose queue is it?
+ *
+ * The window of a bottleneck's flows is its BDP and its queue. A cut of ours by
+ * dW packets shortens the queue by dW packets, whoever the rest belongs to; and
+ * if all of it were ours, W = W_all, the drain would be
+ *
+ *	dW / C = dW / W * (base RTT + queue),	at most the queue.
+ *
+ * What is measured, as a part of this, is our part of all packets under way.
+ * Flows like us, which answer the same gradients, cut as well before long, and
+ * then more is drained than ours; a loss-based flow takes what we gave up.
+ *
+ *	     two cuts that drained too little
+ *	ALONE ---------------------------------> YIELDING
+ *	  ^  ^        the queue went with us         |
+ *	  |  +---------------------------------------+
+ *	  |                                          | it stayed
+ *	  |  it has been away, or as short as        v
+ *	  +----------------------------------- CONTENDED
+ *	     flows like us leave it, for a while
+ *
+ * Of ten flows like us each drains a tenth. So a queue as short as flows like us
+ * leave it, and that loses no packet, is theirs, however little was drained.
+ */
+#include "effect.h"
+
+static u32 effect_shortest_us(u32 base_rtt_us)
+{
+	return max_t(u32, base_rtt_us >> EFFECT_QUEUE_SHIFT,
+		     EFFECT_QUEUE_MIN_US);
+}
+
+/* The longest queue that flows like us leave, whatever their number. */
+static u32 effect_kin_us(u32 base_rtt_us)
+{
+	return min_t(u32, base_rtt_us >> EFFECT_KIN_SHIFT, EFFECT_KIN_US);
+}
+
+/**
+ * effect_queue_us - the standing queue
+ * @rtt_us: lowest RTT of a round
+ * @base_rtt_us: lowest RTT known; 0: none, and all of @rtt_us counts as queue
+ *
+ * Return: what @rtt_us exceeds @base_rtt_us by, us; 0 below it.
+ */
+u32 effect_queue_us(u32 rtt_us, u32 base_rtt_us)
+{
+	return rtt_us > base_rtt_us ? rtt_us - base_rtt_us : 0;
+}
+
+/**
+ * effect_cut - how deep to cut for a delay backoff
+ * @e: the flow
+ * @cwnd: congestion window, packets
+ * @rtt_us: lowest RTT of the round
+ * @base_rtt_us: lowest RTT known
+ * @ssthresh: what CDG would cut to, C(5)
+ *
+ * A queue that is ours is drained by the window's part in it: cutting deeper
+ * leaves the link idle. One packet more, to see the base RTT again.
+ *
+ * Return: slow start threshold, packets, from half of @cwnd to @cwnd - 1, and at
+ * least 2, never more for a longer queue; @ssthresh where the queue is not known to
+ * be ours: too short to tell, in doubt, or not EFFECT_ALONE.
+ */
+u32 effect_cut(const struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
+	       u32 ssthresh)
+{
+	u32 queue_us = effect_queue_us(rtt_us, base_rtt_us);
+	u32 kept;
+
+	if (e->state != EFFECT_ALONE || e->doubt || !base_rtt_us ||
+	    queue_us < effect_shortest_us(base_rtt_us))
+		return ssthresh;
+	kept = fp_mul_div(cwnd, base_rtt_us, base_rtt_us + queue_us);
+	return max3(kept ? kept - 1 : 0, cwnd / 2, 2U);
+}
+
+/**
+ * effect_expect - a cut is made: what does it drain if the queue is ours?
+ * @e: the flow
+ * @cwnd: window before, packets
+ * @ssthresh: and after
+ * @rtt_us: lowest RTT of the round before
+ * @base_rtt_us: lowest RTT known; 0: none
+ *
+ * Begins a test, in the place of one that has not ended. A cut that shows nothing
+ * (too short a queue, no base RTT, no packet less, not EFFECT_ALONE) is no test, and
+ * ends a doubt.
+ */
+void effect_expect(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
+		   u32 base_rtt_us)
+{
+	u32 queue_us = effect_queue_us(rtt_us, base_rtt_us);
+
+	e->before_us = 0;
+	if (e->state != EFFECT_ALONE || ssthresh >= cwnd || !base_rtt_us ||
+	    queue_us < effect_shortest_us(base_rtt_us)) {
+		e->doubt = false;
+		return;
+	}
+	e->before_us = rtt_us;
+	e->expected_us = min_t(u64, queue_us,
+			       fp_mul_div(rtt_us, cwnd - ssthresh, cwnd));
+}
+
+/**
+ * effect_forget - the cut under test cannot be judged: there was nothing to send
+ * @e: the flow
+ */
+void effect_forget(struct effect *e)
+{
+	e->before_us = 0;
+	e->doubt = false;
+}
+
+/**
+ * effect_surge - did the queue grow faster than a flow alone makes it grow?
+ * @e: the flow
+ * @rtt_us: lowest RTT of the round
+ * @before_us: lowest RTT of the round before; 0: there was none
+ * @base_rtt_us: lowest RTT known
+ *
+ * The window grows by a packet per round. A queue that grows by much more has a
+ * newcomer in it, and CDG's gradient, a mean of eight rounds, is slow to tell.
+ *
+ * Return: true to back off now.
+ */
+bool effect_surge(const struct effect *e, u32 rtt_us, u32 before_us,
+		  u32 base_rtt_us)
+{
+	u32 surge_us = max_t(u32, base_rtt_us >> EFFECT_SURGE_SHIFT,
+			     EFFECT_ALONE_G_NS / 1000);
+
+	return e->state == EFFECT_ALONE && before_us &&
+	       effect_queue_us(rtt_us, before_us) >= surge_us;
+}
+
+/**
+ * effect_loss - a packet was lost, or marked
+ * @e: the flow
+ */
+void effect_loss(struct effect *e)
+{
+	e->lossy = EFFECT_LOSS_ROUNDS;
+}
+
+static enum effect_verdict effect_alone(struct effect *e, u64 now_us,
+					enum effect_verdict why)
+{
+	e->state = EFFECT_ALONE;
+	e->since_us = now_us;
+	e->lossy = 0;
+	return why;
+}
+
+static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
+{
+	e->state = EFFECT_YIELDING;
+	e->rounds = 0;
+	e->peak_us = 0;
+	e->gone = 0;
+	e->yields++;
+	if (e->lossy)		/* no kin's */
+		e->try_us = EFFECT_TRY_MAX_US;
+	else if (now_us - e->since_us > e->try_us)
+		e->try_us = EFFECT_TRY_MIN_US;
+	else
+		e->try_us = clamp_t(u32, 2 * e->try_us, EFFECT_TRY_MIN_US,
+				    EFFECT_TRY_MAX_US);
+	e->since_us = now_us;
+	return EFFECT_YIELD;
+}
+
+static enum effect_verdict effect_judge(struct effect *e, u32 rtt_us,
+					u32 base_rtt_us, u64 now_us)
+{
+	u32 queue_us = effect_queue_us(e->before_us, base_rtt_us);
+	u32 drained_us = effect_queue_us(e->before_us, rtt_us);
+
+	e->drained_q16 = min_t(u32, fp_ratio_q16(drained_us, e->expected_us),
+			       Q16_ONE);
+	e->before_us = 0;
+	if (e->drained_q16 >= EFFECT_OURS_Q16 ||
+	    (queue_us <= effect_kin_us(base_rtt_us) && !e->lossy)) {
+		e->doubt = false;
+		return EFFECT_NONE;
+	}
+	e->doubt = !e->doubt;
+	return e->doubt ? EFFECT_DOUBT : effect_yield(e, now_us);
+}
+
+/**
+ * effect_look_us - time between two looks at a contended queue
+ * @base_rtt_us: lowest RTT known
+ *
+ * Return: us, from EFFECT_LOOK_US on; cannot wrap.
+ */
+u64 effect_look_us(u32 base_rtt_us)
+{
+	return (u64)base_rtt_us * EFFECT_LOOK_ROUNDS + EFFECT_LOOK_US;
+}
+
+/**
+ * effect_round - a round has ended
+ * @e: the flow
+ * @rtt_us: its lowest RTT, above 0: a round without a sample is not to be handed in,
+ *	it would pass for one without a queue
+ * @base_rtt_us: lowest RTT known
+ * @now_us: clock; one that was turned back makes the next round a look
+ *
+ * After a cut it is to be called first at the end of the first round whose
+ * packets were sent after the cut.
+ *
+ * Return: what to do.
+ */
+enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,
+				 u64 now_us)
+{
+	u32 queue_us = effect_queue_us(rtt_us, base_rtt_us);
+
+	if (e->state == EFFECT_ALONE) {
+		e->lossy -= e->lossy > 0;
+		return e->before_us ? effect_judge(e, rtt_us, base_rtt_us,
+						   now_us) : EFFECT_NONE;
+	}
+
+	e->rounds += e->rounds < U8_MAX;
+	if (e->rounds == 1) {	/* packets from before we stood back */
+		e->peak_us = queue_us;
+		e->mean_us = queue_us;
+		return EFFECT_NONE;
+	}
+	e->peak_us = max(e->peak_us, queue_us);
+	if (e->state == EFFECT_CONTENDED &&
+	    now_us - e->looked_us < effect_look_us(base_rtt_us))
+		return EFFECT_NONE;
+	e->looked_us = now_us;
+	e->gone = (e->gone << 1) & (BIT(EFFECT_LOOKS) - 1);
+	if (queue_us <= max(e->peak_us >> EFFECT_GONE_SHIFT,
+			    effect_shortest_us(base_rtt_us)))
+		e->gone |= 1;
+	e->mean_us = e->mean_us - e->mean_us / 8 + queue_us / 8;
+
+	if (e->state == EFFECT_YIELDING && e->gone) {
+		e->resumes++;
+		return effect_alone(e, now_us, EFFECT_RESUME);
+	}
+	if (hweight8(e->gone) >= EFFECT_LOOKS_GONE)
+		return effect_alone(e, now_us, EFFECT_TAKE);
+	if (e->state == EFFECT_CONTENDED &&
+	    e->mean_us <= effect_kin_us(base_rtt_us) &&
+	    now_us - e->since_us >= e->try_us)
+		return effect_alone(e, now_us, EFFECT_TRY);
+	if (e->rounds >= EFFECT_YIELD_ROUNDS)
+		e->state = EFFECT_CONTENDED;
+	return EFFECT_NONE;
+}

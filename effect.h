@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The effect test: whose queue is it?
+ *
+ * Pure code: it knows no socket and no congestion control; the clock and the
+ * RTTs are handed in. One caller at a time per struct effect.
+ */
+#ifndef DALBE_EFFECT_H
+#define DALBE_EFFECT_H
+
+#include "fixed.h"
+
+#define EFFECT_ALONE_G_NS	4000000	/* CDG's G while nobody else is there: the
+					 * queue of one flow is about G on average
+					 */
+#define EFFECT_OURS_Q16		13107	/* 1/5: the part of the expected drain from
+					 * which on the queue is ours
+					 */
+#define EFFECT_SURGE_SHIFT	3	/* growth of the queue in one round, as part
+					 * of the base RTT, that a flow at work alone
+					 * does not cause; at least G
+					 */
+#define EFFECT_QUEUE_SHIFT	4	/* a queue below 1/16 of the base RTT, */
+#define EFFECT_QUEUE_MIN_US	1000	/* or 1 ms, is too short to judge by */
+#define EFFECT_GONE_SHIFT	3	/* a queue of 1/8 of its peak has gone */
+#define EFFECT_KIN_US		(4 * EFFECT_ALONE_G_NS / 1000)
+#define EFFECT_KIN_SHIFT	2	/* flows like us leave a longer queue than
+					 * 4 G once in fifty backoffs, exp(-4); no
+					 * more than 1/4 of the base RTT, where
+					 * buffers are short, too
+					 */
+#define EFFECT_LOSS_ROUNDS	64	/* a loss is remembered for so many rounds */
+#define EFFECT_TRY_MIN_US	2000000	/* contended by a short queue for so long: */
+#define EFFECT_TRY_MAX_US	32000000 /* are they like us? Ever more rarely. */
+#define EFFECT_YIELD_ROUNDS	4	/* rounds until yielding has shown what it
+					 * can: one for the packets under way, one
+					 * to see the queue, two more to be sure
+					 */
+#define EFFECT_LOOKS		6	/* looks at a contended queue ... */
+#define EFFECT_LOOKS_GONE	3	/* ... of which so many must find it gone.
+					 * Flows like us drain it every second or
+					 * so, a loss-based flow hardly ever.
+					 */
+#define EFFECT_LOOK_ROUNDS	2	/* between two looks: so many base RTTs */
+#define EFFECT_LOOK_US		300000	/* and this */
+
+enum effect_state {
+	EFFECT_ALONE,		/* nobody else's queue in sight */
+	EFFECT_YIELDING,	/* a cut had no effect: stand back and look */
+	EFFECT_CONTENDED,	/* the queue stayed: it is somebody else's */
+};
+
+enum effect_verdict {
+	EFFECT_NONE,		/* no change */
+	EFFECT_DOUBT,		/* in EFFECT_ALONE: cut once more, and deeper */
+	EFFECT_YIELD,		/* from EFFECT_ALONE: stand back now */
+	EFFECT_RESUME,		/* to EFFECT_ALONE: the queue went with us */
+	EFFECT_TAKE,		/* to EFFECT_ALONE: the others have gone */
+	EFFECT_TRY,		/* to EFFECT_ALONE, from the window as it is: the
+				 * others may be like us
+				 */
+};
+
+/**
+ * struct effect - what the cuts of one flow have shown
+ * @state: enum effect_state
+ * @rounds: since EFFECT_YIELDING began, saturating
+ * @before_us: lowest RTT of the round before the cut under test; 0: no test
+ * @expected_us: what the cut drains of the queue, were it all ours
+ * @drained_q16: part of it that was drained at the last test, 0 .. 1
+ * @peak_us: longest standing queue since it yields
+ * @mean_us: mean of the last eight looks or so
+ * @doubt: a cut had too little effect: the next is deeper, and decides
+ * @gone: the last looks, a bit each; 1: it was gone
+ * @lossy: rounds for which the last loss is still remembered
+ * @since_us: when the regime began, EFFECT_YIELDING and EFFECT_CONTENDED as one
+ * @try_us: how long to be contended before EFFECT_TRY
+ * @looked_us: when the last look was taken
+ * @yields: how often it yielded
+ * @resumes: of these, how often the queue went with us
+ */
+struct effect {
+	u8 state;
+	u8 rounds;
+	u8 gone;
+	u8 lossy;
+	bool doubt;
+	u32 before_us;
+	u32 expected_us;
+	u32 drained_q16;
+	u32 peak_us;
+	u32 mean_us;
+	u64 since_us;
+	u64 looked_us;
+	u32 try_us;
+	u32 yields;
+	u32 resumes;
+};
+
+u32 effect_queue_us(u32 rtt_us, u32 base_rtt_us);
+u32 effect_cut(const struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
+	       u32 ssthresh);
+void effect_expect(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
+		   u32 base_rtt_us);
+bool effect_surge(const struct effect *e, u32 rtt_us, u32 before_us,
+		  u32 base_rtt_us);
+void effect_loss(struct effect *e);
+void effect_forget(struct effect *e);
+u64 effect_look_us(u32 base_rtt_us);
+enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,
+				 u64 now_us);
+
+#endif /* DALBE_EFFECT_H */

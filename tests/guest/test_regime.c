@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Whose queue is it? A goal's connection alone, and beside CUBIC, on a link whose
+ * buffer of two BDP drops at its tail.
+ */
+#include <sys/socket.h>
+
+#include "ctl.h"
+#include "net.h"
+#include "tests.h"
+
+#define KB		1000ull
+#define LINK_BPS	(10000 * KB / 8)	/* bytes/s of link_default */
+
+/* No hurry: w stays at wmin. Tw would be 10 s: too few updates for a test. */
+static void relaxed_goal(int fd)
+{
+	params_set(fd, (struct dalbe_params) {
+		.flags = DALBE_PARAM_TW, .tw_ms = 250 });
+	goal_set(fd, 100000 * KB, 86400000);
+}
+
+/* A connection whose goal began while net.dalbe.effect was 0. */
+static struct pair pair_without_effect(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+
+	sysctl_write(NS_TX, "dalbe/effect", "0");
+	relaxed_goal(pair.tx);
+	sysctl_write(NS_TX, "dalbe/effect", "1");
+	return pair;
+}
+
+/* What pump() and compete() have seen of a connection, at each of their turns. */
+static struct seen {
+	unsigned int regime[DALBE_REGIME_CONTENDED + 1];
+	unsigned int level;	/* with a level */
+	unsigned int turns;
+} seen;
+
+static bool look(const struct pair *pair)
+{
+	struct dalbe_state s = state_get(pair->tx);
+
+	CHECK_OP(s.regime, <=, DALBE_REGIME_CONTENDED);
+	CHECK_OP(s.resumes, <=, s.yields);
+	CHECK_OP(s.drained_ppm, <=, 1000000);
+	CHECK_EQ(!s.level_Bps, s.regime <= DALBE_REGIME_ALONE);
+	seen.regime[s.regime]++;
+	seen.level += s.level_Bps > 0;
+	seen.turns++;
+	return false;
+}
+
+/* Alone for @ms. */
+static struct seen look_alone(struct pair *pair, unsigned int ms)
+{
+	seen = (struct seen) {};
+	pump(pair, NO_END, ms, look);
+	return seen;
+}
+
+/* Beside @other for @ms. */
+static struct seen look_beside(struct pair *pair, struct pair *other,
+			       unsigned int ms)
+{
+	seen = (struct seen) {};
+	compete(pair, other, ms, look);
+	return seen;
+}
+
+static uint32_t wanted_regime;
+
+static bool in_regime(const struct pair *pair)
+{
+	return state_get(pair->tx).regime == wanted_regime;
+}
+
+static bool not_asked(int fd)
+{
+	struct dalbe_state s = state_get(fd);
+
+	return s.regime == DALBE_REGIME_NONE && !s.drained_ppm &&
+	       !s.level_Bps && !s.yields && !s.resumes;
+}
+
+/* How much of 20 s was alone, and how much of the link used, in percent at least.
+ * Not all of it: RTTs are not queues alone, and a backoff can seem to have had no
+ * effect.
+ */
+static void nobody_else(bool ack_at_once, unsigned int alone, unsigned int used)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+	struct seen s;
+
+	sock_ack_at_once(pair.rx, ack_at_once);
+	relaxed_goal(pair.tx);
+	s = look_alone(&pair, 20000);
+	harness_note("alone in %u of %u looks, contended in %u; %llu %% of the link",
+		     s.regime[DALBE_REGIME_ALONE], s.turns,
+		     s.regime[DALBE_REGIME_CONTENDED],
+		     pair.received * 100 / (20 * LINK_BPS));
+	CHECK_OP(s.turns, >, 1000);
+	CHECK_OP(s.regime[DALBE_REGIME_ALONE] * 100, >=, s.turns * alone);
+	CHECK_EQ(s.regime[DALBE_REGIME_NONE], 0);
+	CHECK_OP(state_get(pair.tx).backoffs_delay, >, 0);
+	CHECK_OP(state_get(pair.tx).drained_ppm, >, 0);
+	CHECK_OP(pair.received * 100, >=, 20 * LINK_BPS * used);
+}
+
+static void alone_on_the_link(void)
+{
+	nobody_else(true, 95, 90);
+}
+
+/* ACKs up to half an RTT late: of 17 runs six yielded, for 2 s, one of them twice. */
+static void alone_with_late_acks(void)
+{
+	nobody_else(false, 50, 50);
+}
+
+/* A goal, or its end, asks anew. */
+static void not_asked_without_control(void)
+{
+	struct pair cubic = pair_open("cubic"), off;
+	struct pair fixed = pair_open(DALBE_CC_CDG);
+
+	CHECK(not_asked(fixed.tx));		/* no goal */
+	params_set(fixed.tx, (struct dalbe_params) {
+		.flags = DALBE_PARAM_CONTROLLER,
+		.controller = DALBE_CONTROLLER_FIXED });
+	relaxed_goal(fixed.tx);
+	look_beside(&fixed, &cubic, 5000);
+	CHECK_EQ(seen.regime[DALBE_REGIME_NONE], seen.turns);
+	CHECK_OP(seen.turns, >, 0);
+	CHECK(not_asked(fixed.tx));
+	pair_close(&fixed);
+
+	off = pair_without_effect();
+	look_beside(&off, &cubic, 5000);
+	CHECK_EQ(seen.regime[DALBE_REGIME_NONE], seen.turns);
+	CHECK_OP(seen.turns, >, 0);
+	CHECK(not_asked(off.tx));
+	CHECK_OP(state_get(off.tx).w_ppm, >, 0);	/* under control */
+
+	relaxed_goal(off.tx);
+	CHECK_EQ(state_get(off.tx).regime, DALBE_REGIME_ALONE);
+	goal_clear(off.tx);
+	CHECK(not_asked(off.tx));
+}
+
+/* net.dalbe.effect decides what w changes: G, or the level. */
+static void g_is_retuned_without_effect(void)
+{
+	struct pair with = pair_open(DALBE_CC_CDG), without;
+	uint32_t g_ns;
+
+	relaxed_goal(with.tx);
+	g_ns = state_get(with.tx).g_ns;
+	flow_for(&with, 3000);
+	CHECK_OP(state_get(with.tx).updates, >, 0);
+	CHECK_EQ(state_get(with.tx).g_ns, g_ns);
+	CHECK_EQ(state_get(with.tx).phi_ppm, 1000000);
+	pair_close(&with);
+
+	without = pair_without_effect();
+	g_ns = state_get(without.tx).g_ns;
+	flow_for(&without, 3000);
+	CHECK_OP(state_get(without.tx).updates, >, 0);
+	CHECK_OP(state_get(without.tx).g_ns, !=, g_ns);
+	CHECK_OP(state_get(without.tx).phi_ppm, >=, 1000000);
+}
+
+static unsigned long max_pacing_rate(int fd)
+{
+	unsigned long rate;
+	socklen_t len = sizeof(rate);
+
+	TRY(getsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, &len));
+	CHECK_EQ(len, sizeof(rate));
+	return rate;
+}
+
+/* From alone to contended and back, with what SO_MAX_PACING_RATE is. */
+static void contest(unsigned long pacing_Bps)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG), cubic;
+	uint64_t begin_ns, ours, theirs;
+	struct seen s;
+
+	if (pacing_Bps != ~0ul)
+		TRY(setsockopt(pair.tx, SOL_SOCKET, SO_MAX_PACING_RATE,
+			       &pacing_Bps, sizeof(pacing_Bps)));
+	relaxed_goal(pair.tx);
+	flow_for(&pair, 5000);
+	CHECK_EQ(max_pacing_rate(pair.tx), pacing_Bps);
+	cubic = pair_open("cubic");
+
+	wanted_regime = DALBE_REGIME_CONTENDED;
+	begin_ns = now_ns();
+	CHECK(compete(&pair, &cubic, 5000, in_regime));
+	harness_note("contended after %llu ms",
+		     (now_ns() - begin_ns) / NS_PER_MS);
+
+	ours = pair.received;
+	theirs = cubic.received;
+	s = look_beside(&pair, &cubic, 20000);
+	ours = pair.received - ours;
+	theirs = cubic.received - theirs;
+	harness_note("contended in %u of %u looks; %llu kB beside %llu kB of CUBIC",
+		     s.regime[DALBE_REGIME_CONTENDED], s.turns, ours / KB,
+		     theirs / KB);
+	CHECK_OP(s.level, >, 0);
+	CHECK_OP(s.regime[DALBE_REGIME_CONTENDED] * 10, >=, s.turns * 9);
+	CHECK_OP(ours, >, 0);
+	CHECK_OP(ours * 5, <, theirs);
+	CHECK_OP(ours + theirs, >=, 20 * LINK_BPS * 8 / 10);
+	CHECK_EQ(max_pacing_rate(pair.tx), pacing_Bps);
+
+	TRY(shutdown(cubic.tx, SHUT_WR));
+	pair_close(&cubic);
+	wanted_regime = DALBE_REGIME_ALONE;
+	begin_ns = now_ns();
+	CHECK(pump(&pair, NO_END, 5000, in_regime));
+	harness_note("alone after %llu ms", (now_ns() - begin_ns) / NS_PER_MS);
+	flow_for(&pair, 2000);			/* slow start, and the rest */
+	ours = pair.received;
+	flow_for(&pair, 5000);
+	ours = pair.received - ours;
+	harness_note("then %llu %% of the link", ours * 100 / (5 * LINK_BPS));
+	CHECK_OP(ours, >=, 5 * LINK_BPS * 7 / 10);
+	CHECK_EQ(max_pacing_rate(pair.tx), pacing_Bps);
+}
+
+static void yields_and_returns(void)
+{
+	contest(~0ul);
+}
+
+static void yields_and_returns_paced(void)
+{
+	contest(2 * LINK_BPS);
+}
+
+/* A rate below the link's, with and without somebody else there. */
+static void pacing_rate_holds(void)
+{
+	enum { RATE_BPS = 250000, SECONDS = 5 };
+	struct pair pair = pair_open(DALBE_CC_CDG), cubic;
+	uint64_t before;
+
+	TRY(setsockopt(pair.tx, SOL_SOCKET, SO_MAX_PACING_RATE,
+		       &(unsigned long){ RATE_BPS }, sizeof(unsigned long)));
+	/* Best effort: the level is no reason to be slow. */
+	params_set(pair.tx, (struct dalbe_params) {
+		.flags = DALBE_PARAM_CONTROLLER | DALBE_PARAM_WMIN,
+		.controller = DALBE_CONTROLLER_WEIGHT, .wmin_ppm = 1000000 });
+	relaxed_goal(pair.tx);
+	flow_for(&pair, 1000);
+	before = pair.received;
+	flow_for(&pair, SECONDS * MS_PER_S);
+	CHECK_OP((pair.received - before) * 100, <=, SECONDS * RATE_BPS * 105);
+	CHECK_OP((pair.received - before) * 100, >=, SECONDS * RATE_BPS * 80);
+
+	cubic = pair_open("cubic");
+	compete(&pair, &cubic, 2000, NULL);
+	before = pair.received;
+	look_beside(&pair, &cubic, SECONDS * MS_PER_S);
+	CHECK_OP(seen.regime[DALBE_REGIME_CONTENDED], >, 0);
+	CHECK_OP((pair.received - before) * 100, <=, SECONDS * RATE_BPS * 105);
+	CHECK_EQ(max_pacing_rate(pair.tx), RATE_BPS);
+}
+
+static bool keeps_w(const struct pair *pair)
+{
+	struct dalbe_state s = state_get(pair->tx);
+
+	CHECK_EQ(s.w_ppm, s.wmin_ppm);
+	CHECK_OP(s.wmin_ppm, >, 50000 - 20);	/* w is in 1/65536 */
+	CHECK_OP(s.wmin_ppm, <=, 50000);
+	return false;
+}
+
+static bool w_has_left(const struct pair *pair)
+{
+	return state_get(pair->tx).w_ppm == 1000000;
+}
+
+/* Late from the start, by any other controller's reckoning. */
+static void weight_stays(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG), cubic = pair_open("cubic");
+
+	params_set(pair.tx, (struct dalbe_params) {
+		.flags = DALBE_PARAM_CONTROLLER | DALBE_PARAM_WMIN,
+		.controller = DALBE_CONTROLLER_WEIGHT, .wmin_ppm = 50000 });
+	goal_set(pair.tx, 100000 * KB, 5000);
+	CHECK(!keeps_w(&pair));
+	compete(&pair, &cubic, 4500, keeps_w);
+	CHECK_EQ(state_get(pair.tx).status, DALBE_STATUS_ON_TRACK);
+	CHECK_OP(state_get(pair.tx).updates, >, 3);
+	compete(&pair, &cubic, 5000, keeps_w);
+	CHECK_EQ(state_get(pair.tx).status, DALBE_STATUS_LATE);
+	CHECK_EQ(state_get(pair.tx).regime, DALBE_REGIME_CONTENDED);
+
+	/* after_deadline, best effort, is for those who set w */
+	params_set(pair.tx, (struct dalbe_params) {
+		.flags = DALBE_PARAM_WMIN, .wmin_ppm = 200000 });
+	CHECK_OP(state_get(pair.tx).w_ppm, >, 200000 - 20);
+	CHECK_OP(state_get(pair.tx).w_ppm, <=, 200000);
+	params_set(pair.tx, (struct dalbe_params) {
+		.flags = DALBE_PARAM_WMIN, .wmin_ppm = 50000 });
+	CHECK(!keeps_w(&pair));
+	params_set(pair.tx, (struct dalbe_params) {
+		.flags = DALBE_PARAM_CONTROLLER,
+		.controller = DALBE_CONTROLLER_MBC });
+	CHECK(compete(&pair, &cubic, 5000, w_has_left));
+}
+
+const struct test tests_regime[] = {
+	{ "regime: alone on a link", alone_on_the_link },
+	{ "regime: alone, mostly, where ACKs are late", alone_with_late_acks },
+	{ "regime: none at a fixed G, or with net.dalbe.effect = 0",
+	  not_asked_without_control },
+	{ "regime: w changes G where there is none, else it does not",
+	  g_is_retuned_without_effect },
+	{ "regime: contended beside CUBIC, alone again after it",
+	  yields_and_returns },
+	{ "regime: likewise with SO_MAX_PACING_RATE set",
+	  yields_and_returns_paced },
+	{ "regime: SO_MAX_PACING_RATE holds in each", pacing_rate_holds },
+	{ "the weight controller keeps w at wmin, in each regime",
+	  weight_stays },
+	{}
+};

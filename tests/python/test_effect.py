@@ -1,0 +1,644 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""effect.c: every step of the state machine, its bounds, and flows that use it on a fluid link."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inputs import Q16, U32_MAX, magnitudes, u32, u64
+
+BASE_US = 50_000
+QUEUE_US = 40_000
+OURS = 0.2  # the part of the expected drain from which on a queue is ours
+SHORT_US = BASE_US // 16
+
+windows = magnitudes(3, U32_MAX)
+
+
+def now_us(pure: Any, looks: int) -> int:
+    """A clock that so many looks have passed on."""
+    return looks * int(pure.effect_look_us(BASE_US))
+
+
+def cut(pure: Any, effect: Any, drained: float, depth: float = 0.3) -> int:
+    """A cut from 100 packets that drains this part of what it should; the verdict on it."""
+    before_us = BASE_US + QUEUE_US
+    pure.effect_expect(effect, 100, round(100 * (1 - depth)), before_us, BASE_US)
+    assert effect.before_us
+    return int(
+        pure.effect_round(effect, before_us - round(drained * effect.expected_us), BASE_US, 0)
+    )
+
+
+def yielding(pure: Any) -> Any:
+    """A flow whose cuts had no effect."""
+    effect = pure.new("effect")
+    assert cut(pure, effect, 0) == pure.EFFECT_DOUBT
+    assert cut(pure, effect, 0) == pure.EFFECT_YIELD
+    return effect
+
+
+def rounds(pure: Any, effect: Any, queues_us: list[int], clock_us: int = 0) -> list[int]:
+    """End a round at each of these queues; the verdicts."""
+    return [pure.effect_round(effect, BASE_US + q, BASE_US, clock_us) for q in queues_us]
+
+
+def contended(pure: Any) -> Any:
+    """A flow that stood back, and the queue stayed."""
+    effect = yielding(pure)
+    assert set(rounds(pure, effect, [QUEUE_US] * 4)) == {pure.EFFECT_NONE}
+    assert effect.state == pure.EFFECT_CONTENDED
+    return effect
+
+
+# ALONE
+
+
+@pytest.mark.parametrize(("drained", "ours"), [(1.5, True), (1, True), (0.21, True), (0.19, False),
+                                               (0, False), (-1, False)])  # fmt: skip
+def test_a_queue_is_ours_where_a_fifth_of_the_expected_drain_is_seen(
+    pure: Any, drained: float, ours: bool
+) -> None:
+    effect = pure.new("effect")
+    assert cut(pure, effect, drained) == (pure.EFFECT_NONE if ours else pure.EFFECT_DOUBT)
+    assert effect.state == pure.EFFECT_ALONE
+    assert effect.doubt is not ours
+    assert effect.drained_q16 / Q16 == pytest.approx(min(max(drained, 0), 1), abs=1e-3)
+    assert effect.before_us == 0  # judged once
+    assert rounds(pure, effect, [0, QUEUE_US, 9 * QUEUE_US]) == [pure.EFFECT_NONE] * 3
+
+
+def test_a_second_cut_decides(pure: Any) -> None:
+    effect = pure.new("effect")
+    assert cut(pure, effect, 0) == pure.EFFECT_DOUBT
+    assert cut(pure, effect, 1) == pure.EFFECT_NONE  # noise, it was
+    assert cut(pure, effect, 0) == pure.EFFECT_DOUBT  # and counts no more
+    assert cut(pure, effect, 0) == pure.EFFECT_YIELD
+    assert (effect.state, effect.doubt, effect.yields) == (pure.EFFECT_YIELDING, False, 1)
+
+
+@pytest.mark.parametrize(("cwnd", "ssthresh", "rtt_us", "base_us"), [
+    (100, 100, BASE_US + QUEUE_US, BASE_US),  # no cut
+    (2, 2, BASE_US + QUEUE_US, BASE_US),  # no room for one
+    (0, 2, BASE_US + QUEUE_US, BASE_US),
+    (100, 70, BASE_US + SHORT_US - 1, BASE_US),  # too short
+    (100, 70, BASE_US - 1, BASE_US),  # below the base RTT
+    (100, 70, 100 + 999, 100),  # a 16th of 100 us would be noise
+    (100, 70, BASE_US, 0),  # no base RTT
+    (100, 70, 0, 0),
+])  # fmt: skip
+def test_what_shows_nothing_is_no_test_and_ends_a_doubt(
+    pure: Any, cwnd: int, ssthresh: int, rtt_us: int, base_us: int
+) -> None:
+    for before_us in (0, 70_000):  # nor is one from before
+        effect = pure.new("effect", doubt=True, before_us=before_us, expected_us=1000)
+        pure.effect_expect(effect, cwnd, ssthresh, rtt_us, base_us)
+        assert (effect.before_us, effect.doubt) == (0, False)
+        assert pure.effect_round(effect, rtt_us, base_us, 0) == pure.EFFECT_NONE
+
+
+@given(windows, windows, u32, u32)
+def test_the_drain_expected_is_the_windows_part_of_the_rtt_but_no_more_than_the_queue(
+    pure: Any, cwnd: int, ssthresh: int, rtt_us: int, base_us: int
+) -> None:
+    effect = pure.new("effect")
+    pure.effect_expect(effect, cwnd, ssthresh, rtt_us, base_us)
+    queue_us = max(rtt_us - base_us, 0)
+    testable = ssthresh < cwnd and base_us > 0 and queue_us >= max(base_us // 16, 1000)
+    assert effect.before_us == (rtt_us if testable else 0)
+    if testable:
+        assert effect.expected_us == min(queue_us, rtt_us * (cwnd - ssthresh) // cwnd)
+
+
+# Flows like us
+
+
+KIN_US = min(BASE_US // 4, 16_000)  # the longest queue that they leave
+
+
+def test_a_queue_as_flows_like_us_leave_it_is_theirs_unless_it_loses_packets(pure: Any) -> None:
+    for queue_us, lossy, verdict in (
+        (KIN_US, False, pure.EFFECT_NONE),
+        (KIN_US + 1, False, pure.EFFECT_DOUBT),
+        (KIN_US, True, pure.EFFECT_DOUBT),
+    ):
+        effect = pure.new("effect")
+        if lossy:
+            pure.effect_loss(effect)
+        pure.effect_expect(effect, 100, 70, BASE_US + queue_us, BASE_US)
+        assert pure.effect_round(effect, BASE_US + queue_us, BASE_US, 0) == verdict
+
+
+def test_a_loss_is_remembered_for_64_rounds(pure: Any) -> None:
+    for passed, verdict in ((63, pure.EFFECT_DOUBT), (64, pure.EFFECT_NONE)):
+        effect = pure.new("effect")
+        pure.effect_loss(effect)
+        rounds(pure, effect, [KIN_US] * (passed - 1))
+        pure.effect_expect(effect, 100, 70, BASE_US + KIN_US, BASE_US)
+        assert rounds(pure, effect, [KIN_US]) == [verdict]
+
+
+@pytest.mark.parametrize(("lossy", "first_s"), [(False, 2), (True, 32)])
+def test_a_contended_flow_tries_ever_more_rarely(pure: Any, lossy: bool, first_s: int) -> None:
+    """At a queue as flows like us leave it; a longer one is never tried."""
+    effect = pure.new("effect")
+    wait_s, clock_us = first_s, 0
+    for _ in range(6):
+        if lossy:
+            pure.effect_loss(effect)
+        for verdict in (pure.EFFECT_DOUBT, pure.EFFECT_YIELD):
+            pure.effect_expect(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
+            assert pure.effect_round(effect, BASE_US + QUEUE_US, BASE_US, clock_us) == verdict
+        yielded_us = clock_us
+        assert set(rounds(pure, effect, [KIN_US] * 4, clock_us)) == {pure.EFFECT_NONE}
+        while not (last := rounds(pure, effect, [KIN_US], clock_us)[0]):
+            clock_us += 100_000
+        assert last == pure.EFFECT_TRY
+        assert effect.state == pure.EFFECT_ALONE
+        look_us = int(pure.effect_look_us(BASE_US))
+        assert 0 <= clock_us - yielded_us - wait_s * 1_000_000 <= look_us + 100_000
+        wait_s = min(2 * wait_s, 32)
+
+    effect = contended(pure)
+    assert set(rounds(pure, effect, [KIN_US * 2] * 99, 10**9)) == {pure.EFFECT_NONE}
+
+
+@pytest.mark.parametrize(("base_us", "surge_us"), [(BASE_US, 6250), (10_000, 4000), (0, 4000)])
+def test_a_surge_is_a_growth_by_an_eighth_of_the_base_rtt(
+    pure: Any, base_us: int, surge_us: int
+) -> None:
+    before_us = base_us + 7_000
+    for state in range(3):
+        effect = pure.new("effect", state=state)
+        alone = state == pure.EFFECT_ALONE
+        assert pure.effect_surge(effect, before_us + surge_us, before_us, base_us) == alone
+        assert not pure.effect_surge(effect, before_us + surge_us - 1, before_us, base_us)
+        assert not pure.effect_surge(effect, before_us - 1, before_us, base_us)
+        assert not pure.effect_surge(effect, U32_MAX, 0, base_us)  # no round before
+
+
+# The depth of a cut
+
+
+@given(windows, magnitudes(1, U32_MAX // 2), magnitudes(1, U32_MAX // 4), u32)
+def test_a_cut_keeps_half_to_all_but_one_of_the_window(
+    pure: Any, cwnd: int, base_us: int, above_us: int, more_us: int
+) -> None:
+    """And the longer the queue, the less."""
+    low_us = max(base_us // 16, 1000) + min(above_us, U32_MAX // 4)
+    high_us = min(low_us + more_us, U32_MAX - base_us)
+    less, more = (
+        pure.effect_cut(pure.new("effect"), cwnd, base_us + q, base_us, U32_MAX)
+        for q in (low_us, high_us)
+    )
+    assert max(2, cwnd // 2) <= more <= less <= max(2, cwnd - 1)
+    exact = cwnd * base_us // (base_us + low_us) - 1  # the queue, and one packet
+    assert less == max(exact, cwnd // 2, 2)
+
+
+@pytest.mark.parametrize(("fields", "rtt_us", "base_us"), [
+    ({"doubt": True}, BASE_US + QUEUE_US, BASE_US),
+    ({"state": 1}, BASE_US + QUEUE_US, BASE_US),
+    ({"state": 2}, BASE_US + QUEUE_US, BASE_US),
+    ({}, BASE_US + SHORT_US - 1, BASE_US),
+    ({}, BASE_US, BASE_US),
+    ({}, 0, BASE_US),
+    ({}, BASE_US, 0),
+])  # fmt: skip
+@pytest.mark.parametrize("cwnd", [0, 1, 2, 100, U32_MAX])
+def test_a_cut_is_cdgs_where_the_queue_is_not_known_to_be_ours(
+    pure: Any, fields: dict[str, Any], rtt_us: int, base_us: int, cwnd: int
+) -> None:
+    effect = pure.new("effect", **fields)
+    for ssthresh in (2, 70, U32_MAX):
+        assert pure.effect_cut(effect, cwnd, rtt_us, base_us, ssthresh) == ssthresh
+
+
+@pytest.mark.parametrize("cwnd", [0, 1, 2, 3])
+def test_a_cut_leaves_two_packets(pure: Any, cwnd: int) -> None:
+    assert pure.effect_cut(pure.new("effect"), cwnd, U32_MAX, 1, 7) == 2
+
+
+# YIELDING
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_it_resumes_where_the_queue_goes_with_us(pure: Any, at: int) -> None:
+    """In any of three rounds after the first, whose packets were under way before."""
+    effect = yielding(pure)
+    queues_us = [QUEUE_US] * at + [QUEUE_US // 8]
+    assert rounds(pure, effect, queues_us) == [pure.EFFECT_NONE] * at + [pure.EFFECT_RESUME]
+    assert (effect.state, effect.yields, effect.resumes) == (pure.EFFECT_ALONE, 1, 1)
+    assert rounds(pure, effect, [QUEUE_US] * 9) == [pure.EFFECT_NONE] * 9  # no test is left over
+
+
+def test_the_first_round_of_yielding_says_nothing(pure: Any) -> None:
+    effect = yielding(pure)
+    assert rounds(pure, effect, [0, QUEUE_US, QUEUE_US, QUEUE_US]) == [pure.EFFECT_NONE] * 4
+    assert effect.state == pure.EFFECT_CONTENDED
+
+
+@pytest.mark.parametrize(("peak_us", "gone_us"), [
+    (QUEUE_US, QUEUE_US // 8),
+    (QUEUE_US // 8, SHORT_US),  # too short to be anybody's
+])  # fmt: skip
+def test_a_queue_has_gone_at_an_eighth_of_its_peak_or_where_it_is_short(
+    pure: Any, peak_us: int, gone_us: int
+) -> None:
+    for queue_us, verdict in (
+        (gone_us, pure.EFFECT_RESUME),
+        (gone_us + 1, pure.EFFECT_NONE),
+    ):
+        effect = yielding(pure)
+        assert rounds(pure, effect, [peak_us, queue_us])[-1] == verdict
+
+
+# CONTENDED
+
+
+def test_it_takes_the_link_after_three_looks_of_six_at_no_queue(pure: Any) -> None:
+    for gone in range(64):
+        effect, verdicts, seen = contended(pure), [], 0
+        for look in range(6):
+            queue_us = 0 if gone >> look & 1 else QUEUE_US
+            verdicts += rounds(pure, effect, [queue_us], now_us(pure, look + 1))
+            seen += not queue_us
+            if seen == 3:
+                assert verdicts == [pure.EFFECT_NONE] * look + [pure.EFFECT_TAKE]
+                assert effect.state == pure.EFFECT_ALONE
+                break
+        else:
+            assert verdicts == [pure.EFFECT_NONE] * 6
+            assert effect.state == pure.EFFECT_CONTENDED
+
+
+def test_of_older_looks_nothing_is_known(pure: Any) -> None:
+    """Two of any six in a row, for ever."""
+    effect = contended(pure)
+    for look in range(600):
+        queue_us = 0 if look % 6 < 2 else QUEUE_US
+        assert rounds(pure, effect, [queue_us], now_us(pure, look + 1)) == [pure.EFFECT_NONE]
+
+
+def test_rounds_between_two_looks_show_nothing(pure: Any) -> None:
+    effect = contended(pure)
+    clock_us = now_us(pure, 1)
+    assert rounds(pure, effect, [0] * 100, clock_us - 1) == [pure.EFFECT_NONE] * 100
+    assert rounds(pure, effect, [0] * 100, clock_us) == [pure.EFFECT_NONE] * 100
+    assert effect.gone == 1
+
+
+def test_a_look_is_two_rtts_and_three_tenths_of_a_second_later(pure: Any) -> None:
+    assert [pure.effect_look_us(x) for x in (0, 1, BASE_US)] == [300_000, 300_002, 400_000]
+    assert pure.effect_look_us(U32_MAX) == 2 * U32_MAX + 300_000
+
+
+def test_a_peak_seen_later_counts(pure: Any) -> None:
+    """Also one between two looks."""
+    effect = contended(pure)
+    rounds(pure, effect, [10 * QUEUE_US])
+    rounds(pure, effect, [QUEUE_US], now_us(pure, 1))
+    assert effect.gone == 1
+
+
+# Any state, any input
+
+states = st.fixed_dictionaries(
+    {
+        "state": st.integers(0, 2),
+        "rounds": st.integers(0, 255),
+        "gone": st.integers(0, 63),
+        "doubt": st.booleans(),
+        "before_us": u32,
+        "expected_us": u32,
+        "drained_q16": st.integers(0, Q16),
+        "peak_us": u32,
+        "looked_us": u64,
+        "mean_us": u32,
+        "since_us": u64,
+        "try_us": u32,
+        "lossy": st.integers(0, 255),
+        "yields": u32,
+        "resumes": u32,
+    }
+)
+events = st.one_of(
+    st.tuples(st.just("expect"), u32, u32, u32, u32),
+    st.tuples(st.just("round"), u32, u32, u64),
+)
+
+
+@given(states, st.lists(events, min_size=1, max_size=30))
+def test_from_any_state_to_a_valid_one(
+    pure: Any, state: dict[str, Any], todo: list[tuple[Any, ...]]
+) -> None:
+    """And by the arrows of the diagram."""
+    effect = pure.new("effect", **state)
+    alone, stand_back = pure.EFFECT_ALONE, pure.EFFECT_YIELDING
+    for name, *args in todo:
+        before = effect.state
+        verdict = getattr(pure, f"effect_{name}")(effect, *args)
+        assert effect.state <= pure.EFFECT_CONTENDED
+        assert effect.gone < 64
+        assert effect.drained_q16 <= Q16
+        arrow = (before, effect.state)
+        if name == "expect":
+            assert before == effect.state
+            assert not effect.before_us or before == alone
+        elif verdict == pure.EFFECT_NONE:
+            assert before == effect.state or arrow == (stand_back, pure.EFFECT_CONTENDED)
+        elif verdict == pure.EFFECT_DOUBT:
+            assert arrow == (alone, alone)
+            assert effect.doubt
+        elif verdict == pure.EFFECT_YIELD:
+            assert arrow == (alone, stand_back)
+        elif verdict == pure.EFFECT_RESUME:
+            assert arrow == (stand_back, alone)
+        else:
+            assert verdict in (pure.EFFECT_TAKE, pure.EFFECT_TRY)
+            assert arrow[1] == alone
+            assert before != alone
+
+
+@given(u32, u32)
+def test_a_queue_is_what_exceeds_the_base_rtt(pure: Any, rtt_us: int, base_us: int) -> None:
+    assert pure.effect_queue_us(rtt_us, base_us) == max(rtt_us - base_us, 0)
+
+
+# On a link: a fluid model. Windows are real numbers, the queue is what they exceed the BDP by, and
+# a cut takes one RTT.
+
+TICK_S = 0.004
+ALONE_G_NS, IDLE_G_NS = 4_000_000, 20_000_000  # the module's
+
+
+@dataclass
+class Link:
+    """A drop-tail bottleneck; capacity in packets/s, buffer in packets."""
+
+    random: random.Random
+    capacity: float = 833.0
+    base_s: float = 0.05
+    buffer: float = 42.0
+    flows: list[Flow] = field(default_factory=list)
+    now_s: float = 0.0
+    sent: float = 0.0  # packets through the link
+
+    @property
+    def excess(self) -> float:
+        """Packets under way beyond the BDP; may exceed the buffer."""
+        return sum(f.window for f in self.flows) - self.capacity * self.base_s
+
+    def run(self, duration_s: float) -> None:
+        """Let time pass."""
+        end_s = self.now_s + duration_s
+        while self.now_s < end_s:
+            excess = self.excess
+            rtt_s = self.base_s + min(max(excess, 0), self.buffer) / self.capacity
+            if excess > self.buffer:  # one packet is lost, anybody's
+                victim = self.random.choices(self.flows, [f.window for f in self.flows])[0]
+                victim.lose(rtt_s)
+            for flow in self.flows:
+                flow.step(self.now_s, rtt_s)
+            self.sent += TICK_S * min(self.capacity, (self.capacity + excess / self.base_s))
+            self.now_s += TICK_S
+
+
+class Flow:
+    """CUBIC, by cubic.c."""
+
+    def __init__(self, pure: Any, link: Link, window: float = 10) -> None:
+        """Begin in slow start at this window, which the first cut ends."""
+        self.pure, self.link, self.window = pure, link, window
+        self.cubic = pure.new("cubic")
+        self.slow_start, self.ssthresh = True, float("inf")
+        self.part = 0.0  # of an ACK
+        self.round_left_s, self.round_s = link.random.random() * link.base_s, 0.0
+        self.cut_left_s, self.cut_to = 0.0, 0.0
+        self.acked_total = 0.0
+        link.flows.append(self)
+
+    def cut(self, window: float, rtt_s: float) -> None:
+        """Shrink within one RTT."""
+        self.slow_start = False
+        self.cut_to, self.cut_left_s = window, rtt_s
+
+    def lose(self, rtt_s: float) -> None:
+        """A packet was lost."""
+        if self.cut_left_s > 0:
+            return
+        if self.slow_start:
+            self.pure.cubic_start(self.cubic, int(self.window * Q16), 0)
+        self.pure.cubic_loss(self.cubic)
+        self.cut(self.cubic.window_q16 / Q16, rtt_s)
+
+    def end_round(self, _now_s: float, elapsed_us: int, _rtt_s: float) -> None:
+        """Set the pace of the next round's growth."""
+        self.pure.cubic_round(self.cubic, elapsed_us, round(self.link.base_s * 1e6))
+
+    def grow(self, acked: float) -> None:
+        """Grow for ACKs."""
+        if self.slow_start:
+            self.window += acked
+            if self.window < self.ssthresh:
+                return
+            self.slow_start = False
+            self.pure.cubic_start(self.cubic, int(self.window * Q16), 0)
+        self.part += acked
+        self.pure.cubic_acked(self.cubic, int(self.part))
+        self.part %= 1
+        self.window = self.cubic.window_q16 / Q16
+
+    def step(self, now_s: float, rtt_s: float) -> None:
+        """Let a tick pass."""
+        acked = self.window * TICK_S / rtt_s
+        self.acked_total += acked
+        if self.cut_left_s > 0:
+            self.window += (self.cut_to - self.window) * min(TICK_S / self.cut_left_s, 1)
+            self.cut_left_s -= TICK_S
+            if self.cut_left_s <= 0:
+                self.cut_done()
+                self.round_left_s, self.round_s = rtt_s, 0.0
+            return
+        self.grow(acked)
+        self.round_s += TICK_S
+        self.round_left_s -= TICK_S
+        if self.round_left_s <= 0:
+            elapsed_us, self.round_s = round(self.round_s * 1e6), 0.0
+            self.round_left_s = rtt_s
+            self.end_round(now_s, elapsed_us, rtt_s)
+
+    def cut_done(self) -> None:
+        """The window is what it was to become."""
+
+
+class Scavenger(Flow):
+    """Ours: CDG and CUBIC's growth while alone, w * B while contended, by the effect test.
+
+    What tcp_dalbe_cdg_main.c does with the pure code, as far as the test needs it.
+    """
+
+    def __init__(self, pure: Any, link: Link, window: float = 10, w: float = 0.01) -> None:
+        """Begin in slow start."""
+        super().__init__(pure, link, window)
+        self.effect, self.cdg, self.off = (
+            pure.new(name) for name in ("effect", "cdg", "cdg_heuristics")
+        )
+        pure.cdg_init(self.cdg, ALONE_G_NS, 10)
+        pure.cdg_set_idle_g(self.cdg, IDLE_G_NS)
+        self.w, self.resume_window = w, window
+        self.contended_s, self.delay_cuts = 0.0, 0
+
+    @property
+    def contended(self) -> bool:
+        """Somebody else's queue."""
+        return bool(self.effect.state == self.pure.EFFECT_CONTENDED)
+
+    @property
+    def alone(self) -> bool:
+        """Nobody else's queue in sight."""
+        return bool(self.effect.state == self.pure.EFFECT_ALONE)
+
+    def level(self) -> float:
+        """w * B."""
+        return float(self.w * self.cubic.window_q16 / Q16)
+
+    def step(self, now_s: float, rtt_s: float) -> None:
+        """Measure, too: with half a millisecond of noise."""
+        self.contended_s += TICK_S * self.contended
+        noise_us = self.link.random.random() * 500
+        self.pure.cdg_rtt_sample(self.cdg, round(rtt_s * 1e6 + noise_us), 2, False)
+        super().step(now_s, rtt_s)
+
+    def grow(self, acked: float) -> None:
+        """Grow: our own window if alone, else B."""
+        if self.effect.state == self.pure.EFFECT_YIELDING:
+            return
+        super().grow(acked)
+        if not self.alone:
+            self.window = self.level()
+
+    def lose(self, rtt_s: float) -> None:
+        """Cut B."""
+        super().lose(rtt_s)
+        if not self.alone:
+            self.cut_to = self.level()
+
+    def cut_done(self) -> None:
+        """CDG is to compare with this round."""
+        self.pure.cdg_backoff_done(self.cdg)
+
+    def back_off(self, rtt_s: float) -> None:
+        """Cut for delay: a test, if we are alone."""
+        pure, cwnd = self.pure, int(self.window)
+        self.delay_cuts += 1
+        rtt_us, base_us = self.cdg.rtt_prev.min_us, pure.cdg_base_rtt_us(self.cdg)
+        self.cdg.state = pure.CDG_BACKOFF
+        ssthresh = pure.cdg_ssthresh(self.cdg, self.off, cwnd)
+        ssthresh = pure.effect_cut(self.effect, cwnd, rtt_us, base_us, ssthresh)
+        pure.effect_expect(self.effect, cwnd, ssthresh, rtt_us, base_us)
+        pure.cubic_start(self.cubic, ssthresh * Q16, 0)
+        self.cut(ssthresh, rtt_s)
+
+    def end_round(self, now_s: float, elapsed_us: int, rtt_s: float) -> None:
+        """Judge the round."""
+        pure = self.pure
+        gradient = pure.cdg_round(self.cdg, self.off)
+        base_us = pure.cdg_base_rtt_us(self.cdg)
+        verdict = pure.effect_round(
+            self.effect, self.cdg.rtt_prev.min_us, base_us, round(now_s * 1e6)
+        )
+        if verdict == pure.EFFECT_DOUBT:
+            self.back_off(rtt_s)
+        elif verdict == pure.EFFECT_YIELD:
+            self.resume_window, self.slow_start = self.window, False
+            pure.cubic_start(self.cubic, int(self.window / 2 * Q16), int(self.window * Q16))
+            self.window = self.level()
+        elif verdict in {pure.EFFECT_RESUME, pure.EFFECT_TAKE}:
+            self.ssthresh = max(self.resume_window, 2)
+            self.slow_start = verdict == pure.EFFECT_TAKE
+            self.window = 2.0 if self.slow_start else self.ssthresh
+            pure.cubic_start(self.cubic, int(self.window * Q16), 0)
+            pure.cdg_restart(self.cdg, int(self.window))
+        else:
+            slow_us = elapsed_us if self.alone else round(elapsed_us * self.w)
+            pure.cubic_round(self.cubic, slow_us, base_us)
+            random_u32 = self.link.random.getrandbits(32)
+            if self.alone and pure.cdg_backoff(
+                self.cdg, self.off, gradient, random_u32, int(self.window)
+            ):
+                self.back_off(rtt_s)
+
+
+def link_with(pure: Any, ours: int, seed: int) -> tuple[Link, list[Scavenger]]:
+    """A link with so many of our flows, after ten seconds."""
+    link = Link(random.Random(seed))
+    flows = [Scavenger(pure, link) for _ in range(ours)]
+    link.run(10)
+    return link, flows
+
+
+def run_until(link: Link, flows: list[Scavenger], *, alone: bool) -> float:
+    """Let time pass until all are in this regime; s."""
+    begin_s = link.now_s
+    while not all(f.alone if alone else f.contended for f in flows):
+        link.run(TICK_S)
+        assert link.now_s < begin_s + 60
+    return link.now_s - begin_s
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_flow_alone_stays_alone_and_uses_the_link(pure: Any, seed: int) -> None:
+    link, (flow,) = link_with(pure, 1, seed)
+    link.sent = flow.delay_cuts = 0
+    link.run(60)
+    assert flow.delay_cuts >= 5  # tests, each of them
+    assert (flow.effect.yields, flow.alone) == (0, True)
+    assert link.sent >= 0.95 * 60 * link.capacity
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("ours", [2, 5])
+def test_flows_like_us_use_the_link_together(pure: Any, ours: int, seed: int) -> None:
+    """They do take each other for strangers, but never all of them at once for long."""
+    link, flows = link_with(pure, ours, seed)
+    link.sent = 0
+    for flow in flows:
+        flow.contended_s = flow.acked_total = 0
+    link.run(60)
+    assert link.sent >= 0.95 * 60 * link.capacity
+    assert sum(f.contended_s for f in flows) <= 0.6 * 60 * ours
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("ours", "cubics"), [(1, 1), (1, 4), (2, 2), (4, 1)])
+def test_a_link_is_left_to_cubic_and_taken_back(
+    pure: Any, ours: int, cubics: int, seed: int
+) -> None:
+    link, flows = link_with(pure, ours, seed)
+    others = [Flow(pure, link) for _ in range(cubics)]
+    run_until(link, flows, alone=False)
+    for flow in link.flows:
+        flow.acked_total = 0
+    for flow in flows:
+        flow.contended_s = 0
+    link.run(60)
+    assert all(f.contended_s > 0.98 * 60 for f in flows)  # stays contended
+    our_part = sum(f.acked_total for f in flows)
+    assert our_part < 0.01 * sum(f.acked_total for f in link.flows)  # w is 0.01
+
+    for flow in others:
+        link.flows.remove(flow)
+    # three looks, each at the end of a round; the rest of a look under way
+    looks_s = 4 * (pure.effect_look_us(BASE_US) / 1e6 + BASE_US / 1e6)
+    seen_s = run_until(link, flows, alone=True)
+    assert seen_s <= looks_s
+    link.run(3 - seen_s)  # 2 s and 20 RTTs after the last one has left
+    link.sent = 0
+    link.run(2)
+    assert link.sent >= 0.8 * 2 * link.capacity
