@@ -271,6 +271,7 @@ class Flow(Model):
     bytes: Annotated[int, Field(ge=1, lt=2**63)] | None = None
     goal: Goal | None = None
     g_ms: Annotated[float, Field(ge=0.002, le=125)] | None = None
+    w: Annotated[float, Field(ge=0.001, le=1)] | None = None
     bwlimit_Bps: Annotated[int, Field(ge=1024)] | None = None  # noqa: N815 (unit)
     ipv6: bool = False
 
@@ -288,14 +289,16 @@ class Flow(Model):
             raise ValueError("goal and g_ms: with a goal dalbe sets G itself; remove one of them")
         if self.g_ms is not None and self.cc not in ("cdg", "dalbe_cdg"):
             raise ValueError(f"g_ms is for cc = 'cdg' or 'dalbe_cdg', not '{self.cc}'")
+        if self.w is not None and (self.cc != "dalbe_cdg" or self.goal or self.g_ms is not None):
+            raise ValueError("w needs cc = 'dalbe_cdg' and neither a goal nor g_ms, which set it")
         if self.bwlimit_Bps is not None and self.kind != "rsync":
             raise ValueError("bwlimit_Bps is for kind = 'rsync'")
         return self
 
     @property
     def fixed_g_ms(self) -> float | None:
-        """The G that the flow keeps, in milliseconds; None if it has none or a goal sets it."""
-        if self.goal or self.cc not in ("cdg", "dalbe_cdg"):
+        """The G that the flow keeps, in milliseconds; None if it has none or does not keep it."""
+        if self.goal or self.w is not None or self.cc not in ("cdg", "dalbe_cdg"):
             return None
         return G_DEFAULT_MS if self.g_ms is None else self.g_ms
 
@@ -386,15 +389,15 @@ class Experiment(Model):
                 )
 
     def by_dalbectl(self, flow: Flow) -> bool:
-        """Whether `flow` runs under dalbectl: it has a goal, or a G that its host cannot give it.
+        """Whether `flow` runs under dalbectl: it has a goal, a w, or a G of its own.
 
         A dalbe_cdg connection takes G from its host when it is established. A host that has
         flows of several G cannot be set right for each in time: a lost SYN takes seconds.
         """
-        if flow.goal:
+        if flow.goal or flow.w is not None:
             return True
         own = [f for f in self.flows if f.host == flow.host and f.cc == "dalbe_cdg"]
-        return flow in own and len({f.fixed_g_ms for f in own if not f.goal}) > 1
+        return flow in own and len({f.fixed_g_ms for f in own} - {None}) > 1
 
     @property
     def end_s(self) -> float:

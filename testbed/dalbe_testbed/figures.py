@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The pictures of a reproduction: the paper's Figures 2 and 3, Table I, and the ablations.
+"""The pictures of a report: the paper's Figures 2 and 3, Table I, ablations, trade-offs.
 
 Where the paper states a value it is drawn over ours, as a hollow diamond.
 """
@@ -19,13 +19,14 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dalbe_testbed import paper, reproduction
+from dalbe_testbed import paper, reproduction, stats
 from dalbe_testbed.paper import MODULES
 from dalbe_testbed.plots import BLUE, GREEN, ORANGE, PURPLE, SKY, STYLE, VERMILLION
 from dalbe_testbed.reproduction import Curve
 from dalbe_testbed.results import Results, Shares, g_ms
 from dalbe_testbed.stats import Estimate
 from dalbe_testbed.sweep import Point, Sweep, axis
+from dalbe_testbed.tradeoff import YARDSTICK, Tradeoff, yardstick
 
 SERIES = list(
     zip(
@@ -280,5 +281,61 @@ def ablation(results: Results, sweep: Sweep, path: Path) -> None:
             for number, value in enumerate(values)
         ]
         axes.legend(handles=handles, loc="upper left")
+        figure.tight_layout()
+        _save(figure, path)
+
+
+def _bars(estimate: Estimate) -> list[list[float]]:
+    """Return a mean's distances to the ends of its interval, as errorbar() wants them."""
+    if estimate.low is None or estimate.high is None:
+        return [[0.0], [0.0]]
+    return [[estimate.mean - estimate.low], [estimate.high - estimate.mean]]
+
+
+def tradeoff(found: Sequence[Tradeoff], path: Path) -> None:
+    """Draw use of an idle link over the share taken from others: our curve over w, peers as points.
+
+    found must hold the yardstick. The corner is where a strict-priority scheduler would be.
+    """
+    whole = yardstick(found)
+    assert whole is not None
+    with mpl.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(8, 5))
+        ladder = sorted(
+            (item for item in found if item.w is not None), key=lambda item: item.w or 0
+        )
+        places = []
+        for item in found:
+            use, share = item.use_percent(whole), stats.estimate(item.share_percent)
+            ours = item.w is not None
+            axes.errorbar(
+                share.mean,
+                use.mean,
+                xerr=_bars(share),
+                yerr=_bars(use),
+                color=BLUE if ours else VERMILLION,
+                marker="o" if ours else "s",
+                markersize=5,
+                capsize=2,
+                linestyle="none",
+            )
+            axes.annotate(
+                f"{item.w:g}" if ours else item.name.replace("-g", ", G = "),
+                (share.mean, use.mean),
+                xytext=(5, -12 if ours else 6),
+                textcoords="offset points",
+                color=BLUE if ours else VERMILLION,
+                fontsize=8,
+            )
+            if item in ladder:
+                places.append((share.mean, use.mean))
+        axes.plot(*zip(*sorted(places), strict=True), color=BLUE, linewidth=1.2)
+        axes.plot(0, 100, marker="*", markersize=14, color="black", linestyle="none", clip_on=False)
+        axes.annotate("strict priority", (0, 100), xytext=(9, 7), textcoords="offset points")
+        axes.set_xlim(left=0)
+        axes.set_ylim(0, 108)
+        axes.set_xlabel("share taken from two CUBIC flows, %")
+        axes.set_ylabel(f"use of an idle link, % of {YARDSTICK.upper()}'s")
+        axes.set_title("dalbe_cdg over w (blue) and its peers (red)")
         figure.tight_layout()
         _save(figure, path)

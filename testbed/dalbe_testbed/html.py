@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from dalbe_testbed import figures, paper, reproduction
+from dalbe_testbed import figures, paper, reproduction, stats, tradeoff
 from dalbe_testbed.paper import MODULES
 from dalbe_testbed.reproduction import POINTS, Deviation, Effect
 from dalbe_testbed.results import Results
@@ -120,6 +120,31 @@ def _ablation(results: Results, sweep: Sweep, found: Sequence[Effect], out: Path
     )
 
 
+def _tradeoff(results: Results, sweep: Sweep, out: Path) -> Section:
+    found = tradeoff.measure(results, sweep)
+    whole = tradeoff.yardstick(found)
+    if whole is not None:
+        figures.tradeoff(found, out / f"{sweep.name}.png")
+    tradeoff.frame(found).write_csv(out / f"{sweep.name}.csv")
+    rows = [
+        [
+            item.name,
+            str(len(item.alone_mbps)),
+            str(item.use_percent(whole)) if whole else "-",
+            str(stats.estimate(item.queue_ms)),
+            str(stats.estimate(item.share_percent)),
+        ]
+        for item in found
+    ]
+    header = ("flows", "runs", "use of the idle link, %", "queue meanwhile, ms", "share taken, %")
+    return Section(
+        sweep.title,
+        tradeoff.say(found),
+        [f"{sweep.name}.png"] if whole is not None else [],
+        Table(header, rows),
+    )
+
+
 def _other(results: Results, sweep: Sweep) -> Section:
     """Return a sweep that is no figure of the paper's: its points."""
     rows = []
@@ -139,6 +164,12 @@ def _other(results: Results, sweep: Sweep) -> Section:
     )
 
 
+def _title(results: Results) -> str | None:
+    """Return the title of a report that has nothing of the CDG paper; None for the others."""
+    own = all(sweep.figure == "tradeoff" for sweep in results.sweeps)
+    return results.sweeps[0].title if own else None
+
+
 def sections(results: Results, out: Path) -> list[Section]:
     """Return the report's sections, having drawn their pictures into `out`."""
     found = [_table_1(results, out)] if reproduction.table_1(results) else []
@@ -146,6 +177,8 @@ def sections(results: Results, out: Path) -> list[Section]:
         match sweep.figure:
             case "figure3":
                 found.append(_figure_3(results, sweep, out))
+            case "tradeoff":
+                found.append(_tradeoff(results, sweep, out))
             case None:
                 found.append(_other(results, sweep))
     found += _figure_2(results, out)
@@ -200,6 +233,7 @@ def write(results: Results, runs: Sequence[Run], out: Path) -> Path:
     )
     first = {run.point.directory: run for run in reversed(runs)}
     text = environment.get_template("report.html.j2").render(
+        title=_title(results),
         sections=sections(results, out),
         deviations=deviations(results),
         verdicts=reproduction.verdicts(results),

@@ -119,7 +119,10 @@ def _dalbectl(experiment: Experiment, flow: Flow, tools: Tools, payload: Path) -
         size = ["--size-of", str(payload)] if flow.kind == "rsync" else ["--size", str(flow.bytes)]
         return [*words, *size, "--deadline", f"+{_number(flow.goal.deadline_s)}s", "--"]
     # dalbectl sets parameters with a goal only: one that no controller looks at.
-    fixed = ["--controller", "fixed", "--g", _number(flow.fixed_g_ms or G_DEFAULT_MS)]
+    if flow.w is not None:
+        fixed = ["--controller", "weight", "--wmin", _number(flow.w)]
+    else:
+        fixed = ["--controller", "fixed", "--g", _number(flow.fixed_g_ms or G_DEFAULT_MS)]
     goal = ["--size", EVER, "--deadline", f"+{_number(experiment.end_s)}s"]
     return [*words, "--quiet", *fixed, *goal, "--"]
 

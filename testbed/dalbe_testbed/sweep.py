@@ -38,6 +38,7 @@ RESULTS = ("manifest.json", "rates.parquet")
 Value = str | int | float
 Kernel = Literal["6.1", "6.12", "7.2"]
 Backend = Literal["uml", "host", "qemu"]
+Figure = Literal["figure2", "figure3", "table1", "ablation", "tradeoff"]
 
 
 class Environment(BaseModel):
@@ -100,7 +101,7 @@ class _File(BaseModel):
 
     title: str
     experiment: str
-    figure: Literal["figure2", "figure3", "table1", "ablation"] | None = None
+    figure: Figure | None = None
     vary: str | None = None
     seeds: Annotated[int, Field(ge=1, le=10_000)]
     grid: Annotated[list[dict[str, list[Value]]], Field(min_length=1)]
@@ -192,7 +193,7 @@ class Sweep:
 
     name: str
     title: str
-    figure: Literal["figure2", "figure3", "table1", "ablation"] | None
+    figure: Figure | None
     vary: str | None
     seeds: tuple[int, ...]
     points: tuple[Point, ...]

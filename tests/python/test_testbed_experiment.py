@@ -119,6 +119,8 @@ def test_every_experiment_and_contender_is_valid(path: Path):
         ("flows.one.kind=rsync", "flows.one: an rsync flow needs bytes"),
         ("flows.one.goal={deadline_s=9}", "flows.one: a goal needs bytes and cc = 'dalbe_cdg'"),
         ("flows.one.g_ms=2", "flows.one: g_ms is for cc = 'cdg' or 'dalbe_cdg', not 'cubic'"),
+        ("flows.one.w=0.1", "flows.one: w needs cc = 'dalbe_cdg' and neither a goal nor g_ms"),
+        ("flows.one.w=0", "flows.one.w: "),
         ("flows.one.bwlimit_Bps=2000", "flows.one: bwlimit_Bps is for kind = 'rsync'"),
         ("flows.one.name=sender", "flows.sender: name = 'sender' is the testbed's own"),
         # between flows, and in time
@@ -159,6 +161,7 @@ GOAL = [
         ),
         (["flows.one.goal={deadline_s=19}", "limit_s=20"], "after the run: limit_s = 20"),
         (["flows.one.goal={deadline_s=8}", "flows.one.g_ms=1"], "goal and g_ms: with a goal"),
+        (["flows.one.goal={deadline_s=8}", "flows.one.w=0.1"], "w needs cc = 'dalbe_cdg' and"),
         (["flows.one.goal={}"], "flows.one.goal.deadline_s: missing; give a number above 0"),
         (["flows.one.goal={deadline=8}"], "did you mean 'deadline_s'?"),
     ],

@@ -140,6 +140,20 @@ def test_one_g_on_a_host_is_the_host_s(tmp_path: Path):
     assert command(files, "cdg1").startswith("env LD_PRELOAD=$QUIET iperf")
 
 
+def test_a_weight_is_the_flows_own(tmp_path: Path):
+    settings = ["cc=dalbe_cdg", "g_ms=none", "w=0.25"]
+    files = written(tmp_path, CELL, *(f"flows.cdg1.{setting}" for setting in settings))
+    words = shlex.split(command(files, "cdg1"))
+    assert words[:4] == ["/d/dalbectl", "run", "--quiet", "--controller"]
+    options = dict(zip(words[3:11:2], words[4:11:2], strict=True))
+    assert options == {
+        "--controller": "weight",
+        "--wmin": "0.25",
+        "--size": "1E",
+        "--deadline": "+300s",
+    }
+
+
 def test_several_g_on_a_host_are_the_flows_own(tmp_path: Path):
     files = written(tmp_path, MIXED)
     assert "g_us" not in files["setup"]
