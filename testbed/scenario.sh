@@ -187,11 +187,13 @@ echo "$t0_us" >"$OUT/clock"
 echo "T=0"
 play
 
-# Receivers first: an ITGRecv spins when its sender goes away before it. The
-# captures a second later, when they have seen all that was sent before.
+# Receivers first: an ITGRecv spins when its sender goes away before it. What is
+# left in the buffers of closed sockets is sent no more (taps come after the
+# qdisc). The captures a second later, when they have seen all that was sent.
 disown -a
 kill -KILL "${receivers[@]}"
 kill -TERM "${samplers[@]}"
+for ns in sender xsender; do tc -n "$ns" qdisc replace dev eth0 root netem loss 100%; done
 sleep 1.5
 kill -INT "${captures[@]}"
 while kill -0 "${captures[@]}" 2>/dev/null; do sleep 0.1; done
