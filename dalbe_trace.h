@@ -27,12 +27,14 @@
  * @d: the transfer after the update
  * @c: CDG with the G that follows
  * @s: the interval that has ended
+ * @state: its regime, as dalbectl shows it
  */
 TRACE_EVENT(dalbe_update,
 	TP_PROTO(const struct sock *sk, const struct dalbe *d,
-		 const struct cdg *c, const struct dalbe_sample *s),
+		 const struct cdg *c, const struct dalbe_sample *s,
+		 const struct dalbe_state *state),
 
-	TP_ARGS(sk, d, c, s),
+	TP_ARGS(sk, d, c, s, state),
 
 	TP_STRUCT__entry(
 		__field(u64, goal_bytes)
@@ -49,6 +51,9 @@ TRACE_EVENT(dalbe_update,
 		__field(u32, g_ns)
 		__field(u32, srtt_us)
 		__field(u32, losses)
+		__field(u32, regime)
+		__field(u32, drained_ppm)
+		__field(u64, level_Bps)
 		__field(u16, sport)
 		__field(u16, dport)
 		__field(u8, status)
@@ -77,6 +82,9 @@ TRACE_EVENT(dalbe_update,
 		__entry->g_ns = c->g_ns;
 		__entry->srtt_us = s->srtt_us;
 		__entry->losses = s->losses;
+		__entry->regime = state->regime;
+		__entry->drained_ppm = state->drained_ppm;
+		__entry->level_Bps = state->level_Bps;
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
 		__entry->status = d->status;
@@ -84,7 +92,7 @@ TRACE_EVENT(dalbe_update,
 		__entry->contended = s->contended;
 	),
 
-	TP_printk("sport=%u dport=%u goal_bytes=%llu bytes_done=%llu time_left_ms=%lld target_Bps=%llu rate_Bps=%llu w_ppm=%u phi_ppm=%u trim_ppm=%u g_ns=%u srtt_us=%u price_ppm=%llu price_std_ppm=%llu price_target_ppm=%llu losses=%u status=%u app_limited=%u contended=%u",
+	TP_printk("sport=%u dport=%u goal_bytes=%llu bytes_done=%llu time_left_ms=%lld target_Bps=%llu rate_Bps=%llu w_ppm=%u phi_ppm=%u trim_ppm=%u g_ns=%u srtt_us=%u price_ppm=%llu price_std_ppm=%llu price_target_ppm=%llu losses=%u regime=%u drained_ppm=%u level_Bps=%llu status=%u app_limited=%u contended=%u",
 		  __entry->sport, __entry->dport,
 		  __entry->goal_bytes, __entry->bytes_done,
 		  __entry->time_left_ms,
@@ -93,7 +101,8 @@ TRACE_EVENT(dalbe_update,
 		  __entry->g_ns, __entry->srtt_us,
 		  __entry->price_ppm, __entry->price_std_ppm,
 		  __entry->price_target_ppm,
-		  __entry->losses, __entry->status,
+		  __entry->losses, __entry->regime, __entry->drained_ppm,
+		  __entry->level_Bps, __entry->status,
 		  __entry->app_limited, __entry->contended)
 );
 

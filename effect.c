@@ -96,14 +96,20 @@ void effect_expect(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
 	u32 queue_us = effect_queue_us(rtt_us, base_rtt_us);
 
 	e->before_us = 0;
-	if (e->state != EFFECT_ALONE || ssthresh >= cwnd || !base_rtt_us ||
+	if (e->state != EFFECT_ALONE || !base_rtt_us ||
 	    queue_us < effect_shortest_us(base_rtt_us)) {
 		e->doubt = false;
 		return;
 	}
 	e->before_us = rtt_us;
-	e->expected_us = min_t(u64, queue_us,
-			       fp_mul_div(rtt_us, cwnd - ssthresh, cwnd));
+	if (ssthresh < cwnd) {
+		e->expected_us = min_t(u64, queue_us,
+				       fp_mul_div(rtt_us, cwnd - ssthresh, cwnd));
+		return;
+	}
+	/* No window to cut from: it is for the others to drain their queue. */
+	e->expected_us = queue_us;
+	e->doubt = true;
 }
 
 /**

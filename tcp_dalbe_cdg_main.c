@@ -355,6 +355,20 @@ static void dalbe_retune(struct dalbe_flow *flow, u64 price_std_q40)
 					dalbe_linear_g_ns(d)));
 }
 
+static void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state)
+{
+	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+
+	if (!flow->scavenger)
+		return;
+	state->regime = DALBE_REGIME_ALONE + flow->effect.state;
+	state->drained_ppm = fp_ppm(flow->effect.drained_q16);
+	state->yields = flow->effect.yields;
+	state->resumes = flow->effect.resumes;
+	if (flow->effect.state != EFFECT_ALONE)
+		state->level_Bps = dalbe_level_Bps(sk);
+}
+
 /* The end of Tw. */
 static void dalbe_tick(struct sock *sk)
 {
@@ -366,6 +380,7 @@ static void dalbe_tick(struct sock *sk)
 	u64 busy_us = (u64)jiffies_to_msecs(dalbe_busy_jiffies(tp) -
 					    flow->busy_jiffies) * USEC_PER_MSEC;
 	u64 delay_q40 = cdg_delay_price_q40(&flow->cdg, CDG_G_DEFAULT_NS);
+	struct dalbe_state state = {};
 	const u64 loss_weight_q40 = (u64)CDG_WEIGHT_LOSS_Q16 << 24;
 	/* The round of a cut is not judged by CDG and not in its count. */
 	u32 rounds = n->rounds + n->backoffs + n->losses;
@@ -399,7 +414,8 @@ static void dalbe_tick(struct sock *sk)
 	dalbe_update(&flow->transfer, &s, &model);
 	if (!flow->scavenger)
 		dalbe_retune(flow, s.price_std_q40);
-	trace_dalbe_update(sk, &flow->transfer, &flow->cdg, &s);
+	dalbe_get_regime(sk, &state);
+	trace_dalbe_update(sk, &flow->transfer, &flow->cdg, &s, &state);
 	cdg_age(&flow->cdg);
 	dalbe_begin_interval(sk);
 	dalbe_publish(sk);
@@ -928,20 +944,6 @@ void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
 	config = dalbe_config(&in_force);
 	dalbe_configure(&ca->flow->transfer, &config);
 	dalbe_publish(sk);
-}
-
-static void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state)
-{
-	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
-
-	if (!flow->scavenger)
-		return;
-	state->regime = DALBE_REGIME_ALONE + flow->effect.state;
-	state->drained_ppm = fp_ppm(flow->effect.drained_q16);
-	state->yields = flow->effect.yields;
-	state->resumes = flow->effect.resumes;
-	if (flow->effect.state != EFFECT_ALONE)
-		state->level_Bps = dalbe_level_Bps(sk);
 }
 
 /**

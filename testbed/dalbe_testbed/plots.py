@@ -42,6 +42,7 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "savefig.bbox": "tight",
 }
+REGIME = {1: "alone", 2: "yielding", 3: "contended"}  # DALBE_REGIME_*
 LABEL = {
     "dalbe_cdg": "dalbe_cdg under a goal",
     "cubic": "plain CUBIC",
@@ -157,7 +158,7 @@ def _rates(experiment: Experiment, result: dict[str, Any], runs: Sequence[Run]) 
 
 
 def _control(experiment: Experiment, result: dict[str, Any], run: Run) -> Figure:
-    """w and G of the transfer under a goal."""
+    """w of the transfer under a goal, and its regime; without regimes, its G."""
     figure, (upper, lower) = plt.subplots(2, 1, figsize=(10, 5), sharex=True)
     trace = run.control.filter(pl.col("t_s") >= 0, flow=FILE)
     weight = trace["w_ppm"] / 1e6
@@ -165,11 +166,14 @@ def _control(experiment: Experiment, result: dict[str, Any], run: Run) -> Figure
     upper.set_ylabel("weight w")
     upper.set_ylim(-0.02, 1.05)
     lowest, highest = float(weight.min()), float(weight.max())  # type: ignore[arg-type]
-    most = float(trace["g_ns"].max()) / 1e6  # type: ignore[arg-type]
-    upper.set_title(f"w went from {lowest:.2g} up to {highest:.2g}, and G up to {most:.2g} ms")
-    lower.step(trace["t_s"], trace["g_ns"] / 1e6, where="post", color=GREEN, linewidth=1.6)
-    lower.set_yscale("log")
-    lower.set_ylabel("G, ms")
+    upper.set_title(f"w went from {lowest:.2g} up to {highest:.2g}")
+    if "regime" in trace.columns and trace["regime"].max():
+        lower.step(trace["t_s"], trace["regime"], where="post", color=GREEN, linewidth=1.6)
+        lower.set_yticks(list(REGIME), REGIME.values())
+    else:
+        lower.step(trace["t_s"], trace["g_ns"] / 1e6, where="post", color=GREEN, linewidth=1.6)
+        lower.set_yscale("log")
+        lower.set_ylabel("G, ms")
     lower.set_xlabel("seconds (shaded: CUBIC competes)")
     for axes in (upper, lower):
         _shade(axes, run)

@@ -70,12 +70,20 @@ static void a_fifth_of_the_drain_is_enough(struct kunit *test)
 	ASSERT_NEAR(test, 0, e.drained_q16, Q16_ONE * 19 / 100, 4);
 }
 
+static void a_window_that_cannot_be_cut_waits_for_the_others(struct kunit *test)
+{
+	struct effect e = {};
+
+	effect_expect(&e, 2, 2, BASE_US + QUEUE_US, BASE_US);
+	KUNIT_EXPECT_EQ(test, (int)round_at(&e, QUEUE_US / 2, 0),
+			(int)EFFECT_NONE);
+	effect_expect(&e, 2, 2, BASE_US + QUEUE_US, BASE_US);
+	KUNIT_EXPECT_EQ(test, (int)round_at(&e, QUEUE_US, 0), (int)EFFECT_YIELD);
+}
+
 static void what_shows_nothing_is_no_test(struct kunit *test)
 {
 	static const struct { u32 cwnd, ssthresh, rtt_us, base_us; } rows[] = {
-		{ 100, 100, 90000, 50000 },	/* no cut */
-		{ 2, 2, 90000, 50000 },
-		{ 0, 2, 90000, 50000 },
 		{ 100, 70, 53124, 50000 },	/* queue below 1/16 */
 		{ 100, 70, 1099, 100 },		/* below 1 ms */
 		{ 100, 70, 40000, 50000 },
@@ -202,6 +210,7 @@ static void looks_only_now_and_then(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(expects_its_part_of_the_rtt),
 	KUNIT_CASE(a_fifth_of_the_drain_is_enough),
+	KUNIT_CASE(a_window_that_cannot_be_cut_waits_for_the_others),
 	KUNIT_CASE(what_shows_nothing_is_no_test),
 	KUNIT_CASE(cut_keeps_half_to_all_but_one),
 	KUNIT_CASE(resumes_where_the_queue_goes_with_us),

@@ -83,9 +83,6 @@ def test_a_second_cut_decides(pure: Any) -> None:
 
 
 @pytest.mark.parametrize(("cwnd", "ssthresh", "rtt_us", "base_us"), [
-    (100, 100, BASE_US + QUEUE_US, BASE_US),  # no cut
-    (2, 2, BASE_US + QUEUE_US, BASE_US),  # no room for one
-    (0, 2, BASE_US + QUEUE_US, BASE_US),
     (100, 70, BASE_US + SHORT_US - 1, BASE_US),  # too short
     (100, 70, BASE_US - 1, BASE_US),  # below the base RTT
     (100, 70, 100 + 999, 100),  # a 16th of 100 us would be noise
@@ -109,10 +106,21 @@ def test_the_drain_expected_is_the_windows_part_of_the_rtt_but_no_more_than_the_
     effect = pure.new("effect")
     pure.effect_expect(effect, cwnd, ssthresh, rtt_us, base_us)
     queue_us = max(rtt_us - base_us, 0)
-    testable = ssthresh < cwnd and base_us > 0 and queue_us >= max(base_us // 16, 1000)
+    testable = base_us > 0 and queue_us >= max(base_us // 16, 1000)
     assert effect.before_us == (rtt_us if testable else 0)
-    if testable:
+    if testable and ssthresh < cwnd:
         assert effect.expected_us == min(queue_us, rtt_us * (cwnd - ssthresh) // cwnd)
+
+
+@pytest.mark.parametrize("cwnd", [0, 2])
+@pytest.mark.parametrize(("drained", "kept"), [(0.21, True), (0.19, False), (-1, False)])
+def test_where_the_window_cannot_be_cut_it_is_for_the_others_to_drain_the_queue(
+    pure: Any, cwnd: int, drained: float, kept: bool
+) -> None:
+    effect, before_us = pure.new("effect"), BASE_US + QUEUE_US
+    pure.effect_expect(effect, cwnd, 2, before_us, BASE_US)
+    verdict = pure.effect_round(effect, before_us - round(drained * QUEUE_US), BASE_US, 0)
+    assert verdict == (pure.EFFECT_NONE if kept else pure.EFFECT_YIELD)
 
 
 # Flows like us
@@ -491,7 +499,7 @@ class Scavenger(Flow):
         )
         pure.cdg_init(self.cdg, ALONE_G_NS, 10)
         pure.cdg_set_idle_g(self.cdg, IDLE_G_NS)
-        self.w, self.resume_window = w, window
+        self.w, self.resume_window, self.peak_window = w, window, window
         self.contended_s, self.delay_cuts = 0.0, 0
 
     @property
@@ -526,6 +534,7 @@ class Scavenger(Flow):
     def lose(self, rtt_s: float) -> None:
         """Cut B."""
         super().lose(rtt_s)
+        self.pure.effect_loss(self.effect)
         if not self.alone:
             self.cut_to = self.level()
 
@@ -548,6 +557,7 @@ class Scavenger(Flow):
     def end_round(self, now_s: float, elapsed_us: int, rtt_s: float) -> None:
         """Judge the round."""
         pure = self.pure
+        before_us = self.cdg.rtt_prev.min_us
         gradient = pure.cdg_round(self.cdg, self.off)
         base_us = pure.cdg_base_rtt_us(self.cdg)
         verdict = pure.effect_round(
@@ -559,18 +569,23 @@ class Scavenger(Flow):
             self.resume_window, self.slow_start = self.window, False
             pure.cubic_start(self.cubic, int(self.window / 2 * Q16), int(self.window * Q16))
             self.window = self.level()
-        elif verdict in {pure.EFFECT_RESUME, pure.EFFECT_TAKE}:
-            self.ssthresh = max(self.resume_window, 2)
-            self.slow_start = verdict == pure.EFFECT_TAKE
-            self.window = 2.0 if self.slow_start else self.ssthresh
+        elif verdict != pure.EFFECT_NONE:
+            self.ssthresh, self.slow_start = 2.0, verdict == pure.EFFECT_TAKE
+            if verdict != pure.EFFECT_TRY:
+                self.ssthresh = self.peak_window if self.slow_start else self.resume_window
+            self.window = 2.0 if self.slow_start else max(self.ssthresh, 2)
+            self.peak_window = 0.0
             pure.cubic_start(self.cubic, int(self.window * Q16), 0)
             pure.cdg_restart(self.cdg, int(self.window))
         else:
             slow_us = elapsed_us if self.alone else round(elapsed_us * self.w)
             pure.cubic_round(self.cubic, slow_us, base_us)
+            self.peak_window = max(self.peak_window, self.window)
             random_u32 = self.link.random.getrandbits(32)
-            if self.alone and pure.cdg_backoff(
-                self.cdg, self.off, gradient, random_u32, int(self.window)
+            rtt_us = self.cdg.rtt_prev.min_us
+            if self.alone and (
+                pure.effect_surge(self.effect, rtt_us, before_us, base_us)
+                or pure.cdg_backoff(self.cdg, self.off, gradient, random_u32, int(self.window))
             ):
                 self.back_off(rtt_s)
 
