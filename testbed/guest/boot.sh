@@ -4,6 +4,8 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=testbed/guest/supervise.sh
+. "$here/supervise.sh"
 
 usage()
 {
@@ -70,13 +72,7 @@ shm_kb=$(df --output=avail /dev/shm 2>/dev/null | tail -n 1 || echo 0)
 if [[ -w /dev/shm ]] && ((shm_kb > 2 * 1024 * 1024)); then
 	tmp=/dev/shm
 fi
-work=$(mktemp -d "$tmp/dalbe-guest.XXXXXX")
-guest='' watchdog=''
-trap '[[ -z $guest ]] || kill -KILL -- "-$guest" 2>/dev/null || :
-	[[ -z $watchdog ]] || kill "$watchdog" 2>/dev/null || :
-	rm -rf "$work"' EXIT
-trap 'exit 143' TERM
-trap 'exit 130' INT
+supervise_in "$tmp/dalbe-guest.XXXXXX"
 
 # What init.sh finds beside itself. The kernel's command line could not hold a
 # space, and is mixed into the kernel's random numbers: it must not name $work.
@@ -119,23 +115,7 @@ setsid taskset -c "$cpu" env -i LD_PRELOAD="$helpers/seedrand.so" GUEST_SEED="$s
 	con=null con0=null,fd:1 root=/dev/root rootfstype=hostfs rootflags=/ ro \
 	time-travel=inf-cpu time-travel-start=$(((1700000000 + seed * 1000) * 1000000000)) \
 	init=/proc/self/cwd/init.sh </dev/null 2>"$work/stderr" 8>&- &
-guest=$!
-setsid "$here/watchdog.sh" $$ "$guest" "$wall_s" "$work/timeout" </dev/null >/dev/null 2>&1 8>&- &
-watchdog=$!
-
-wait "$guest" || true
-kill -KILL -- "-$guest" 2>/dev/null || true
-guest=''
-
-if [[ -e $work/timeout ]]; then
-	echo "boot.sh: run '$name' hung: killed after $wall_s s of wall-clock time" >&2
-	exit 124
-fi
-if [[ ! -s $out/.status ]]; then
-	grep -v -e setup_one_line -e 'channel type' "$work/stderr" | tail -n 5 >&2 || true
-	echo "boot.sh: run '$name': the guest died before its script ended; see its console" >&2
-	exit 125
-fi
+await_guest $! boot.sh "$name" "$wall_s" "$out/.status"
 status=$(<"$out/.status")
 rm -f "$out/.status"
 if [[ $status == timeout ]]; then

@@ -9,6 +9,8 @@ me=qemu
 . "$here/../../scripts/common.sh"
 # shellcheck source=scripts/vng.sh
 . "$here/../../scripts/vng.sh"
+# shellcheck source=testbed/guest/supervise.sh
+. "$here/../guest/supervise.sh"
 
 usage()
 {
@@ -62,13 +64,7 @@ need qemu-system-x86_64 qemu-system-x86
 command -v vng >/dev/null || enter_venv
 release=$(find_kernel "$release")
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/dalbe-qemu.XXXXXX")
-guest='' watchdog=''
-trap '[[ -z $guest ]] || kill -KILL -- "-$guest" 2>/dev/null || :
-	[[ -z $watchdog ]] || kill "$watchdog" 2>/dev/null || :
-	rm -rf "$work"' EXIT
-trap 'exit 143' TERM
-trap 'exit 130' INT
+supervise_in "${TMPDIR:-/tmp}/dalbe-qemu.XXXXXX"
 
 image=$(kernel_image "$release" "$work")
 clock=virtual
@@ -102,22 +98,7 @@ vng_command "$image" "$work" "$mem"
 # vng opens a file anew, and overwrites.
 TMPDIR=$work setsid "${vng_words[@]}" --rwdir "$work" -- bash ./guest.sh \
 	</dev/null > >(exec cat) 2>"$work/stderr" &
-guest=$!
-setsid "$here/../guest/watchdog.sh" $$ "$guest" "$wall_s" "$work/timeout" </dev/null >/dev/null 2>&1 &
-watchdog=$!
-wait "$guest" || true
-kill -KILL -- "-$guest" 2>/dev/null || true
-guest=''
-
-if [[ -e $work/timeout ]]; then
-	echo "qemu: run '$name' hung: killed after $wall_s s of wall-clock time" >&2
-	exit 124
-fi
-if [[ ! -s $work/status ]]; then
-	tail -n 5 "$work/stderr" >&2
-	echo "qemu: run '$name': the guest died before its script ended; see its console" >&2
-	exit 125
-fi
+await_guest $! qemu "$name" "$wall_s" "$work/status"
 cp -r "$work/out/." "$out"
 status=$(<"$work/status")
 [[ $status == 0 ]] || tail -n 1 "$work/run.err" >&2
