@@ -292,50 +292,76 @@ def _bars(estimate: Estimate) -> list[list[float]]:
     return [[estimate.mean - estimate.low], [estimate.high - estimate.mean]]
 
 
+def _ladder_labels(ladder: Sequence[tuple[float, float]]) -> list[tuple[float, str]]:
+    """Return where to write which weights, from (share, w); close ones have one label."""
+    groups: list[list[tuple[float, float]]] = []
+    for share, w in ladder:
+        if groups and share < 1.25 * groups[-1][0][0]:
+            groups[-1].append((share, w))
+        else:
+            groups.append([(share, w)])
+    return [
+        (group[0][0], " to ".join(f"{w:g}" for _, w in group[:: max(1, len(group) - 1)]))
+        for group in groups
+    ]
+
+
 def tradeoff(found: Sequence[Tradeoff], path: Path) -> None:
     """Draw use of an idle link over the share taken from others: our curve over w, peers as points.
 
-    found must hold the yardstick. The corner is where a strict-priority scheduler would be.
+    found must hold the yardstick. A strict-priority scheduler would be at 0 and 100 %: off the left
+    end of the logarithmic axis.
     """
     whole = yardstick(found)
     assert whole is not None
     with mpl.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(8, 5))
-        ladder = sorted(
-            (item for item in found if item.w is not None), key=lambda item: item.w or 0
-        )
-        places = []
+        figure, axes = plt.subplots(figsize=(9, 5))
+        others = SERIES[1:]
+        peers = [item.name for item in found if item.w is None]
+        ladder = []
         for item in found:
             use, share = item.use_percent(whole), stats.estimate(item.share_percent)
-            ours = item.w is not None
+            number = None if item.w is not None else peers.index(item.name)
+            colour, marker = SERIES[0] if number is None else others[number % len(others)]
             axes.errorbar(
                 share.mean,
                 use.mean,
                 xerr=_bars(share),
                 yerr=_bars(use),
-                color=BLUE if ours else VERMILLION,
-                marker="o" if ours else "s",
-                markersize=5,
+                color=colour,
+                marker=marker,
+                markerfacecolor="none" if number and number >= len(others) else colour,
+                markersize=6,
                 capsize=2,
                 linestyle="none",
+                label=None if item.w is not None else item.name.replace("-g", ", G = "),
             )
-            axes.annotate(
-                f"{item.w:g}" if ours else item.name.replace("-g", ", G = "),
-                (share.mean, use.mean),
-                xytext=(5, -12 if ours else 6),
-                textcoords="offset points",
-                color=BLUE if ours else VERMILLION,
-                fontsize=8,
-            )
-            if item in ladder:
-                places.append((share.mean, use.mean))
-        axes.plot(*zip(*sorted(places), strict=True), color=BLUE, linewidth=1.2)
-        axes.plot(0, 100, marker="*", markersize=14, color="black", linestyle="none", clip_on=False)
-        axes.annotate("strict priority", (0, 100), xytext=(9, 7), textcoords="offset points")
-        axes.set_xlim(left=0)
+            if item.w is not None:
+                ladder.append((share.mean, item.w, use.mean))
+        ladder.sort(key=lambda place: place[1])
+        axes.plot(
+            [share for share, _, _ in ladder],
+            [use for _, _, use in ladder],
+            color=BLUE,
+            linewidth=1.2,
+            label="dalbe_cdg at weight w",
+        )
+        for place, text in _ladder_labels([(share, w) for share, w, _ in ladder]):
+            axes.text(place, 95, f"w = {text}", color=BLUE, ha="center", va="top", fontsize=9)
+        axes.set_xscale("log")
+        axes.set_xlim(1, 100)
         axes.set_ylim(0, 108)
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.annotate(
+            "strict priority: 0 %, 100 %",
+            (1, 100),
+            xytext=(1.04, 102.5),
+            fontsize=9,
+            style="italic",
+        )
         axes.set_xlabel("share taken from two CUBIC flows, %")
         axes.set_ylabel(f"use of an idle link, % of {YARDSTICK.upper()}'s")
-        axes.set_title("dalbe_cdg over w (blue) and its peers (red)")
+        axes.set_title("w decides what is taken from others; what is idle is used whatever w")
+        axes.legend(loc="lower right")
         figure.tight_layout()
         _save(figure, path)
