@@ -98,7 +98,7 @@ sed 's/^/#   /' transfer.log
 step "stress: goals set, changed and cleared while connections come and go"
 # One connection stays: there are moments when all of the others are between two
 # connections or use another congestion control, and then rmmod may succeed.
-near iperf -c 10.9.0.2 -Z dalbe_cdg -b 100k -t 600 >holder.log 2>&1 &
+ip netns exec near iperf -c 10.9.0.2 -Z dalbe_cdg -b 100k -l 1000 -t 600 >holder.log 2>&1 &
 holder=$!
 for ((i = 0; i < 100; i++)); do	# refcnt may still count the transfer's connection
 	near ss -tinH state established dport = :5001 | grep -qw dalbe_cdg && break
