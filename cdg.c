@@ -186,8 +186,8 @@ void cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool sacked)
 }
 
 /* Was the queue of the round just ended short, that is, did its lowest RTT come
- * within an eighth of the base RTT (HyStart's measure; at least 1 ms, two
- * packets at 20 Mbit/s)? A competitor that fills the buffer keeps the queue
+ * within a sixteenth of the base RTT (at least 1 ms, two packets at 20 Mbit/s; from
+ * there on the effect test can judge)? A competitor that fills the buffer keeps the queue
  * longer than that, whatever we do; our own flow, alone, goes back below it at
  * its first backoff. Where the base RTT is not known (a latecomer that never
  * saw the queue empty) the test errs towards "short": towards CDG with G at
@@ -195,7 +195,7 @@ void cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool sacked)
  */
 static bool cdg_queue_short(const struct cdg *c)
 {
-	u32 base_rtt_us = c->base_rtt_q16 >> 16;
+	u32 base_rtt_us = cdg_base_rtt_us(c);
 
 	return (u32)c->rtt_prev.min_us <=
 	       base_rtt_us + max_t(u32, base_rtt_us / 16, 1000);

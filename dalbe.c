@@ -197,7 +197,8 @@ void dalbe_configure(struct dalbe *d, const struct dalbe_config *config)
 	d->config = *config;
 	if (config->controller == DALBE_CONTROLLER_WEIGHT)
 		d->w_q16 = config->wmin_q16;
-	d->w_q16 = max(d->w_q16, config->wmin_q16);
+	else
+		d->w_q16 = max(d->w_q16, config->wmin_q16);
 }
 
 /* Time to aim for. Before the deadline by a part of the window, and by at most

@@ -145,6 +145,12 @@ static u32 dalbe_min_rtt_us(const struct tcp_sock *tp)
 	return min_rtt_us == U32_MAX ? 0 : min_rtt_us;	/* none yet */
 }
 
+/* At least 1: it divides. */
+static u32 dalbe_srtt_us(const struct tcp_sock *tp)
+{
+	return max_t(u32, tp->srtt_us >> 3, 1);
+}
+
 static struct cdg_heuristics dalbe_heuristics(const struct sock *sk)
 {
 	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
@@ -246,7 +252,7 @@ static u64 dalbe_level_Bps(const struct sock *sk)
 	u64 bytes = fp_mul_q16(tp->mss_cache,
 			       min_t(u64, dalbe_level_q16(flow), U32_MAX));
 
-	return fp_mul_div(bytes, USEC_PER_SEC, max_t(u32, tp->srtt_us >> 3, 1));
+	return fp_mul_div(bytes, USEC_PER_SEC, dalbe_srtt_us(tp));
 }
 
 /* While contended: w * B packets per RTT. Below two packets, the least window, the
@@ -257,7 +263,6 @@ static void dalbe_apply_level(struct sock *sk, u32 acked)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 srtt_us = max_t(u32, tp->srtt_us >> 3, 1);
 	u64 level_q16 = dalbe_level_q16(flow), gap_us;
 
 	tp->snd_ssthresh = clamp_t(u64, level_q16 >> 16, 2, tp->snd_cwnd_clamp);
@@ -268,7 +273,7 @@ static void dalbe_apply_level(struct sock *sk, u32 acked)
 	    flow->effect.state == EFFECT_YIELDING)
 		return;
 	/* What is never looked at is never seen to have gone. */
-	gap_us = min_t(u64, fp_mul_div(srtt_us, 2 * Q16_ONE, level_q16),
+	gap_us = min_t(u64, fp_mul_div(dalbe_srtt_us(tp), 2 * Q16_ONE, level_q16),
 		       effect_look_us(cdg_base_rtt_us(&flow->cdg)));
 	flow->departure_ns = max(flow->departure_ns + gap_us * NSEC_PER_USEC,
 				 tp->tcp_clock_cache);
@@ -285,7 +290,6 @@ static void dalbe_set_scavenger(struct sock *sk, bool on)
 	if (!on)
 		return;
 	cubic_start(&flow->best_effort, (u64)cwnd << 16, 0);
-	flow->resume_cwnd = cwnd;
 	flow->peak_cwnd = cwnd;
 	flow->round_start_us = tcp_sk(sk)->tcp_mstamp;
 	/* Departures that are put off need pacing: by the fq qdisc where the
@@ -319,11 +323,10 @@ static void dalbe_engage(struct sock *sk)
 			    tcp_sk(sk)->bytes_acked - ca->acked_base,
 			    ca->goal_set_ns, ca->goal_deadline_ns);
 		cdg_forget(&flow->cdg);
-		cdg_set_g(&flow->cdg, dalbe_linear_g_ns(&flow->transfer));
+		cdg_set_g(&flow->cdg, flow->scavenger ? EFFECT_ALONE_G_NS :
+			  dalbe_linear_g_ns(&flow->transfer));
 		cdg_set_idle_g(&flow->cdg,
 			       READ_ONCE(def->idle_g_us) * NSEC_PER_USEC);
-		if (flow->scavenger)
-			cdg_set_g(&flow->cdg, EFFECT_ALONE_G_NS);
 		flow->skip_credit_q16 = 0;
 		dalbe_begin_interval(sk);
 	}
@@ -335,7 +338,7 @@ static u64 dalbe_cdg_model(const void *arg, u64 rate_Bps)
 	const struct tcp_sock *tp = arg;
 
 	return cdg_rate_price_q40(rate_Bps, tp->mss_cache,
-				  max_t(u32, tp->srtt_us >> 3, 1));
+				  dalbe_srtt_us(tp));
 }
 
 /* G for the price that the controller wants paid. Loss takes its part first,
@@ -379,8 +382,6 @@ static void dalbe_tick(struct sock *sk)
 	u64 elapsed_us = tp->tcp_mstamp - flow->last_update_us;
 	u64 busy_us = (u64)jiffies_to_msecs(dalbe_busy_jiffies(tp) -
 					    flow->busy_jiffies) * USEC_PER_MSEC;
-	u64 delay_q40 = cdg_delay_price_q40(&flow->cdg, CDG_G_DEFAULT_NS);
-	struct dalbe_state state = {};
 	const u64 loss_weight_q40 = (u64)CDG_WEIGHT_LOSS_Q16 << 24;
 	/* The round of a cut is not judged by CDG and not in its count. */
 	u32 rounds = n->rounds + n->backoffs + n->losses;
@@ -403,13 +404,17 @@ static void dalbe_tick(struct sock *sk)
 		.price_q40 = dalbe_cdg_model,
 		.arg = tp,
 	};
+	struct dalbe_state state = {};
 
-	s.price_q40 = fp_add(delay_q40, s.price_std_q40);
-	if (flow->scavenger) {
+	if (flow->scavenger) {	/* B is the best-effort window: nothing for phi */
 		s.price_q40 = fp_mul_div(Q40_ONE, Q16_ONE,
 					 flow->best_effort.window_q16);
 		s.price_std_q40 = s.price_q40;
 		s.contended = flow->effect.state == EFFECT_CONTENDED;
+	} else {
+		s.price_q40 = fp_add(cdg_delay_price_q40(&flow->cdg,
+							 CDG_G_DEFAULT_NS),
+				     s.price_std_q40);
 	}
 	dalbe_update(&flow->transfer, &s, &model);
 	if (!flow->scavenger)

@@ -229,14 +229,19 @@ def table_1(results: Results, path: Path) -> None:
         _save(figure, path)
 
 
+def _bars(estimate: Estimate) -> list[list[float]]:
+    """Return a mean's distances to the ends of its interval, as errorbar() wants them."""
+    if estimate.low is None or estimate.high is None:
+        return [[0.0], [0.0]]
+    return [[estimate.mean - estimate.low], [estimate.high - estimate.mean]]
+
+
 def _interval(axes: Axes, x: float, estimate: Estimate, colour: str) -> None:
     """Draw a mean with its confidence interval."""
-    low = estimate.mean if estimate.low is None else estimate.low
-    high = estimate.mean if estimate.high is None else estimate.high
     axes.errorbar(
         x,
         estimate.mean,
-        yerr=[[estimate.mean - low], [high - estimate.mean]],
+        yerr=_bars(estimate),
         color=colour,
         marker="o",
         markersize=4.5,
@@ -283,13 +288,6 @@ def ablation(results: Results, sweep: Sweep, path: Path) -> None:
         axes.legend(handles=handles, loc="upper left")
         figure.tight_layout()
         _save(figure, path)
-
-
-def _bars(estimate: Estimate) -> list[list[float]]:
-    """Return a mean's distances to the ends of its interval, as errorbar() wants them."""
-    if estimate.low is None or estimate.high is None:
-        return [[0.0], [0.0]]
-    return [[estimate.mean - estimate.low], [estimate.high - estimate.mean]]
 
 
 def _ladder_labels(ladder: Sequence[tuple[float, float]]) -> list[tuple[float, str]]:
