@@ -14,6 +14,9 @@
 #
 #   IPv6: fd00:1::1, ::2 and ::fe on the left, fd00:2::1, ::2 and ::fe on the right.
 #
+# QDISC may be a prio of two bands: then the TCP connections that sender opens have
+# the low one, and everything else the high one.
+#
 # As in the CDG paper two bridges delay the packets: netem never runs on a host
 # that sends TCP, where it would hide packets from that host's small-queue
 # accounting (TSQ). What a pair of hosts has more in RTT than the other is added
@@ -41,6 +44,7 @@ of KEY=VALUE lines, as dalbe_testbed/scenario.py writes it:
 
   RATE_BPS          rate of the bottleneck, bits per second
   QDISC             its queue, as words for tc: 'pfifo limit 41'
+  BAND_QDISC        the queue of each of QDISC's two bands; missing: it has none
   ECN               1: hosts negotiate ECN
   ACCESS_BPS        rate of the hosts' own links; 0: unlimited
   DELAY_DATA_US     delay of data before the bottleneck
@@ -109,6 +113,22 @@ access()
 		echo "qdisc add dev $1 root tbf rate ${ACCESS_BPS}bit burst 1600 limit 1000000"
 }
 
+# Lines for `tc -batch`. Low are packets of sender's TCP with an ephemeral port (from
+# 32768) on its side: connections that it accepted are others' traffic. So is
+# D-ITG's, with its signalling connection.
+bands()
+{
+	local parent="dev $1 parent 10:" ditg_signalling=9000 tcp=6 ephemeral='0x8000 0x8000'
+	[[ -n ${BAND_QDISC:-} ]] || return 0
+	echo "qdisc add ${parent}1 handle 11: $BAND_QDISC
+qdisc add ${parent}2 handle 12: $BAND_QDISC
+filter add $parent protocol ip prio 1 u32 match ip dport $ditg_signalling 0xffff flowid 10:1
+filter add $parent protocol ip prio 2 u32 match ip src 10.0.1.1 match ip protocol $tcp 0xff \
+	match ip sport $ephemeral flowid 10:2
+filter add $parent protocol ipv6 prio 3 u32 match ip6 src $(ipv6 1 1) match ip6 protocol $tcp 0xff \
+	match ip6 sport $ephemeral flowid 10:2"
+}
+
 batch() { printf '%s -batch - <<"END"\n%s\nEND\n' "$1" "$2"; }
 
 # host NAME SIDE HOST: the buffer limits of a machine with ample memory, and no
@@ -175,4 +195,5 @@ echo 1 >/proc/sys/net/ipv4/ip_forward
 echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
 $(batch tc "qdisc add dev right root handle 1: htb default 10
 class add dev right parent 1: classid 1:10 htb rate ${RATE_BPS}bit ceil ${RATE_BPS}bit burst 1600 cburst 1600
-qdisc add dev right parent 1:10 handle 10: $QDISC")"
+qdisc add dev right parent 1:10 handle 10: $QDISC
+$(bands right)")"

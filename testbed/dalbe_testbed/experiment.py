@@ -76,7 +76,7 @@ class Link(Model):
     buffer_bdp: Annotated[float, Field(gt=0, le=100)] | None = None
     buffer_packets: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     buffer_bytes: Annotated[int, Field(ge=FRAME_BYTES, le=1_514_000_000)] | None = None
-    qdisc: Literal["pfifo", "bfifo", "codel", "fq_codel", "pie", "red"] = "pfifo"
+    qdisc: Literal["pfifo", "bfifo", "codel", "fq_codel", "pie", "red", "strict_priority"] = "pfifo"
     ecn: bool = False
     target_ms: Annotated[float, Field(ge=0.1, le=10_000)] | None = None
     interval_ms: Annotated[float, Field(ge=0.1, le=60_000)] | None = None
@@ -236,7 +236,22 @@ class Link(Model):
                     f"avpkt 1000 burst {red.burst_packets()} bandwidth {self.rate_bps}bit "
                     f"probability {red.probability:g}{' ecn' if self.ecn else ''}"
                 )
+            case "strict_priority":  # the band of every TOS; dumbbell.sh knows whose is the other
+                return ["prio", "bands", "2", "priomap", *(["0"] * 16)]
         return [self.qdisc, *text.split()]
+
+    @property
+    def band_words(self) -> list[str]:
+        """The queue of each band of strict_priority, likewise; of other disciplines empty."""
+        if self.qdisc != "strict_priority":
+            return []
+        return ["pfifo", "limit", str(self.queue_packets)]
+
+    @property
+    def queue_report(self) -> str:
+        """What the kernel must report the queue to be: discipline and limit, with its bands."""
+        queue, band = " ".join(self.qdisc_words[:3]), " ".join(self.band_words)
+        return f"{queue}, {band}, {band}" if band else queue
 
 
 class Background(Model):

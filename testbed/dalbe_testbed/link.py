@@ -6,10 +6,12 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 
 from dalbe_testbed.errors import TestbedError
@@ -21,6 +23,10 @@ RTT_TOLERANCE_MS = 0.5
 LOSS_BASED = ("cubic", "reno")
 # A greedy loss-based flow that shares a FIFO for as long as this fills it.
 CONTENDED_S, UTILISED = 60.0, 0.95
+# The bottleneck's queue and, if it has bands, their queues: as dumbbell.sh numbers them.
+QUEUE_HANDLES = ("10:", "11:", "12:")
+# Of packets of high priority that waited. None in virtual time; clocks of real kernels jitter.
+OVERTAKEN = 0.02
 
 
 @dataclass(frozen=True)
@@ -29,11 +35,12 @@ class LinkProof:
 
     rate_bps: float  # of the CBR flood that precedes T=0, behind the bottleneck
     base_rtt_ms: Mapping[str, float]  # per sender, of a ping on the idle link
-    queue: str  # the bottleneck's queue discipline and its limit, as the kernel reports them
+    queue: str  # the bottleneck's queue disciplines and limits, as the kernel reports them
     uncaptured: int  # packets that tcpdump lost: each would pass for a drop
     largest_frame_bytes: int  # at the senders and behind the bottleneck: no super-packets
     drops: int  # at the bottleneck since T=0
     marks: int  # CE by the bottleneck since T=0
+    overtaken: float | None = None  # strict_priority: the share that overtaken() returns
 
 
 def flood_rate_bps(packets: pl.DataFrame) -> float:
@@ -60,19 +67,47 @@ def uncaptured(log: Path) -> int:
     return int(found[1])
 
 
-def measure(packets: pl.DataFrame, records: Path) -> LinkProof:
-    """Collect the proof from the paired captures and the guest's records."""
-    qdiscs = json.loads((records / "qdisc.json").read_text())
-    queue = next((item for item in qdiscs if item.get("handle") == "10:"), None)
+def _queue(qdiscs: Sequence[Mapping[str, Any]]) -> str:
+    """Say what the bottleneck's queue is by tc's report of its device."""
+    parts = []
+    for handle in QUEUE_HANDLES:
+        for item in (item for item in qdiscs if item.get("handle") == handle):
+            size = "bands" if item["kind"] == "prio" else "limit"
+            parts.append(f"{item['kind']} {size} {item['options'][size]}")
+    return ", ".join(parts) or "none"
+
+
+def overtaken(packets: pl.DataFrame, low_ports: Collection[int]) -> float:
+    """Return of how many packets of high priority, 0 to 1, one of low priority went ahead.
+
+    Of those that waited; low_ports are the destination ports of the others. 0 if none waited.
+    """
+    left = packets.drop_nulls("out_us")
+    is_low = pl.col("port").is_in(low_ports)
+    low_us = left.filter(is_low)["out_us"].sort().to_numpy()
+    high = left.filter(~is_low & (pl.col("out_us") > pl.col("in_us")))
+    before = np.searchsorted(low_us, high["in_us"].to_numpy(), "right")
+    after = np.searchsorted(low_us, high["out_us"].to_numpy(), "left")
+    return float((after > before).mean()) if high.height else 0.0
+
+
+def measure(
+    packets: pl.DataFrame, records: Path, low_ports: Collection[int] | None = None
+) -> LinkProof:
+    """Collect the proof from the paired captures and the guest's records.
+
+    low_ports: destination ports of low priority; None if the queue knows no priorities.
+    """
     during = packets.filter(pl.col("in_us") >= 0)
     return LinkProof(
         rate_bps=round(flood_rate_bps(packets), 1),
         base_rtt_ms={host: ping_ms((records / f"ping.{host}").read_text()) for host in PEER},
-        queue=f"{queue['kind']} limit {queue['options']['limit']}" if queue else "none",
+        queue=_queue(json.loads((records / "qdisc.json").read_text())),
         uncaptured=sum(map(uncaptured, records.glob("*.pcap.log"))),
         largest_frame_bytes=int(packets["wire_bytes"].max() or 0),  # type: ignore[arg-type]
         drops=int(during["out_us"].null_count()),
         marks=int(during["marked"].sum()),
+        overtaken=None if low_ports is None else round(overtaken(during, low_ports), 4),
     )
 
 
@@ -119,9 +154,10 @@ def check(
         is_ms, due_ms = proof.base_rtt_ms[host], link.base_rtt_ms(host)  # type: ignore[arg-type]
         if abs(is_ms - due_ms) > RTT_TOLERANCE_MS:
             faults.append(f"base RTT of {host} {is_ms:g} instead of {due_ms:g} ms")
-    queue = " ".join(link.qdisc_words[:3])
-    if proof.queue != queue:
-        faults.append(f"queue '{proof.queue}' instead of '{queue}'")
+    if proof.queue != link.queue_report:
+        faults.append(f"queue '{proof.queue}' instead of '{link.queue_report}'")
+    if proof.overtaken and proof.overtaken > OVERTAKEN:
+        faults.append(f"low priority overtook {100 * proof.overtaken:.1f} % of the high packets")
     if proof.uncaptured:
         faults.append(f"tcpdump lost {proof.uncaptured} packets, which would pass for drops")
     if proof.largest_frame_bytes > FRAME_BYTES:

@@ -76,6 +76,13 @@ def plan(experiment: Experiment, seed: int) -> list[PlannedFlow]:
     ]
 
 
+def low_priority_ports(experiment: Experiment, flows: list[PlannedFlow]) -> list[int] | None:
+    """Return the destination ports whose packets have low priority; None if there is no such."""
+    if experiment.link.qdisc != "strict_priority":
+        return None
+    return [planned.port for planned in flows if planned.flow.host == "sender"]
+
+
 def cdg_backoff_factor(g_ms: float) -> int:
     """Return the in-tree module's backoff_factor that is nearest to G in milliseconds."""
     return max(1, round(1000 / (g_ms * CDG_WINDOW)))
@@ -246,6 +253,8 @@ def _link(experiment: Experiment) -> Iterator[str]:
         "FLOOD_PPS": round(1.25 * link.rate_bps / 8 / FLOOD_BYTES),
         "TRACE_KB": trace_kb(experiment),
     }
+    if link.band_words:
+        settings["BAND_QDISC"] = shlex.quote(" ".join(link.band_words))
     for key, value in settings.items():
         yield f"{key}={value}"
 

@@ -28,7 +28,7 @@ name = "one"
 kind = "iperf"
 duration_s = 5
 """
-QDISCS = "'pfifo', 'bfifo', 'codel', 'fq_codel', 'pie' or 'red'"
+QDISCS = "'pfifo', 'bfifo', 'codel', 'fq_codel', 'pie', 'red' or 'strict_priority'"
 
 
 def changed(*settings: str) -> dict:
@@ -102,6 +102,8 @@ def test_every_experiment_and_contender_is_valid(path: Path):
         ("link.access_mbps=8", "link: access_mbps = 8 is below rate_mbps = 10"),
         ("link.ecn=true", "link: ecn = true is for qdisc = 'codel', 'fq_codel', 'pie' or 'red'"),
         ("link.qdisc=bfifo link.ecn=true", "'bfifo' cannot mark"),
+        ("link.qdisc=strict_priority link.ecn=true", "'strict_priority' cannot mark"),
+        ("link.qdisc=strict_priority link.target_ms=5", "not 'strict_priority'"),
         ("link.target_ms=5", "target_ms is for qdisc = 'codel', 'fq_codel' or 'pie', not 'pfifo'"),
         ("link.qdisc=pie link.interval_ms=5", "interval_ms is for qdisc = 'codel' or 'fq_codel'"),
         ("link.qdisc=codel link.tupdate_ms=5", "tupdate_ms is for qdisc = 'pie', not 'codel'"),
@@ -313,6 +315,15 @@ def test_words_for_tc(changes: dict, words: str):
     queue = link(**changes)
     assert " ".join(queue.qdisc_words) == words
     assert queue.fifo == words.startswith(("pfifo", "bfifo"))
+
+
+def test_each_priority_has_the_whole_buffer():
+    queue = link(qdisc="strict_priority")
+    assert queue.queue_report == "prio bands 2, pfifo limit 41, pfifo limit 41"
+    assert queue.qdisc_words[3:] == ["priomap", *["0"] * 16]  # whatever a packet's TOS
+    assert not queue.fifo
+    assert link().band_words == []
+    assert link().queue_report == "pfifo limit 41"
 
 
 @given(

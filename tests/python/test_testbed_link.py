@@ -77,6 +77,58 @@ def test_a_queue_that_was_never_full_need_not_drop() -> None:
     link.check(GOOD, LINK, packets(drop=False), None)
 
 
+# Strict priority
+
+BANDS = Link(
+    rate_mbps=10.0, rtt_ms=50.0, xsender_rtt_ms=80.0, buffer_bdp=1.0, qdisc="strict_priority"
+)
+LOW, HIGH = 5001, 5002
+
+
+def timed(*rows: tuple[int, int, int | None]) -> pl.DataFrame:
+    """Return packets of port, in_us and out_us."""
+    return pl.DataFrame(rows, schema=["port", "in_us", "out_us"], orient="row")
+
+
+@pytest.mark.parametrize(
+    ("packets", "share"),
+    [
+        (timed((HIGH, 0, 10), (LOW, 0, 20), (HIGH, 20, 30)), 0.0),  # waits for its turn
+        (timed((LOW, 0, 20), (HIGH, 0, 10), (HIGH, 15, 30)), 0.5),
+        (timed((LOW, 0, 5), (HIGH, 0, 10), (HIGH, 1, 20)), 1.0),
+        (timed((LOW, 0, None), (HIGH, 0, 10)), 0.0),  # dropped: went nowhere
+        (timed((LOW, 0, 7), (HIGH, 7, 7)), 0.0),  # nobody waited
+        (timed(), 0.0),
+    ],
+)
+def test_who_went_ahead(packets: pl.DataFrame, share: float) -> None:
+    assert link.overtaken(packets, [LOW]) == share
+
+
+def test_a_queue_that_lets_low_priority_pass_is_no_strict_one() -> None:
+    good = dataclasses.replace(
+        GOOD, queue="prio bands 2, pfifo limit 41, pfifo limit 41", overtaken=0.0
+    )
+    link.check(good, BANDS, packets(drop=False), BUSY)
+    for change, words in (
+        ({"overtaken": 0.3}, r"low priority overtook 30.0 %"),
+        ({"queue": "prio bands 2, pfifo limit 41"}, "queue 'prio bands 2, pfifo limit 41' instead"),
+    ):
+        with pytest.raises(TestbedError, match=words):
+            link.check(dataclasses.replace(good, **change), BANDS, packets(drop=True), BUSY)
+
+
+def test_the_queue_by_tc_s_report() -> None:
+    bands = [
+        {"kind": "pfifo", "handle": f"{number}:", "options": {"limit": 41}} for number in (12, 11)
+    ]
+    root = [{"kind": "htb", "handle": "1:", "options": {}}]
+    assert link._queue(
+        [*root, {"kind": "prio", "handle": "10:", "options": {"bands": 2}}, *bands]
+    ) == (BANDS.queue_report)
+    assert link._queue(root) == "none"
+
+
 @pytest.mark.parametrize(
     ("settings", "span"),
     [

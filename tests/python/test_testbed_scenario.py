@@ -70,6 +70,21 @@ def test_a_link_with_everything(tmp_path: Path):
     ]
 
 
+def test_the_link_of_two_priorities(tmp_path: Path):
+    lines = written(tmp_path, CELL, "link.qdisc=strict_priority")["link"].splitlines()
+    assert f"QDISC='prio bands 2 priomap{' 0' * 16}'" in lines
+    assert "BAND_QDISC='pfifo limit 41'" in lines
+
+
+def test_sender_s_flows_have_low_priority():
+    def low(*settings: str) -> list[int] | None:
+        cell = experiment.load(CELL, list(settings))
+        return scenario.low_priority_ports(cell, scenario.plan(cell, 1))
+
+    assert low() is None
+    assert low("link.qdisc=strict_priority") == [5001, 5002]
+
+
 def test_the_flood_exceeds_the_slowest_link(tmp_path: Path):
     text = written(tmp_path, CELL, "link.rate_mbps=0.1")["link"]
     (pps,) = re.findall(r"FLOOD_PPS=(\d+)", text)
