@@ -12,7 +12,8 @@ usage: scenario.sh INPUT_DIR
 
 Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/scenario.py, holds
 
-  link       SNAPLEN, FLOOD_PPS, TRACE_KB and what dumbbell.sh needs, one KEY=VALUE a line
+  link       SNAPLEN, FLOOD_PPS, TRACE_KB, IMPAIRMENT and what dumbbell.sh needs, one
+             KEY=VALUE a line
   setup      shell commands to run before the traffic, one a line
   schedule   what happens when, tab-separated, in order of time:
                T  start  NAME  NAMESPACE  COMMAND
@@ -31,6 +32,7 @@ Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/scenario.py, hold
   tcp.sender, tcp.xsender   tcpsample's lines: the state of every connection
   ping.sender, ping.xsender   a ping each before T=0
   qdisc.json          the state of the bottleneck at the end
+  impairment.json     of what impairs packets behind it; missing if nothing does
   trace               dalbe's tracepoints, on the clock of T=0 as marked in it
 
 T=0 is when the schedule starts; the proof of the link comes before.
@@ -146,6 +148,18 @@ prove_link()
 	sleep 2
 }
 
+# impair NETEM_WORDS: what becomes of data behind the bottleneck. On the bridge: netem
+# runs on no host that sends TCP (dumbbell.sh). After the proof, whose own packets
+# would be lost.
+impair()
+{
+	local port words
+	read -ra words <<<"$1"
+	for port in port1 port2; do
+		tc -n bridge_b qdisc add dev "$port" root netem "${words[@]}" limit 100000
+	done
+}
+
 "$here/dumbbell.sh" "$input/link" >"$OUT/dumbbell.log" 2>&1 || {
 	tail -n 3 "$OUT/dumbbell.log"
 	exit 1
@@ -166,6 +180,7 @@ for ns in receiver xreceiver; do
 done
 sleep 2	# until the bridges have seen that their ports are up
 prove_link
+[[ -z ${IMPAIRMENT:-} ]] || impair "$IMPAIRMENT"
 
 events=$tracing/events/dalbe
 if [[ -d $events ]]; then
@@ -198,6 +213,7 @@ sleep 1.5
 kill -INT "${captures[@]}"
 while kill -0 "${captures[@]}" 2>/dev/null; do sleep 0.1; done
 tc -n router -j -s qdisc show dev right >"$OUT/qdisc.json"
+[[ -z ${IMPAIRMENT:-} ]] || tc -n bridge_b -j -s qdisc show >"$OUT/impairment.json"
 [[ ! -d $events ]] || cat $tracing/trace >"$OUT/trace"
 if [[ -e $input/verify ]]; then
 	# shellcheck source=/dev/null

@@ -84,6 +84,8 @@ class Link(Model):
     min_packets: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     max_packets: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     probability: Annotated[float, Field(gt=0, le=1)] | None = None
+    loss: Annotated[float, Field(ge=0, le=0.5)] | None = None
+    jitter_ms: Annotated[float, Field(ge=0, le=1000)] | None = None
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Link:
@@ -161,6 +163,18 @@ class Link(Model):
         """Return the RTT between `host` and its receiver while all queues are empty, in ms."""
         own = self.sender_rtt_ms if host == "sender" else self.xsender_rtt_ms
         return self.rtt_ms if own is None else own
+
+    @property
+    def impairment_words(self) -> list[str]:
+        """What netem does to data behind the bottleneck, in the words of tc(8); empty: nothing.
+
+        It draws each packet's delay from jitter_ms +- jitter_ms. The rate, which is as good as
+        none, is what makes it keep the packets in order.
+        """
+        jitter_us = round((self.jitter_ms or 0) * 1e3)
+        jitter = ["delay", f"{jitter_us}us", f"{jitter_us}us", "rate", "100gbit"]
+        loss = ["loss", f"{100 * (self.loss or 0):.9g}%"]
+        return [*(jitter if jitter_us else []), *(loss if self.loss else [])]
 
     @property
     def queue_packets(self) -> int:

@@ -6,13 +6,14 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy import stats
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.experiment import FRAME_BYTES, Link
@@ -27,6 +28,19 @@ CONTENDED_S, UTILISED = 60.0, 0.95
 QUEUE_HANDLES = ("10:", "11:", "12:")
 # Of packets of high priority that waited. None in virtual time; clocks of real kernels jitter.
 OVERTAKEN = 0.02
+IMPAIRED = ("port1", "port2")  # the bridge's, towards the receivers
+UNLIKELY = 1e-9  # a loss that chance makes in no run of a lifetime
+
+
+@dataclass(frozen=True)
+class Impairment:
+    """What netem was told to do to data towards a receiver, and how many packets it lost."""
+
+    loss: float  # probability
+    delay_ms: float  # mean; uniform, by at most jitter_ms more or less
+    jitter_ms: float
+    packets: int
+    lost: int
 
 
 @dataclass(frozen=True)
@@ -41,6 +55,7 @@ class LinkProof:
     drops: int  # at the bottleneck since T=0
     marks: int  # CE by the bottleneck since T=0
     overtaken: float | None = None  # strict_priority: the share that overtaken() returns
+    impairments: Mapping[str, Impairment] | None = None  # behind the bottleneck, by port
 
 
 def flood_rate_bps(packets: pl.DataFrame) -> float:
@@ -91,6 +106,23 @@ def overtaken(packets: pl.DataFrame, low_ports: Collection[int]) -> float:
     return float((after > before).mean()) if high.height else 0.0
 
 
+def _impairments(qdiscs: Sequence[Mapping[str, Any]]) -> dict[str, Impairment]:
+    """Read tc's report of the bridge behind the bottleneck."""
+    found = {}
+    for item in qdiscs:
+        if item["kind"] != "netem" or item["dev"] not in IMPAIRED:
+            continue
+        delay = item["options"].get("delay", {"delay": 0.0, "jitter": 0.0})
+        found[str(item["dev"])] = Impairment(
+            loss=item["options"].get("loss-random", {"loss": 0.0})["loss"],
+            delay_ms=delay["delay"] * 1e3,
+            jitter_ms=delay["jitter"] * 1e3,
+            packets=item["packets"] + item["qlen"] + item["drops"],
+            lost=item["drops"],
+        )
+    return found
+
+
 def measure(
     packets: pl.DataFrame, records: Path, low_ports: Collection[int] | None = None
 ) -> LinkProof:
@@ -98,6 +130,7 @@ def measure(
 
     low_ports: destination ports of low priority; None if the queue knows no priorities.
     """
+    path = records / "impairment.json"
     during = packets.filter(pl.col("in_us") >= 0)
     return LinkProof(
         rate_bps=round(flood_rate_bps(packets), 1),
@@ -107,6 +140,7 @@ def measure(
         largest_frame_bytes=int(packets["wire_bytes"].max() or 0),  # type: ignore[arg-type]
         drops=int(during["out_us"].null_count()),
         marks=int(during["marked"].sum()),
+        impairments=_impairments(json.loads(path.read_text())) if path.exists() else None,
         overtaken=None if low_ports is None else round(overtaken(during, low_ports), 4),
     )
 
@@ -133,11 +167,30 @@ def fills_its_queue(flows: Sequence[PlannedFlow], end_s: float) -> tuple[float, 
 
 
 def _hides_its_queue(packets: pl.DataFrame, link: Link, span: tuple[float, float]) -> bool:
-    """Whether a FIFO dropped nothing although it was fed all that it could carry."""
+    """Whether a FIFO dropped nothing although it was fed all that it could carry.
+
+    With random loss nobody knows: that may keep greedy flows below the buffer's size.
+    """
     inside = packets.filter(pl.col("in_us").is_between(span[0] * 1e6, span[1] * 1e6))
     carried = int(inside.drop_nulls("out_us")["wire_bytes"].sum()) * 8
     used = carried / ((span[1] - span[0]) * link.rate_bps)
-    return link.fifo and used >= UTILISED and inside["out_us"].null_count() == 0
+    return link.fifo and not link.loss and used >= UTILISED and inside["out_us"].null_count() == 0
+
+
+def _impairment_faults(proof: LinkProof, link: Link) -> Iterator[str]:
+    """Yield what is wrong with loss and jitter: netem's settings, and the packets it lost."""
+    if not link.impairment_words:
+        return
+    loss, jitter_ms = link.loss or 0.0, round(link.jitter_ms or 0.0, 3)
+    for port in IMPAIRED:
+        got = (proof.impairments or {}).get(port)
+        if got is None:
+            yield f"no netem on {port}"
+            continue
+        if not np.allclose((got.loss, got.delay_ms, got.jitter_ms), (loss, jitter_ms, jitter_ms)):
+            yield f"{port} has {got} instead of loss {loss:g} and jitter {jitter_ms:g} ms"
+        elif got.packets and stats.binomtest(got.lost, got.packets, loss).pvalue < UNLIKELY:
+            yield f"{port} lost {got.lost} of {got.packets} packets at a loss of {loss:g}"
 
 
 def check(
@@ -164,5 +217,6 @@ def check(
         faults.append(f"a frame of {proof.largest_frame_bytes} bytes: an offload is on")
     if contended and _hides_its_queue(packets, link, contended):
         faults.append("no drop at the bottleneck although a greedy flow competed (TSQ?)")
+    faults += _impairment_faults(proof, link)
     if faults:
         raise TestbedError("link check: " + "; ".join(faults))

@@ -255,6 +255,8 @@ def _link(experiment: Experiment) -> Iterator[str]:
     }
     if link.band_words:
         settings["BAND_QDISC"] = shlex.quote(" ".join(link.band_words))
+    if link.impairment_words:
+        settings["IMPAIRMENT"] = shlex.quote(" ".join(link.impairment_words))
     for key, value in settings.items():
         yield f"{key}={value}"
 

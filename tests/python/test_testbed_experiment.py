@@ -109,6 +109,11 @@ def test_every_experiment_and_contender_is_valid(path: Path):
         ("link.qdisc=codel link.tupdate_ms=5", "tupdate_ms is for qdisc = 'pie', not 'codel'"),
         ("link.qdisc=codel link.min_packets=5", "min_packets is for qdisc = 'red', not 'codel'"),
         ("link.max_packets=5", "max_packets is for qdisc = 'red', not 'pfifo'"),
+        (
+            "link.loss=0.6",
+            "link.loss: 0.6 is not allowed; give a number at least 0 and at most 0.5",
+        ),
+        ("link.jitter_ms=-1", "link.jitter_ms: -1 is not allowed; give a number at least 0 and at"),
         ("link.probability=0.5", "probability is for qdisc = 'red', not 'pfifo'"),
         ("link.qdisc=codel link.target_ms=100", "target_ms = 100 must be less than interval_ms"),
         ("link.qdisc=red link.min_packets=31", "1 <= min_packets < max_packets <= the buffer"),
@@ -370,6 +375,21 @@ def test_delays_add_up_to_each_side_s_rtt(rtt_ms: float, more_ms: float, delay: 
     assert abs(shared_us - rtt_ms * 1e3) <= 0.5
     assert abs(shared_us + path.extra_delay_us("xsender") - (rtt_ms + more_ms) * 1e3) <= 0.5
     assert path.extra_delay_us("xsender") >= 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, ""),
+        ({"loss": 0, "jitter_ms": 0}, ""),
+        ({"loss": 0.001}, "loss 0.1%"),
+        ({"loss": 1e-7}, "loss 1e-05%"),
+        ({"jitter_ms": 0.0004}, ""),  # netem would be told 0 us
+        ({"jitter_ms": 2.5, "loss": 0.5}, "delay 2500us 2500us rate 100gbit loss 50%"),
+    ],
+)
+def test_words_for_netem(changes: dict, words: str):
+    assert " ".join(link(**changes).impairment_words) == words
 
 
 def test_access_links():

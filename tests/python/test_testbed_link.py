@@ -129,6 +129,62 @@ def test_the_queue_by_tc_s_report() -> None:
     assert link._queue(root) == "none"
 
 
+# Loss and jitter
+
+WIRELESS = LINK.model_copy(update={"loss": 0.01, "jitter_ms": 5.0})
+NETEM = {
+    "kind": "netem",
+    "options": {
+        "delay": {"delay": 0.005, "jitter": 0.005},
+        "loss-random": {"loss": 0.01},
+    },
+    "packets": 9895,
+    "qlen": 5,
+    "drops": 100,
+}
+PORTS = link._impairments([NETEM | {"dev": port} for port in ("port1", "port2", "uplink")])
+PORT1 = PORTS["port1"]
+
+
+def test_netem_by_tc_s_report() -> None:
+    assert link.Impairment(loss=0.01, delay_ms=5, jitter_ms=5, packets=10_000, lost=100) == PORT1
+    assert list(PORTS) == ["port1", "port2"]
+    only_loss = NETEM | {"dev": "port1", "options": {"loss-random": {"loss": 0.5}}}
+    assert link._impairments([only_loss])["port1"].jitter_ms == 0
+
+
+def test_an_impaired_link_is_accepted() -> None:
+    proof = dataclasses.replace(GOOD, impairments=PORTS)
+    link.check(proof, WIRELESS, packets(drop=False), BUSY)  # loss may keep the queue empty
+
+
+@pytest.mark.parametrize(
+    ("ports", "words"),
+    [
+        (None, "no netem on port1; no netem on port2"),
+        ({"port1": PORT1}, "no netem on port2"),
+        (
+            PORTS | {"port2": dataclasses.replace(PORT1, loss=0.02)},
+            r"port2 has Impairment\(loss=0.02",
+        ),
+        (
+            PORTS | {"port2": dataclasses.replace(PORT1, jitter_ms=0)},
+            "instead of loss 0.01 and jitter 5",
+        ),
+        (
+            PORTS | {"port2": dataclasses.replace(PORT1, lost=0)},
+            "lost 0 of 10000 packets at a loss of",
+        ),
+        (PORTS | {"port2": dataclasses.replace(PORT1, lost=200)}, "lost 200 of 10000"),
+    ],
+)
+def test_an_impairment_that_is_not_there_is_no_result(
+    ports: dict[str, link.Impairment] | None, words: str
+) -> None:
+    with pytest.raises(TestbedError, match=words):
+        link.check(dataclasses.replace(GOOD, impairments=ports), WIRELESS, packets(drop=True), BUSY)
+
+
 @pytest.mark.parametrize(
     ("settings", "span"),
     [

@@ -76,6 +76,11 @@ def test_the_link_of_two_priorities(tmp_path: Path):
     assert "BAND_QDISC='pfifo limit 41'" in lines
 
 
+def test_the_link_of_a_wireless_hop(tmp_path: Path):
+    text = written(tmp_path, CELL, "link.loss=0.01", "link.jitter_ms=5")["link"]
+    assert "IMPAIRMENT='delay 5000us 5000us rate 100gbit loss 1%'" in text.splitlines()
+
+
 def test_sender_s_flows_have_low_priority():
     def low(*settings: str) -> list[int] | None:
         cell = experiment.load(CELL, list(settings))
