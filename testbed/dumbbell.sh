@@ -10,7 +10,8 @@
 #   10.0.1.2      data                 |             ACKs           10.0.2.2
 #                                      |
 #              bottleneck: htb at RATE_BPS over QDISC, on the router's
-#              egress towards bridge_b
+#              egress towards bridge_b; with REVERSE_QDISC another, of the same
+#              rate, towards bridge_a
 #
 #   IPv6: fd00:1::1, ::2 and ::fe on the left, fd00:2::1, ::2 and ::fe on the right.
 #
@@ -45,6 +46,8 @@ of KEY=VALUE lines, as dalbe_testbed/scenario.py writes it:
   RATE_BPS          rate of the bottleneck, bits per second
   QDISC             its queue, as words for tc: 'pfifo limit 41'
   BAND_QDISC        the queue of each of QDISC's two bands; missing: it has none
+  REVERSE_QDISC     the queue of a bottleneck of the same rate for what comes back;
+                    missing: there is none
   ECN               1: hosts negotiate ECN
   ACCESS_BPS        rate of the hosts' own links; 0: unlimited
   DELAY_DATA_US     delay of data before the bottleneck
@@ -185,7 +188,15 @@ host xreceiver 2 2
 bridge bridge_a "$DELAY_DATA_US" "$DELAY_SENDER_US" "$DELAY_XSENDER_US"
 bridge bridge_b "$DELAY_ACKS_US" 0 0
 
-# The burst is one full packet: more would let a train pass at line rate.
+# bottleneck DEV QDISC: lines for `tc -batch`. The burst is one full packet: more
+# would let a train pass at line rate.
+bottleneck()
+{
+	echo "qdisc add dev $1 root handle 1: htb default 10
+class add dev $1 parent 1: classid 1:10 htb rate ${RATE_BPS}bit ceil ${RATE_BPS}bit burst 1600 cburst 1600
+qdisc add dev $1 parent 1:10 handle 10: $2"
+}
+
 box router "$(batch ip "link set dev lo up
 $(address left 1 254)
 $(address right 2 254)
@@ -193,7 +204,6 @@ $(neighbours left 1 1 2)
 $(neighbours right 2 1 2)")
 echo 1 >/proc/sys/net/ipv4/ip_forward
 echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
-$(batch tc "qdisc add dev right root handle 1: htb default 10
-class add dev right parent 1: classid 1:10 htb rate ${RATE_BPS}bit ceil ${RATE_BPS}bit burst 1600 cburst 1600
-qdisc add dev right parent 1:10 handle 10: $QDISC
-$(bands right)")"
+$(batch tc "$(bottleneck right "$QDISC")
+$(bands right)
+${REVERSE_QDISC:+$(bottleneck left "$REVERSE_QDISC")}")"

@@ -32,6 +32,7 @@ Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/scenario.py, hold
   tcp.sender, tcp.xsender   tcpsample's lines: the state of every connection
   ping.sender, ping.xsender   a ping each before T=0
   qdisc.json          the state of the bottleneck at the end
+  reverse.json        of the bottleneck for what comes back; missing if there is none
   impairment.json     of what impairs packets behind it; missing if nothing does
   trace               dalbe's tracepoints, on the clock of T=0 as marked in it
 
@@ -213,6 +214,7 @@ sleep 1.5
 kill -INT "${captures[@]}"
 while kill -0 "${captures[@]}" 2>/dev/null; do sleep 0.1; done
 tc -n router -j -s qdisc show dev right >"$OUT/qdisc.json"
+[[ -z ${REVERSE_QDISC:-} ]] || tc -n router -j -s qdisc show dev left >"$OUT/reverse.json"
 [[ -z ${IMPAIRMENT:-} ]] || tc -n bridge_b -j -s qdisc show >"$OUT/impairment.json"
 [[ ! -d $events ]] || cat $tracing/trace >"$OUT/trace"
 if [[ -e $input/verify ]]; then

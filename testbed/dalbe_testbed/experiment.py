@@ -50,10 +50,13 @@ INTERVAL_MS = 100.0
 TUPDATE_MS = 15.0
 PROBABILITY = 0.02
 
+REVERSE_FLOWS_MAX = 16
+
 # Names that a run uses itself, for hosts, columns and logs.
 RESERVED = {
     *("sender", "xsender", "receiver", "xreceiver", "router"),
     *("background", "background1", "background2", "flood"),
+    *(f"reverse{number}" for number in range(1, REVERSE_FLOWS_MAX + 1)),
     *("console", "dumbbell", "kernel"),
 }
 
@@ -86,6 +89,7 @@ class Link(Model):
     probability: Annotated[float, Field(gt=0, le=1)] | None = None
     loss: Annotated[float, Field(ge=0, le=0.5)] | None = None
     jitter_ms: Annotated[float, Field(ge=0, le=1000)] | None = None
+    reverse_flows: Annotated[int, Field(ge=0, le=REVERSE_FLOWS_MAX)] | None = None
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Link:
@@ -253,6 +257,11 @@ class Link(Model):
             case "strict_priority":  # the band of every TOS; dumbbell.sh knows whose is the other
                 return ["prio", "bands", "2", "priomap", *(["0"] * 16)]
         return [self.qdisc, *text.split()]
+
+    @property
+    def reverse_words(self) -> list[str]:
+        """The queue of the reverse bottleneck, likewise; empty if there is none."""
+        return ["pfifo", "limit", str(self.queue_packets)] if self.reverse_flows else []
 
     @property
     def band_words(self) -> list[str]:

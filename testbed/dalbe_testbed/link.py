@@ -56,6 +56,8 @@ class LinkProof:
     marks: int  # CE by the bottleneck since T=0
     overtaken: float | None = None  # strict_priority: the share that overtaken() returns
     impairments: Mapping[str, Impairment] | None = None  # behind the bottleneck, by port
+    reverse_queue: str | None = None  # of the bottleneck for what comes back, as `queue`
+    reverse_bytes: int | None = None  # that it carried
 
 
 def flood_rate_bps(packets: pl.DataFrame) -> float:
@@ -80,6 +82,11 @@ def uncaptured(log: Path) -> int:
     if not found:
         raise TestbedError(f"{log}: tcpdump did not end as it should; see there")
     return int(found[1])
+
+
+def _report(path: Path) -> list[dict[str, Any]]:
+    """Read what tc reported; nothing if it was not asked."""
+    return json.loads(path.read_text()) if path.exists() else []
 
 
 def _queue(qdiscs: Sequence[Mapping[str, Any]]) -> str:
@@ -130,17 +137,19 @@ def measure(
 
     low_ports: destination ports of low priority; None if the queue knows no priorities.
     """
-    path = records / "impairment.json"
+    bridge, reverse = (_report(records / f"{name}.json") for name in ("impairment", "reverse"))
     during = packets.filter(pl.col("in_us") >= 0)
     return LinkProof(
         rate_bps=round(flood_rate_bps(packets), 1),
         base_rtt_ms={host: ping_ms((records / f"ping.{host}").read_text()) for host in PEER},
-        queue=_queue(json.loads((records / "qdisc.json").read_text())),
+        queue=_queue(_report(records / "qdisc.json")),
         uncaptured=sum(map(uncaptured, records.glob("*.pcap.log"))),
         largest_frame_bytes=int(packets["wire_bytes"].max() or 0),  # type: ignore[arg-type]
         drops=int(during["out_us"].null_count()),
         marks=int(during["marked"].sum()),
-        impairments=_impairments(json.loads(path.read_text())) if path.exists() else None,
+        impairments=_impairments(bridge) if bridge else None,
+        reverse_queue=_queue(reverse) if reverse else None,
+        reverse_bytes=reverse[0]["bytes"] if reverse else None,
         overtaken=None if low_ports is None else round(overtaken(during, low_ports), 4),
     )
 
@@ -181,7 +190,7 @@ def _impairment_faults(proof: LinkProof, link: Link) -> Iterator[str]:
     """Yield what is wrong with loss and jitter: netem's settings, and the packets it lost."""
     if not link.impairment_words:
         return
-    loss, jitter_ms = link.loss or 0.0, round(link.jitter_ms or 0.0, 3)
+    loss, jitter_ms = link.loss or 0.0, round((link.jitter_ms or 0.0) * 1e3) / 1e3
     for port in IMPAIRED:
         got = (proof.impairments or {}).get(port)
         if got is None:
@@ -218,5 +227,8 @@ def check(
     if contended and _hides_its_queue(packets, link, contended):
         faults.append("no drop at the bottleneck although a greedy flow competed (TSQ?)")
     faults += _impairment_faults(proof, link)
+    reverse = " ".join(link.reverse_words) or None
+    if proof.reverse_queue != reverse:
+        faults.append(f"reverse queue '{proof.reverse_queue}' instead of '{reverse}'")
     if faults:
         raise TestbedError("link check: " + "; ".join(faults))

@@ -173,6 +173,14 @@ def _flow_table(
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+def _check_reverse_flows(experiment: Experiment, records: Path) -> None:
+    """Raise TestbedError if one did not last to the end."""
+    ends = _ends(records)
+    for name, _host in scenario.reverse_flows(experiment):
+        if name in ends:
+            raise TestbedError(f"{name} ended at {ends[name][0]:g} s: see {records / name}.log")
+
+
 def _check_kernel_log(path: Path) -> None:
     for line in path.read_text(errors="replace").splitlines():
         if KERNEL_FAULT.search(line):
@@ -200,6 +208,7 @@ def _reduce(
     contended = link.fills_its_queue(flows, experiment.duration_s)
     link.check(proof, experiment.link, packets, contended)
 
+    _check_reverse_flows(experiment, records)
     ends = [end_s for end_s, _status in _ends(records).values()]
     end_s = max(experiment.duration_s, min(experiment.end_s, max(ends, default=0.0)))
     end_s = -(-end_s // experiment.bin_s) * experiment.bin_s

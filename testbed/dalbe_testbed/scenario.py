@@ -17,10 +17,12 @@ from dalbe_testbed.experiment import G_DEFAULT_MS, Experiment, Flow
 SNAPLEN_BYTES = 96  # Ethernet, IPv6 and TCP with timestamps, with ten bytes to spare
 FLOOD_PORT = 9900
 BACKGROUND_PORT = 9100
+REVERSE_PORT = 9300
 IPERF_PORT = 5001
 RSYNC_PORT = 8730
 FLOOD_BYTES = 1470 + 42  # D-ITG's payload, and UDP, IPv4 and Ethernet around it
 PEER = {"sender": "receiver", "xsender": "xreceiver"}
+SENDER_ADDRESS = {"sender": "10.0.1.1", "xsender": "10.0.1.2"}
 ADDRESS = {"receiver": ("10.0.2.1", "fd00:2::1"), "xreceiver": ("10.0.2.2", "fd00:2::2")}
 # The in-tree module takes 1000/(G * window), window = 8 gradients, as a whole number.
 CDG_WINDOW = 8
@@ -28,6 +30,7 @@ CDG_WINDOW = 8
 # nothing on the wire. The guest's shell expands it, so it is never quoted.
 QUIETLY = "env LD_PRELOAD=$QUIET"
 TRACE_EVENT_BYTES = 100  # of dalbe_round, with what the ring buffer adds
+AFTER_END_S = 60  # that traffic goes on which is to last to the end, whenever that is
 EVER = "1E"  # more bytes than any flow sends
 
 
@@ -191,6 +194,20 @@ def _host_settings(experiment: Experiment) -> Iterator[str]:
     yield from lines
 
 
+def reverse_flows(experiment: Experiment) -> list[tuple[str, str]]:
+    """Return name and receiving host, a sender, of each greedy flow against the direction."""
+    return [
+        (f"reverse{number + 1}", list(PEER)[number % 2])
+        for number in range(experiment.link.reverse_flows or 0)
+    ]
+
+
+def _reverse_servers(experiment: Experiment) -> Iterator[str]:
+    for host in dict.fromkeys(host for _name, host in reverse_flows(experiment)):
+        iperf = f"{QUIETLY} iperf -s -p {REVERSE_PORT}"
+        yield f"ip netns exec {host} {iperf} >/dev/null 2>&1 &"
+
+
 def _schedule(
     experiment: Experiment, flows: list[PlannedFlow], seed: int, tools: Tools, directory: Path
 ) -> list[tuple[float, str]]:
@@ -205,9 +222,15 @@ def _schedule(
                 f"{QUIETLY} ITGSend -a {ADDRESS[receiver][0]} -T UDP -rp {BACKGROUND_PORT + index} "
                 f"-c {experiment.background.packet_bytes} "
                 f"-E {experiment.background.packets_per_s:.3f} -s {draw:.6f} "
-                f"-t {round(experiment.end_s + 60) * 1000}"
+                f"-t {round(experiment.end_s + AFTER_END_S) * 1000}"
             )
             events.append((0.0, f"start\tbackground{index + 1}\t{host}\t{command}"))
+    for name, host in reverse_flows(experiment):
+        command = (
+            f"{QUIETLY} iperf -e -c {SENDER_ADDRESS[host]} -p {REVERSE_PORT} -Z cubic "
+            f"-t {round(experiment.end_s + AFTER_END_S)}"
+        )
+        events.append((0.0, f"start\t{name}\t{PEER[host]}\t{command}"))
     for planned in flows:
         flow = planned.flow
         command = _command(experiment, planned, tools, directory / f"{flow.name}.bin")
@@ -253,10 +276,14 @@ def _link(experiment: Experiment) -> Iterator[str]:
         "FLOOD_PPS": round(1.25 * link.rate_bps / 8 / FLOOD_BYTES),
         "TRACE_KB": trace_kb(experiment),
     }
-    if link.band_words:
-        settings["BAND_QDISC"] = shlex.quote(" ".join(link.band_words))
-    if link.impairment_words:
-        settings["IMPAIRMENT"] = shlex.quote(" ".join(link.impairment_words))
+    only_if_asked_for = {
+        "BAND_QDISC": link.band_words,
+        "REVERSE_QDISC": link.reverse_words,
+        "IMPAIRMENT": link.impairment_words,
+    }
+    settings |= {
+        key: shlex.quote(" ".join(words)) for key, words in only_if_asked_for.items() if words
+    }
     for key, value in settings.items():
         yield f"{key}={value}"
 
@@ -282,7 +309,11 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
     texts = {
         "link": list(_link(experiment)),
         "modules": list(_modules(experiment, tools)),
-        "setup": [*_host_settings(experiment), *map(_server, flows)],
+        "setup": [
+            *_host_settings(experiment),
+            *map(_server, flows),
+            *_reverse_servers(experiment),
+        ],
         "schedule": [
             f"{round(at_s * 1e6)}\t{rest}"
             for at_s, rest in _schedule(experiment, flows, seed, tools, directory.resolve())

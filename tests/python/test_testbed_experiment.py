@@ -113,6 +113,8 @@ def test_every_experiment_and_contender_is_valid(path: Path):
             "link.loss=0.6",
             "link.loss: 0.6 is not allowed; give a number at least 0 and at most 0.5",
         ),
+        ("link.reverse_flows=17", "link.reverse_flows: 17 is not allowed; give a whole number at"),
+        ("flows.one.name=reverse16", "name = 'reverse16' is the testbed's own"),
         ("link.jitter_ms=-1", "link.jitter_ms: -1 is not allowed; give a number at least 0 and at"),
         ("link.probability=0.5", "probability is for qdisc = 'red', not 'pfifo'"),
         ("link.qdisc=codel link.target_ms=100", "target_ms = 100 must be less than interval_ms"),

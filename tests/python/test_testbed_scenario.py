@@ -81,6 +81,25 @@ def test_the_link_of_a_wireless_hop(tmp_path: Path):
     assert "IMPAIRMENT='delay 5000us 5000us rate 100gbit loss 1%'" in text.splitlines()
 
 
+def test_reverse_flows_alternate_over_a_bottleneck_of_their_own(tmp_path: Path):
+    files = written(tmp_path, CELL, "link.reverse_flows=3")
+    assert "REVERSE_QDISC='pfifo limit 41'" in files["link"].splitlines()
+    starts = [event for event in schedule(files) if event[2].startswith("reverse")]
+    assert [(event[0], event[2], event[3]) for event in starts] == [
+        ("0", "reverse1", "receiver"),
+        ("0", "reverse2", "xreceiver"),
+        ("0", "reverse3", "receiver"),
+    ]
+    assert starts[1][4] == "env LD_PRELOAD=$QUIET iperf -e -c 10.0.1.2 -p 9300 -Z cubic -t 360"
+    servers = [line for line in files["setup"].splitlines() if "-p 9300" in line]
+    assert [line.split()[3] for line in servers] == ["sender", "xsender"]
+
+
+@pytest.mark.parametrize("setting", ["link.reverse_flows=0", "link.loss=0", "link.jitter_ms=0"])
+def test_what_is_not_asked_for_is_not_in_the_input(tmp_path: Path, setting: str):
+    assert written(tmp_path, CELL, setting) == written(tmp_path, CELL)
+
+
 def test_sender_s_flows_have_low_priority():
     def low(*settings: str) -> list[int] | None:
         cell = experiment.load(CELL, list(settings))
@@ -299,6 +318,7 @@ def test_ports_of_256_flows_do_not_meet():
         scenario.BACKGROUND_PORT,
         scenario.BACKGROUND_PORT + 1,
         scenario.FLOOD_PORT,
+        scenario.REVERSE_PORT,
         signalling,
     }
     assert not ports & taken
