@@ -49,6 +49,8 @@ of KEY=VALUE lines, as dalbe_testbed/scenario.py writes it:
   REVERSE_QDISC     the queue of a bottleneck of the same rate for what comes back;
                     missing: there is none
   ECN               1: hosts negotiate ECN
+  SOCKET_BUFFER_BYTES  what socket buffers must be able to hold; missing: what they
+                    are by default (6 MiB for receiving, 4 for sending) is enough
   ACCESS_BPS        rate of the hosts' own links; 0: unlimited
   DELAY_DATA_US     delay of data before the bottleneck
   DELAY_ACKS_US     delay of ACKs on their way to the router
@@ -134,6 +136,9 @@ filter add $parent protocol ipv6 prio 3 u32 match ip6 src $(ipv6 1 1) match ip6 
 
 batch() { printf '%s -batch - <<"END"\n%s\nEND\n' "$1" "$2"; }
 
+# at_least BYTES
+at_least() { echo "$((${SOCKET_BUFFER_BYTES:-0} > $1 ? SOCKET_BUFFER_BYTES : $1))"; }
+
 # host NAME SIDE HOST: the buffer limits of a machine with ample memory, and no
 # memory of one connection's ssthresh for the next.
 host()
@@ -147,8 +152,8 @@ route add default via inet6 $(ipv6 "$2" $gateway)")
 ethtool -K eth0 tso off gso off gro off
 $(batch tc "$(access eth0)")
 cd /proc/sys/net/ipv4
-echo 4096 131072 6291456 >tcp_rmem
-echo 4096 16384 4194304 >tcp_wmem
+echo 4096 131072 $(at_least 6291456) >tcp_rmem
+echo 4096 16384 $(at_least 4194304) >tcp_wmem
 echo 1 >tcp_no_metrics_save
 [[ $ECN -eq 0 ]] || echo 1 >tcp_ecn"
 }

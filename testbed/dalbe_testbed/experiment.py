@@ -202,6 +202,16 @@ class Link(Model):
         return self.queue_packets * FRAME_BYTES
 
     @property
+    def socket_buffer_bytes(self) -> int:
+        """What a host's socket buffers must be able to hold, in bytes.
+
+        Four times what can be in flight: the kernel counts a packet of one MTU as about twice its
+        size, and holds it until its loss is repaired, which takes one more RTT.
+        """
+        rtt_ms = max(self.base_rtt_ms("sender"), self.base_rtt_ms("xsender"))
+        return 4 * (round(self.rate_bps / 8 * rtt_ms / 1e3) + self.queue_bytes)
+
+    @property
     def fifo(self) -> bool:
         """Whether the queue is a plain one, which drops only at its tail."""
         return self.qdisc in FIFOS

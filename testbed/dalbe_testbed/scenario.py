@@ -30,6 +30,7 @@ CDG_WINDOW = 8
 # nothing on the wire. The guest's shell expands it, so it is never quoted.
 QUIETLY = "env LD_PRELOAD=$QUIET"
 TRACE_EVENT_BYTES = 100  # of dalbe_round, with what the ring buffer adds
+SOCKET_BUFFER_BYTES = 4_194_304  # the least of the maxima that dumbbell.sh gives hosts
 AFTER_END_S = 60  # that traffic goes on which is to last to the end, whenever that is
 EVER = "1E"  # more bytes than any flow sends
 
@@ -284,6 +285,8 @@ def _link(experiment: Experiment) -> Iterator[str]:
     settings |= {
         key: shlex.quote(" ".join(words)) for key, words in only_if_asked_for.items() if words
     }
+    if link.socket_buffer_bytes > SOCKET_BUFFER_BYTES:
+        settings["SOCKET_BUFFER_BYTES"] = link.socket_buffer_bytes
     for key, value in settings.items():
         yield f"{key}={value}"
 

@@ -95,6 +95,15 @@ def test_reverse_flows_alternate_over_a_bottleneck_of_their_own(tmp_path: Path):
     assert [line.split()[3] for line in servers] == ["sender", "xsender"]
 
 
+def test_socket_buffers_hold_the_path(tmp_path: Path):
+    long = ["link.rate_mbps=200", "link.rtt_ms=300"]  # a BDP of 7.5 MB, here the buffer, too
+    text = written(tmp_path, CELL, *long)["link"]
+    (size,) = re.findall(r"^SOCKET_BUFFER_BYTES=(\d+)$", text, re.M)
+    assert int(size) == pytest.approx(4 * 2 * 7.5e6, rel=0.01)
+    further = written(tmp_path, CELL, *long, "link.xsender_rtt_ms=600")["link"]
+    assert f"SOCKET_BUFFER_BYTES={int(size) + 4 * 7_500_000}" in further.splitlines()
+
+
 @pytest.mark.parametrize("setting", ["link.reverse_flows=0", "link.loss=0", "link.jitter_ms=0"])
 def test_what_is_not_asked_for_is_not_in_the_input(tmp_path: Path, setting: str):
     assert written(tmp_path, CELL, setting) == written(tmp_path, CELL)
