@@ -224,6 +224,23 @@ def rate_table(
     )
 
 
+def packet_table(packets: pl.DataFrame, port: int, end_s: float) -> pl.DataFrame:
+    """Return one row per packet to a port that reached the bottleneck in [0, end_s).
+
+    Columns: t_s, when it did, and queue_ms, its queueing delay; null if it was dropped.
+    """
+    return (
+        packets.filter(
+            (pl.col("port") == port) & pl.col("in_us").is_between(0, end_s * 1e6, "left")
+        )
+        .select(
+            (pl.col("in_us") / 1e6).alias("t_s"),
+            ((pl.col("out_us") - pl.col("in_us")) / 1e3).alias("queue_ms"),
+        )
+        .sort("t_s", maintain_order=True)
+    )
+
+
 def queue_table(packets: pl.DataFrame, bin_s: float, end_s: float) -> pl.DataFrame:
     """Reduce paired packets to the queue at the bottleneck per bin.
 

@@ -55,7 +55,7 @@ REVERSE_FLOWS_MAX = 16
 # Names that a run uses itself, for hosts, columns and logs.
 RESERVED = {
     *("sender", "xsender", "receiver", "xreceiver", "router"),
-    *("background", "background1", "background2", "flood"),
+    *("background", "background1", "background2", "flood", "voice"),
     *(f"reverse{number}" for number in range(1, REVERSE_FLOWS_MAX + 1)),
     *("console", "dumbbell", "kernel"),
 }
@@ -300,6 +300,15 @@ class Background(Model):
         return self.rate_mbps * 1e6 / 8 / self.packet_bytes
 
 
+class Voice(Model):
+    """One UDP flow of small packets at a constant rate, as of a telephone call."""
+
+    packets_per_s: Annotated[int, Field(ge=1, le=1000)] = 50
+    packet_bytes: Annotated[int, Field(ge=64, le=1472)] = 160
+    host: Host = "xsender"
+    start_s: Seconds = 0
+
+
 class Goal(Model):
     """What dalbe is told: all of the flow's bytes, by deadline_s after its start."""
 
@@ -366,6 +375,7 @@ class Experiment(Model):
     limit_s: Duration | None = None
     bin_s: Annotated[float, Field(ge=0.01, le=60)] = 0.5
     background: Background | None = None
+    voice: Voice | None = None
     # Each flow has a port of its own; D-ITG's begin 270 above the first of rsync's.
     flows: Annotated[list[Flow], Field(min_length=1, max_length=256)]
     contenders: dict[Name, dict[Name, dict[str, Any]]] = {}
@@ -387,6 +397,11 @@ class Experiment(Model):
             )
         if self.bin_s > self.duration_s:
             raise ValueError(f"bin_s = {self.bin_s:g} exceeds duration_s = {self.duration_s:g}")
+        if self.voice and self.voice.start_s >= self.duration_s:
+            raise ValueError(
+                f"voice.start_s = {self.voice.start_s:g} is not before "
+                f"duration_s = {self.duration_s:g}"
+            )
         for flow in self.flows:
             self._check_times(flow)
         gs = sorted({flow.fixed_g_ms or 0 for flow in self.flows if flow.cc == "cdg"})

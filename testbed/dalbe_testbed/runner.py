@@ -9,6 +9,7 @@ The directory holds
     connections.parquet  cwnd, srtt, G, w of every TCP flow, twice a second
     rounds.parquet       dalbe_cdg: RTTs, gradients, G and backoffs of every RTT round
     control.parquet      dalbe_cdg under a goal: every update of w
+    voice.parquet        when each packet of [voice] reached the bottleneck, and its delay there
     flows.parquet        when each flow started and ended, and what it carried
     run.flent.gz         the same over time, for flent
     link.json            the proof of the link
@@ -37,12 +38,14 @@ from dalbe_testbed.backends.process import TESTBED
 from dalbe_testbed.digest import sha256
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.experiment import Experiment
-from dalbe_testbed.scenario import BACKGROUND_PORT, PlannedFlow, Tools
+from dalbe_testbed.scenario import BACKGROUND_PORT, VOICE_PORT, PlannedFlow, Tools
 
 KERNEL_FAULT = re.compile(r"BUG:|WARNING:|Oops|KASAN|UBSAN|lockdep|general protection", re.I)
 SOURCES = ("*.sh", "*/*.sh", "guest/*.c", "dalbe_testbed/*.py", "dalbe_testbed/backends/*.py")
+VOICE_SENT = 0.5  # at least, of the packets of [voice]: its signalling may meet with loss
 LIMIT_AFTER_S = 120  # of a run's own end: for the proof of the link, and for the captures
 TABLES = ("rates", "queue", "connections", "rounds", "control", "flows")
+EXTRA_TABLES = ("voice",)  # of experiments that have such traffic
 PACKAGES = {"ITGSend": "d-itg", "ip": "iproute2"}  # of the others: the tool's name
 TOOL_VERSIONS = {
     "ITGSend": ["ITGSend", "-h"],
@@ -73,6 +76,7 @@ class Run:
     control: pl.DataFrame
     flows: pl.DataFrame
     proof: link.LinkProof
+    voice: pl.DataFrame | None = None
 
     def flow(self, name: str) -> dict[str, object]:
         """Return the row of flows.parquet of one flow; KeyError if there is none."""
@@ -187,6 +191,31 @@ def _check_kernel_log(path: Path) -> None:
             raise TestbedError(f"the guest kernel complained: {line.strip()}; see {path}")
 
 
+def _other_traffic(experiment: Experiment) -> dict[int, str]:
+    """Return what goes to which port besides the flows."""
+    ports = {}
+    if experiment.background:
+        ports |= {BACKGROUND_PORT + index: "background" for index in range(2)}
+    if experiment.voice:
+        ports[VOICE_PORT] = "voice"
+    return ports
+
+
+def _voice_table(
+    experiment: Experiment, packets: pl.DataFrame, records: Path, end_s: float
+) -> pl.DataFrame | None:
+    """Return voice.parquet. Raises TestbedError if packets are missing at the sender."""
+    if not experiment.voice:
+        return None
+    table = capture.packet_table(packets, VOICE_PORT, end_s)
+    due = (experiment.duration_s - experiment.voice.start_s) * experiment.voice.packets_per_s
+    if table.height < VOICE_SENT * due:
+        raise TestbedError(
+            f"voice sent {table.height} packets instead of {due:.0f}: see {records}/voice.log"
+        )
+    return table
+
+
 def _packets(experiment: Experiment, records: Path, clock_us: int) -> pl.DataFrame:
     """Return every packet of the run, paired; times since T=0."""
     sent = pl.concat(capture.read(records / f"{host}.pcap", clock_us) for host in scenario.PEER)
@@ -213,9 +242,7 @@ def _reduce(
     end_s = max(experiment.duration_s, min(experiment.end_s, max(ends, default=0.0)))
     end_s = -(-end_s // experiment.bin_s) * experiment.bin_s
     names = {planned.port: planned.flow.name for planned in flows}
-    ports = names | {BACKGROUND_PORT + index: "background" for index in range(2)}
-    if not experiment.background:
-        ports = names
+    ports = names | _other_traffic(experiment)
     samples = [records / f"tcp.{host}" for host in scenario.PEER]
     run = Run(
         name=name,
@@ -229,15 +256,17 @@ def _reduce(
         control=trace.control(records / "trace", names),
         flows=_flow_table(flows, packets, records, end_s, low_ports or ()),
         proof=proof,
+        voice=_voice_table(experiment, packets, records, end_s),
     )
-    for table in TABLES:
-        getattr(run, table).write_parquet(out / f"{table}.parquet")
+    for table in (*TABLES, *EXTRA_TABLES):
+        if (frame := getattr(run, table)) is not None:
+            frame.write_parquet(out / f"{table}.parquet")
     flentfile.write(
         out / "run.flent.gz",
         title=f"{name}, seed {seed}",
         clock_us=clock_us,
         base_rtt_ms=experiment.link.rtt_ms,
-        rates=run.rates.filter(pl.col("flow") != "background"),
+        rates=run.rates.filter(pl.col("flow").is_in(list(names.values()))),
         queue=run.queue,
         connections=run.connections,
     )
@@ -256,7 +285,7 @@ def _clear(out: Path) -> None:
     """Remove what an earlier run left, its manifest first."""
     out.mkdir(parents=True, exist_ok=True)
     (out / "manifest.json").unlink(missing_ok=True)
-    for table in TABLES:
+    for table in (*TABLES, *EXTRA_TABLES):
         (out / f"{table}.parquet").unlink(missing_ok=True)
     for part in ("guest", "input"):
         shutil.rmtree(out / part, ignore_errors=True)

@@ -17,6 +17,7 @@ from dalbe_testbed.experiment import G_DEFAULT_MS, Experiment, Flow
 SNAPLEN_BYTES = 96  # Ethernet, IPv6 and TCP with timestamps, with ten bytes to spare
 FLOOD_PORT = 9900
 BACKGROUND_PORT = 9100
+VOICE_PORT = 9102
 REVERSE_PORT = 9300
 IPERF_PORT = 5001
 RSYNC_PORT = 8730
@@ -226,6 +227,13 @@ def _schedule(
                 f"-t {round(experiment.end_s + AFTER_END_S) * 1000}"
             )
             events.append((0.0, f"start\tbackground{index + 1}\t{host}\t{command}"))
+    if voice := experiment.voice:
+        command = (
+            f"{QUIETLY} ITGSend -a {ADDRESS[PEER[voice.host]][0]} -T UDP -rp {VOICE_PORT} "
+            f"-c {voice.packet_bytes} -C {voice.packets_per_s} "
+            f"-t {round(experiment.end_s + AFTER_END_S) * 1000}"
+        )
+        events.append((voice.start_s, f"start\tvoice\t{voice.host}\t{command}"))
     for name, host in reverse_flows(experiment):
         command = (
             f"{QUIETLY} iperf -e -c {SENDER_ADDRESS[host]} -p {REVERSE_PORT} -Z cubic "

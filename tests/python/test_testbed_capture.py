@@ -81,6 +81,16 @@ def test_tables(tmp_path: Path):
     assert queue["queue_packets"][1] == pytest.approx(5 * 5 / 500, abs=0.001)
 
 
+def test_the_packets_of_a_port(tmp_path: Path):
+    sent = [(t * 1000, frame(t + 9, 5001 + t % 2)) for t in range(-6, 12)]
+    left = [(t + 5000, frame) for (t, frame) in sent if t != 4000]
+    table = capture.packet_table(paired(tmp_path, sent, left), 5001, 0.01)
+    assert table["t_s"].to_list() == pytest.approx([0, 0.002, 0.004, 0.006, 0.008], abs=2e-6)
+    delays = table["queue_ms"].to_list()
+    assert delays[3] is None  # sent at 4 ms
+    assert [d for d in delays if d] == pytest.approx([3] * 4, abs=0.002)
+
+
 def test_a_packet_from_nowhere_is_an_error(tmp_path: Path):
     with pytest.raises(TestbedError, match="the captures do not fit"):
         paired(tmp_path, [(0, frame(1, 5001))], [(5, frame(2, 5001))])

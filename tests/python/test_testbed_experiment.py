@@ -10,7 +10,7 @@ import pytest
 from dalbe_testbed import experiment
 from dalbe_testbed.backends.process import TESTBED
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.experiment import Background, Experiment, Flow, Goal, Link
+from dalbe_testbed.experiment import Background, Experiment, Flow, Goal, Link, Voice
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -132,7 +132,12 @@ def test_every_experiment_and_contender_is_valid(path: Path):
         ("flows.one.w=0", "flows.one.w: "),
         ("flows.one.bwlimit_Bps=2000", "flows.one: bwlimit_Bps is for kind = 'rsync'"),
         ("flows.one.name=sender", "flows.sender: name = 'sender' is the testbed's own"),
+        ("flows.one.name=voice", "name = 'voice' is the testbed's own"),
         # between flows, and in time
+        ("voice={start_s=10}", "voice.start_s = 10 is not before duration_s = 10"),
+        ("voice={packets_per_s=0}", "voice.packets_per_s: 0 is not allowed; give a whole number"),
+        ("voice={host='receiver'}", "give 'sender' or 'xsender'"),
+        ("voice=1", "voice: 1 is not allowed; give a table"),
         ("limit_s=5", "limit_s = 5 is before duration_s = 10"),
         ("bin_s=20", "bin_s = 20 exceeds duration_s = 10"),
         ("flows.one.start_s=10", "flows.one: may start at 10 s (start_s + start_jitter_s), when"),
@@ -269,7 +274,7 @@ def test_a_file_is_named_in_its_errors(tmp_path: Path):
 
 def test_docs_describe_every_key():
     documented = set(re.findall(r"^\| `(\w+)` \|", DOCS, re.M))
-    keys = {key for m in (Experiment, Link, Background, Flow) for key in m.model_fields}
+    keys = {key for m in (Experiment, Link, Background, Voice, Flow) for key in m.model_fields}
     assert documented == keys
     assert all(f"{key} =" in DOCS for key in Goal.model_fields)
 

@@ -277,6 +277,16 @@ def test_who_sends_background(tmp_path: Path, setting: str, hosts: list[str]):
         assert f"-rp {port} -c 1450 -E 43.103 " in event[4]
 
 
+def test_voice(tmp_path: Path):
+    files = written(tmp_path, CELL, "voice={start_s=2.5}")
+    (event,) = [event for event in schedule(files) if event[2] == "voice"]
+    assert event[0] == "2500000"
+    assert event[3] == "xsender"
+    assert event[4] == (
+        "env LD_PRELOAD=$QUIET ITGSend -a 10.0.2.2 -T UDP -rp 9102 -c 160 -C 50 -t 360000"
+    )
+
+
 # The schedule
 
 
@@ -327,6 +337,7 @@ def test_ports_of_256_flows_do_not_meet():
         scenario.BACKGROUND_PORT,
         scenario.BACKGROUND_PORT + 1,
         scenario.FLOOD_PORT,
+        scenario.VOICE_PORT,
         scenario.REVERSE_PORT,
         signalling,
     }
