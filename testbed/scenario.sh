@@ -20,6 +20,7 @@ Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/scenario.py, hold
                T  stop   NAME
                T  await  NAME  LIMIT   (until it ended, or T=LIMIT; "-": nothing)
              T in microseconds, LIMIT in seconds
+  requests   what shortflows is to send, if the schedule has it
   verify     shell commands to run after the traffic, one a line; may be missing
 
 \$HELPERS holds what testbed/guest/build-helpers.sh compiled, and \$OUT receives
@@ -226,6 +227,6 @@ fi
 # sender that is killed with data to send, and finds its peer's namespace gone,
 # would keep the congestion control's module for minutes.
 if [[ $$ -eq 1 ]]; then
-	pkill -KILL -x 'iperf|rsync' || true
+	pkill -KILL -x 'iperf|rsync|shortflows' || true
 	sleep 2
 fi

@@ -55,7 +55,7 @@ REVERSE_FLOWS_MAX = 16
 # Names that a run uses itself, for hosts, columns and logs.
 RESERVED = {
     *("sender", "xsender", "receiver", "xreceiver", "router"),
-    *("background", "background1", "background2", "flood", "voice"),
+    *("background", "background1", "background2", "flood", "voice", "requests"),
     *(f"reverse{number}" for number in range(1, REVERSE_FLOWS_MAX + 1)),
     *("console", "dumbbell", "kernel"),
 }
@@ -309,6 +309,29 @@ class Voice(Model):
     start_s: Seconds = 0
 
 
+class ShortFlows(Model):
+    """A stream of short TCP transfers, each over a connection of its own.
+
+    They arrive as a Poisson process; the logarithm of their size is uniform.
+    """
+
+    load: Annotated[float, Field(gt=0, le=1)]  # their mean payload, of the link's rate
+    host: Host = "xsender"
+    cc: Literal["cubic", "reno", "vegas", "lp", "bbr"] = "cubic"
+    min_bytes: Annotated[int, Field(ge=1, le=10**12)] = 100_000
+    max_bytes: Annotated[int, Field(ge=1, le=10**12)] = 1_000_000
+    start_s: Seconds = 0
+    stop_s: Duration | None = None
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> ShortFlows:
+        if self.min_bytes > self.max_bytes:
+            raise ValueError(
+                f"min_bytes = {self.min_bytes} exceeds max_bytes = {self.max_bytes}: give both"
+            )
+        return self
+
+
 class Goal(Model):
     """What dalbe is told: all of the flow's bytes, by deadline_s after its start."""
 
@@ -376,6 +399,7 @@ class Experiment(Model):
     bin_s: Annotated[float, Field(ge=0.01, le=60)] = 0.5
     background: Background | None = None
     voice: Voice | None = None
+    short_flows: ShortFlows | None = None
     # Each flow has a port of its own; D-ITG's begin 270 above the first of rsync's.
     flows: Annotated[list[Flow], Field(min_length=1, max_length=256)]
     contenders: dict[Name, dict[Name, dict[str, Any]]] = {}
@@ -402,6 +426,13 @@ class Experiment(Model):
                 f"voice.start_s = {self.voice.start_s:g} is not before "
                 f"duration_s = {self.duration_s:g}"
             )
+        if self.short_flows:
+            start_s, stop_s = self.short_flows.start_s, self.short_flows_stop_s
+            if not start_s < stop_s <= self.duration_s:
+                raise ValueError(
+                    f"short_flows: from start_s = {start_s:g} to stop_s = {stop_s:g} must be "
+                    f"a time within duration_s = {self.duration_s:g}"
+                )
         for flow in self.flows:
             self._check_times(flow)
         gs = sorted({flow.fixed_g_ms or 0 for flow in self.flows if flow.cc == "cdg"})
@@ -461,6 +492,12 @@ class Experiment(Model):
             return True
         own = [f for f in self.flows if f.host == flow.host and f.cc == "dalbe_cdg"]
         return flow in own and len({f.fixed_g_ms for f in own} - {None}) > 1
+
+    @property
+    def short_flows_stop_s(self) -> float:
+        """When the last short flow may start; duration_s if nothing else was said."""
+        stop_s = self.short_flows.stop_s if self.short_flows else None
+        return self.duration_s if stop_s is None else stop_s
 
     @property
     def end_s(self) -> float:

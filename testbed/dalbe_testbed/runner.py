@@ -10,6 +10,7 @@ The directory holds
     rounds.parquet       dalbe_cdg: RTTs, gradients, G and backoffs of every RTT round
     control.parquet      dalbe_cdg under a goal: every update of w
     voice.parquet        when each packet of [voice] reached the bottleneck, and its delay there
+    requests.parquet     when each of [short_flows] started and was over
     flows.parquet        when each flow started and ended, and what it carried
     run.flent.gz         the same over time, for flent
     link.json            the proof of the link
@@ -33,19 +34,19 @@ from pathlib import Path
 
 import polars as pl
 
-from dalbe_testbed import capture, flentfile, link, scenario, tcpinfo, trace
+from dalbe_testbed import capture, flentfile, link, scenario, shortflows, tcpinfo, trace
 from dalbe_testbed.backends.process import TESTBED
 from dalbe_testbed.digest import sha256
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.experiment import Experiment
-from dalbe_testbed.scenario import BACKGROUND_PORT, VOICE_PORT, PlannedFlow, Tools
+from dalbe_testbed.scenario import BACKGROUND_PORT, REQUESTS_PORT, VOICE_PORT, PlannedFlow, Tools
 
 KERNEL_FAULT = re.compile(r"BUG:|WARNING:|Oops|KASAN|UBSAN|lockdep|general protection", re.I)
 SOURCES = ("*.sh", "*/*.sh", "guest/*.c", "dalbe_testbed/*.py", "dalbe_testbed/backends/*.py")
 VOICE_SENT = 0.5  # at least, of the packets of [voice]: its signalling may meet with loss
 LIMIT_AFTER_S = 120  # of a run's own end: for the proof of the link, and for the captures
 TABLES = ("rates", "queue", "connections", "rounds", "control", "flows")
-EXTRA_TABLES = ("voice",)  # of experiments that have such traffic
+EXTRA_TABLES = ("voice", "requests")  # of experiments that have such traffic
 PACKAGES = {"ITGSend": "d-itg", "ip": "iproute2"}  # of the others: the tool's name
 TOOL_VERSIONS = {
     "ITGSend": ["ITGSend", "-h"],
@@ -77,6 +78,7 @@ class Run:
     flows: pl.DataFrame
     proof: link.LinkProof
     voice: pl.DataFrame | None = None
+    requests: pl.DataFrame | None = None
 
     def flow(self, name: str) -> dict[str, object]:
         """Return the row of flows.parquet of one flow; KeyError if there is none."""
@@ -198,6 +200,8 @@ def _other_traffic(experiment: Experiment) -> dict[int, str]:
         ports |= {BACKGROUND_PORT + index: "background" for index in range(2)}
     if experiment.voice:
         ports[VOICE_PORT] = "voice"
+    if experiment.short_flows:
+        ports[REQUESTS_PORT] = "requests"
     return ports
 
 
@@ -214,6 +218,16 @@ def _voice_table(
             f"voice sent {table.height} packets instead of {due:.0f}: see {records}/voice.log"
         )
     return table
+
+
+def _request_table(
+    experiment: Experiment, seed: int, records: Path, clock_us: int, end_s: float
+) -> pl.DataFrame | None:
+    """Return requests.parquet. Raises TestbedError if none of them was over."""
+    if not experiment.short_flows:
+        return None
+    transfers = scenario.short_flows(experiment, seed)
+    return shortflows.read(records / "requests.log", clock_us, transfers, end_s)
 
 
 def _packets(experiment: Experiment, records: Path, clock_us: int) -> pl.DataFrame:
@@ -257,6 +271,7 @@ def _reduce(
         flows=_flow_table(flows, packets, records, end_s, low_ports or ()),
         proof=proof,
         voice=_voice_table(experiment, packets, records, end_s),
+        requests=_request_table(experiment, seed, records, clock_us, end_s),
     )
     for table in (*TABLES, *EXTRA_TABLES):
         if (frame := getattr(run, table)) is not None:

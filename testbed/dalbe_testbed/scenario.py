@@ -10,14 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dalbe_testbed import shortflows
 from dalbe_testbed.backends import Backend
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.experiment import G_DEFAULT_MS, Experiment, Flow
+from dalbe_testbed.shortflows import Transfer
 
 SNAPLEN_BYTES = 96  # Ethernet, IPv6 and TCP with timestamps, with ten bytes to spare
 FLOOD_PORT = 9900
 BACKGROUND_PORT = 9100
 VOICE_PORT = 9102
+REQUESTS_PORT = 9200
 REVERSE_PORT = 9300
 IPERF_PORT = 5001
 RSYNC_PORT = 8730
@@ -85,7 +88,10 @@ def low_priority_ports(experiment: Experiment, flows: list[PlannedFlow]) -> list
     """Return the destination ports whose packets have low priority; None if there is no such."""
     if experiment.link.qdisc != "strict_priority":
         return None
-    return [planned.port for planned in flows if planned.flow.host == "sender"]
+    ports = [planned.port for planned in flows if planned.flow.host == "sender"]
+    if experiment.short_flows and experiment.short_flows.host == "sender":
+        ports.append(REQUESTS_PORT)
+    return ports
 
 
 def cdg_backoff_factor(g_ms: float) -> int:
@@ -94,8 +100,10 @@ def cdg_backoff_factor(g_ms: float) -> int:
 
 
 def _modules(experiment: Experiment, tools: Tools) -> Iterator[str]:
-    ccs = sorted({flow.cc for flow in experiment.flows} - {"cubic", "reno"})
-    for cc in ccs:
+    ccs: set[str] = {flow.cc for flow in experiment.flows}
+    if experiment.short_flows:
+        ccs.add(experiment.short_flows.cc)
+    for cc in sorted(ccs - {"cubic", "reno"}):
         if cc == "dalbe_cdg":
             if tools.module is None:
                 raise TestbedError("this experiment needs --module PATH/tcp_dalbe_cdg.ko")
@@ -196,6 +204,14 @@ def _host_settings(experiment: Experiment) -> Iterator[str]:
     yield from lines
 
 
+def short_flows(experiment: Experiment, seed: int) -> list[Transfer]:
+    """Draw the short flows, the same for all contenders of a seed. Raises TestbedError if none."""
+    if not experiment.short_flows:
+        return []
+    stop_s = experiment.short_flows_stop_s
+    return shortflows.draw(experiment.short_flows, experiment.link.rate_bps, stop_s, seed)
+
+
 def reverse_flows(experiment: Experiment) -> list[tuple[str, str]]:
     """Return name and receiving host, a sender, of each greedy flow against the direction."""
     return [
@@ -204,7 +220,11 @@ def reverse_flows(experiment: Experiment) -> list[tuple[str, str]]:
     ]
 
 
-def _reverse_servers(experiment: Experiment) -> Iterator[str]:
+def _other_servers(experiment: Experiment) -> Iterator[str]:
+    """Yield the commands that start the receiving ends of what is not a flow."""
+    if short := experiment.short_flows:
+        serve = f"$HELPERS/shortflows serve {REQUESTS_PORT}"
+        yield f"ip netns exec {PEER[short.host]} {serve} >/dev/null 2>&1 &"
     for host in dict.fromkeys(host for _name, host in reverse_flows(experiment)):
         iperf = f"{QUIETLY} iperf -s -p {REVERSE_PORT}"
         yield f"ip netns exec {host} {iperf} >/dev/null 2>&1 &"
@@ -234,6 +254,12 @@ def _schedule(
             f"-t {round(experiment.end_s + AFTER_END_S) * 1000}"
         )
         events.append((voice.start_s, f"start\tvoice\t{voice.host}\t{command}"))
+    if short := experiment.short_flows:
+        command = (
+            f"$HELPERS/shortflows send {ADDRESS[PEER[short.host]][0]} {REQUESTS_PORT} {short.cc} "
+            f"{shlex.quote(str(directory / 'requests'))}"
+        )
+        events.append((0.0, f"start\trequests\t{short.host}\t{command}"))
     for name, host in reverse_flows(experiment):
         command = (
             f"{QUIETLY} iperf -e -c {SENDER_ADDRESS[host]} -p {REVERSE_PORT} -Z cubic "
@@ -323,7 +349,7 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
         "setup": [
             *_host_settings(experiment),
             *map(_server, flows),
-            *_reverse_servers(experiment),
+            *_other_servers(experiment),
         ],
         "schedule": [
             f"{round(at_s * 1e6)}\t{rest}"
@@ -336,6 +362,8 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
             for name in (planned.flow.name for planned in rsyncs)
         ],
     }
+    if experiment.short_flows:
+        texts["requests"] = list(shortflows.schedule(short_flows(experiment, seed)))
     for name, lines in texts.items():
         (directory / name).write_text("".join(f"{line}\n" for line in lines))
     for planned in rsyncs:

@@ -17,6 +17,7 @@ this script,
   seedrand.so   preloaded into the guest kernel: random numbers from a seed
   quiet.so      preloaded into traffic generators: fewer wake-ups of a process
   tcpsample     samples the state of all TCP connections of a namespace
+  shortflows    makes short TCP transfers at given times, and receives them
 EOT
 }
 
@@ -27,7 +28,7 @@ command -v "$cc" >/dev/null || {
 	echo "build-helpers: $cc is missing: apt-get install gcc libc6-dev" >&2
 	exit 1
 }
-sources=("$here"/{seedrand,quiet,tcpsample}.c)
+sources=("$here"/{seedrand,quiet,tcpsample,shortflows}.c)
 key=$(cat "${BASH_SOURCE[0]}" "${sources[@]}" <("$cc" --version) | sha256sum)
 dir=$cache/${key:0:12}
 if [[ ! -e $dir ]]; then
@@ -37,6 +38,7 @@ if [[ ! -e $dir ]]; then
 	"$cc" "${flags[@]}" -shared -fPIC -o "$new/seedrand.so" "$here/seedrand.c"
 	"$cc" "${flags[@]}" -shared -fPIC -o "$new/quiet.so" "$here/quiet.c"
 	"$cc" "${flags[@]}" -o "$new/tcpsample" "$here/tcpsample.c"
+	"$cc" "${flags[@]}" -o "$new/shortflows" "$here/shortflows.c"
 	# another guest may have been quicker: its result is as good
 	mv -T "$new" "$dir" 2>/dev/null || rm -rf "$new"
 fi

@@ -10,7 +10,7 @@ import pytest
 from dalbe_testbed import experiment
 from dalbe_testbed.backends.process import TESTBED
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.experiment import Background, Experiment, Flow, Goal, Link, Voice
+from dalbe_testbed.experiment import Background, Experiment, Flow, Goal, Link, ShortFlows, Voice
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -137,6 +137,19 @@ def test_every_experiment_and_contender_is_valid(path: Path):
         ("voice={start_s=10}", "voice.start_s = 10 is not before duration_s = 10"),
         ("voice={packets_per_s=0}", "voice.packets_per_s: 0 is not allowed; give a whole number"),
         ("voice={host='receiver'}", "give 'sender' or 'xsender'"),
+        ("short_flows={}", "short_flows.load: missing; give a number above 0 and at most 1"),
+        ("short_flows={load=1.1}", "short_flows.load: 1.1 is not allowed; give a number above 0"),
+        ("short_flows={load=1,cc='cdg'}", "short_flows.cc: 'cdg' is not allowed; give 'cubic',"),
+        (
+            "short_flows={load=1,max_bytes=9}",
+            "short_flows: min_bytes = 100000 exceeds max_bytes = 9: give both",
+        ),
+        (
+            "short_flows={load=1,stop_s=11}",
+            "short_flows: from start_s = 0 to stop_s = 11 must be a time within duration_s = 10",
+        ),
+        ("short_flows={load=1,start_s=10}", "from start_s = 10 to stop_s = 10 must be"),
+        ("flows.one.name=requests", "name = 'requests' is the testbed's own"),
         ("voice=1", "voice: 1 is not allowed; give a table"),
         ("limit_s=5", "limit_s = 5 is before duration_s = 10"),
         ("bin_s=20", "bin_s = 20 exceeds duration_s = 10"),
@@ -274,7 +287,11 @@ def test_a_file_is_named_in_its_errors(tmp_path: Path):
 
 def test_docs_describe_every_key():
     documented = set(re.findall(r"^\| `(\w+)` \|", DOCS, re.M))
-    keys = {key for m in (Experiment, Link, Background, Voice, Flow) for key in m.model_fields}
+    keys = {
+        key
+        for m in (Experiment, Link, Background, Voice, ShortFlows, Flow)
+        for key in m.model_fields
+    }
     assert documented == keys
     assert all(f"{key} =" in DOCS for key in Goal.model_fields)
 

@@ -287,6 +287,32 @@ def test_voice(tmp_path: Path):
     )
 
 
+def test_short_flows(tmp_path: Path):
+    files = written(tmp_path, CELL, "short_flows={load=0.3,cc='bbr'}")
+    (event,) = [event for event in schedule(files) if event[2] == "requests"]
+    assert event[0] == "0"
+    assert event[3:] == [
+        "xsender",
+        f"$HELPERS/shortflows send 10.0.2.2 9200 bbr {tmp_path}/requests",
+    ]
+    serve = "ip netns exec xreceiver $HELPERS/shortflows serve 9200 >/dev/null 2>&1 &"
+    assert serve in files["setup"].splitlines()
+    assert "/k/net/ipv4/tcp_bbr.ko" in files["modules"].splitlines()
+    lines = [line.split() for line in (tmp_path / "requests").read_text().splitlines()]
+    transfers = scenario.short_flows(experiment.load(CELL, ["short_flows={load=0.3}"]), 1)
+    assert [(int(at), int(size)) for at, size in lines] == [
+        (round(transfer.start_s * 1e6), transfer.bytes) for transfer in transfers
+    ]
+    written(tmp_path / "none", CELL)
+    assert not (tmp_path / "none/requests").exists()
+
+
+def test_short_flows_of_sender_have_low_priority():
+    settings = ["link.qdisc=strict_priority", "short_flows={load=0.3,host='sender'}"]
+    cell = experiment.load(CELL, settings)
+    assert scenario.low_priority_ports(cell, scenario.plan(cell, 1)) == [5001, 5002, 9200]
+
+
 # The schedule
 
 
@@ -337,6 +363,7 @@ def test_ports_of_256_flows_do_not_meet():
         scenario.BACKGROUND_PORT,
         scenario.BACKGROUND_PORT + 1,
         scenario.FLOOD_PORT,
+        scenario.REQUESTS_PORT,
         scenario.VOICE_PORT,
         scenario.REVERSE_PORT,
         signalling,
