@@ -195,7 +195,7 @@ def _check_kernel_log(path: Path) -> None:
 
 def _other_traffic(experiment: Experiment) -> dict[int, str]:
     """Return what goes to which port besides the flows."""
-    ports = {}
+    ports: dict[int, str] = {}
     if experiment.background:
         ports |= {BACKGROUND_PORT + index: "background" for index in range(2)}
     if experiment.voice:
