@@ -175,6 +175,21 @@ $port1
 $port2")"
 }
 
+# all_sockets BYTES: lets the connections of all boxes hold that much together. By
+# default the kernel grants them a few percent of its memory, beyond which their
+# windows shrink to nothing. Only a kernel's first namespace can say so; a guest's
+# is ours, a host's is not.
+all_sockets()
+{
+	local pages=$(($1 / $(getconf PAGE_SIZE))) tcp_mem=/proc/sys/net/ipv4/tcp_mem least
+	[[ -w $tcp_mem ]] || return 0
+	read -r least _ <"$tcp_mem"
+	((pages <= least)) || echo "$pages $pages $pages" >"$tcp_mem"
+}
+
+# Both ends may hold what is in flight while a loss is repaired.
+[[ -z ${SOCKET_BUFFER_BYTES:-} ]] || all_sockets $((2 * SOCKET_BUFFER_BYTES))
+
 echo "--- boxes and wires"
 boxes="$(printf 'netns add %s\n' sender xsender bridge_a router bridge_b receiver xreceiver)
 link add eth0 netns sender type veth peer name port1 netns bridge_a
