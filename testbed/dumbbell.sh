@@ -32,7 +32,8 @@
 # packets unless asked to. The captures prove it (link.py).
 #
 # A guest pays more for a process than for a second of traffic: hence one shell
-# per box, and batches.
+# per box, and batches. A process also draws from the guest's random numbers: one
+# more, and a seed gives another run.
 set -euo pipefail
 
 usage()
@@ -124,7 +125,6 @@ access()
 bands()
 {
 	local parent="dev $1 parent 10:" ditg_signalling=9000 tcp=6 ephemeral='0x8000 0x8000'
-	[[ -n ${BAND_QDISC:-} ]] || return 0
 	echo "qdisc add ${parent}1 handle 11: $BAND_QDISC
 qdisc add ${parent}2 handle 12: $BAND_QDISC
 filter add $parent protocol ip prio 1 u32 match ip dport $ditg_signalling 0xffff flowid 10:1
@@ -135,9 +135,6 @@ filter add $parent protocol ipv6 prio 3 u32 match ip6 src $(ipv6 1 1) match ip6 
 }
 
 batch() { printf '%s -batch - <<"END"\n%s\nEND\n' "$1" "$2"; }
-
-# at_least BYTES
-at_least() { echo "$((${SOCKET_BUFFER_BYTES:-0} > $1 ? SOCKET_BUFFER_BYTES : $1))"; }
 
 # host NAME SIDE HOST: the buffer limits of a machine with ample memory, and no
 # memory of one connection's ssthresh for the next.
@@ -152,8 +149,8 @@ route add default via inet6 $(ipv6 "$2" $gateway)")
 ethtool -K eth0 tso off gso off gro off
 $(batch tc "$(access eth0)")
 cd /proc/sys/net/ipv4
-echo 4096 131072 $(at_least 6291456) >tcp_rmem
-echo 4096 16384 $(at_least 4194304) >tcp_wmem
+echo 4096 131072 $((socket_bytes > 6291456 ? socket_bytes : 6291456)) >tcp_rmem
+echo 4096 16384 $((socket_bytes > 4194304 ? socket_bytes : 4194304)) >tcp_wmem
 echo 1 >tcp_no_metrics_save
 [[ $ECN -eq 0 ]] || echo 1 >tcp_ecn"
 }
@@ -187,8 +184,9 @@ all_sockets()
 	((pages <= least)) || echo "$pages $pages $pages" >"$tcp_mem"
 }
 
+socket_bytes=${SOCKET_BUFFER_BYTES:-0}
 # Both ends may hold what is in flight while a loss is repaired.
-[[ -z ${SOCKET_BUFFER_BYTES:-} ]] || all_sockets $((2 * SOCKET_BUFFER_BYTES))
+((socket_bytes == 0)) || all_sockets $((2 * socket_bytes))
 
 echo "--- boxes and wires"
 boxes="$(printf 'netns add %s\n' sender xsender bridge_a router bridge_b receiver xreceiver)
@@ -208,14 +206,11 @@ host xreceiver 2 2
 bridge bridge_a "$DELAY_DATA_US" "$DELAY_SENDER_US" "$DELAY_XSENDER_US"
 bridge bridge_b "$DELAY_ACKS_US" 0 0
 
-# bottleneck DEV QDISC: lines for `tc -batch`. The burst is one full packet: more
-# would let a train pass at line rate.
-bottleneck()
-{
-	echo "qdisc add dev $1 root handle 1: htb default 10
-class add dev $1 parent 1: classid 1:10 htb rate ${RATE_BPS}bit ceil ${RATE_BPS}bit burst 1600 cburst 1600
-qdisc add dev $1 parent 1:10 handle 10: $2"
-}
+# A bottleneck at DEV, before the words of its queue. The burst is one full packet:
+# more would let a train pass at line rate.
+bottleneck="qdisc add dev DEV root handle 1: htb default 10
+class add dev DEV parent 1: classid 1:10 htb rate ${RATE_BPS}bit ceil ${RATE_BPS}bit burst 1600 cburst 1600
+qdisc add dev DEV parent 1:10 handle 10:"
 
 box router "$(batch ip "link set dev lo up
 $(address left 1 254)
@@ -224,6 +219,6 @@ $(neighbours left 1 1 2)
 $(neighbours right 2 1 2)")
 echo 1 >/proc/sys/net/ipv4/ip_forward
 echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
-$(batch tc "$(bottleneck right "$QDISC")
-$(bands right)
-${REVERSE_QDISC:+$(bottleneck left "$REVERSE_QDISC")}")"
+$(batch tc "${bottleneck//DEV/right} $QDISC
+${BAND_QDISC:+$(bands right)}
+${REVERSE_QDISC:+${bottleneck//DEV/left} $REVERSE_QDISC}")"

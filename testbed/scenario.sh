@@ -146,11 +146,11 @@ prove_link()
 	ip netns exec sender ping -n -c 1 10.0.2.1 >"$OUT/ping.sender"
 	ip netns exec xsender ping -n -c 1 10.0.2.2 >"$OUT/ping.xsender"
 	local ms=$((FLOOD_PPS <= 1000 ? 2000 : 2000000 / FLOOD_PPS))
-	(
-		((FLOOD_PPS <= 5000)) || echo 1 >/proc/self/timerslack_ns	# inherited
-		timeout 30 ip netns exec sender env LD_PRELOAD="$QUIET" ITGSend -a 10.0.2.1 -T UDP \
-			-rp 9900 -C "$FLOOD_PPS" -c 1470 -t "$((ms < 200 ? 200 : ms))" >"$OUT/flood.log" 2>&1
-	)
+	local under=()
+	((FLOOD_PPS <= 5000)) ||
+		under=(bash -c 'echo 1 >/proc/self/timerslack_ns && exec "$@"' bash)
+	"${under[@]}" timeout 30 ip netns exec sender env LD_PRELOAD="$QUIET" ITGSend -a 10.0.2.1 -T UDP \
+		-rp 9900 -C "$FLOOD_PPS" -c 1470 -t "$((ms < 200 ? 200 : ms))" >"$OUT/flood.log" 2>&1
 	sleep 2
 }
 
