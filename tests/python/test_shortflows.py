@@ -112,7 +112,9 @@ def port(helper: str) -> Iterator[int]:
         server.kill()
 
 
-def send(helper: str, port: int, schedule: Path, cc: str = "cubic") -> subprocess.CompletedProcess:
+def send(
+    helper: str, port: int, schedule: Path, cc: str = "cubic"
+) -> subprocess.CompletedProcess[str]:
     words = [helper, "send", "127.0.0.1", str(port), cc, str(schedule)]
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=30)
 

@@ -5,6 +5,7 @@ import hashlib
 import time
 from pathlib import Path
 
+import polars as pl
 import pytest
 from dalbe_testbed import backends, experiment, runner
 from dalbe_testbed.backends import uml
@@ -49,6 +50,31 @@ def test_same_seed_same_tables(kernel: Path, tmp_path: Path):
     assert (
         tables(tmp_path / "first")["rates.parquet"] != tables(tmp_path / "other")["rates.parquet"]
     )
+
+
+def test_all_that_a_link_and_its_traffic_can_be(kernel: Path, tmp_path: Path):
+    """Strict priority, loss and jitter, two-way traffic, voice and short flows at once."""
+    settings = ["duration_s=12", "bin_s=1", "background.hosts=['sender']"]
+    settings += ["link.qdisc=strict_priority", "link.loss=0.001", "link.jitter_ms=2"]
+    settings += ["link.reverse_flows=2", "voice={}", "short_flows={load=0.3,max_bytes=300_000}"]
+    for n in (1, 2):
+        settings += [f"flows.cdg{n}.cc=cubic", f"flows.cdg{n}.g_ms=none"]
+        settings += [f"flows.cdg{n}.ipv6={'true' if n == 2 else 'false'}"]
+        settings += [f"flows.cubic{n}.start_s=4", f"flows.cubic{n}.start_jitter_s=0"]
+    everything = experiment.load(TESTBED / "experiments/cell.toml", settings)
+    run = runner.run(everything, 1, tmp_path / "run", Tools(backend=uml.Uml(kernel)))
+    assert run.proof.overtaken == 0
+    assert run.proof.reverse_bytes > 0.8 * 12 * 10e6 / 8
+    assert sum(port.lost for port in run.proof.impairments.values()) > 0
+    assert run.voice.height == pytest.approx(12 * 50, rel=0.05)
+    assert run.voice["queue_ms"].median() < 60  # two full buffers would be 100
+    assert run.requests["end_s"].drop_nulls().len() > run.requests.height / 2
+    assert (run.requests["end_s"] - run.requests["start_s"]).min() > 0.1  # two RTTs
+    payload = dict(run.rates.group_by("flow").agg(pl.col("payload_bytes").sum()).rows())
+    assert payload["requests"] >= run.requests.drop_nulls()["bytes"].sum()
+    contended = run.rates.filter(pl.col("t_s") >= 6)
+    assert contended.filter(pl.col("flow") == "background")["wire_bytes"].sum() > 0
+    assert set(run.flows["flow"]) == {"cdg1", "cdg2", "cubic1", "cubic2"}
 
 
 def test_a_spinning_guest_is_killed_and_named(kernel: Path, tmp_path: Path):
