@@ -12,8 +12,9 @@ usage()
 	cat <<EOF
 usage: pytest.sh [-h] [PYTEST_OPTION...]
 
-Runs pytest over tests/python, then prints a line of TAP per test. A test that
-was skipped counts as failed: here everything is installed that it needs.
+Runs pytest over tests/python, then prints a line of TAP per test: what failed
+comes last, with the end of its report, so that the end of a log says why. A test
+that was skipped counts as failed: here everything is installed that it needs.
 EOF
 }
 
@@ -31,9 +32,16 @@ python - "$report" <<'EOF'
 import sys
 import xml.etree.ElementTree as ET
 
+failed = []
 for case in ET.parse(sys.argv[1]).iter("testcase"):
-    bad = next((e.tag for e in case if e.tag in ("failure", "error", "skipped")), None)
+    bad = next((e for e in case if e.tag in ("failure", "error", "skipped")), None)
     name = f"{case.get('classname', '').rpartition('.')[2]}: {case.get('name')}"
-    print(f"not ok - {name} ({bad})" if bad else f"ok - {name}")
+    if bad is None:
+        print(f"ok - {name}")
+    else:
+        failed.append(f"not ok - {name} ({bad.tag})")
+        report = (bad.text or bad.get("message") or "").splitlines()[-15:]
+        failed += [f"#   {line}" for line in report]
+print("\n".join(failed))
 EOF
 exit "$status"

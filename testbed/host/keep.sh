@@ -28,6 +28,10 @@ scenario='' watch=''
 
 tcp_modules() { sed -n 's/^\(tcp_[a-z0-9_]*\) .*/\1/p' /proc/modules | sort; }
 
+# End the scenario: its process 1, since that one is gone only when all others of
+# its process namespace are, and unshare waits for it. Before there is one, unshare.
+kill_scenario() { pkill -KILL -P "$scenario" || kill -KILL "$scenario"; }
+
 # shellcheck disable=SC2317 # called from clean_up, and that by a trap
 # unload NAME: sockets of a namespace that just went need a moment to go, too.
 unload()
@@ -49,7 +53,7 @@ clean_up()
 	set +e # whatever fails, go on
 	[[ -z $watch ]] || kill "$watch" 2>/dev/null
 	if [[ -n $scenario ]]; then
-		kill -KILL "$scenario"
+		kill_scenario
 		wait "$scenario"
 	fi 2>/dev/null
 	echo "$allowed_before" >"$allowed"
@@ -60,6 +64,11 @@ clean_up()
 	# all of the log, should the mark have left the kernel's buffer
 	dmesg | awk -v mark="$mark" '{ line[n++] = $0 } index($0, mark) { n = 0 }
 		END { for (i = 0; i < n; i++) print line[i] }' >"$out/kernel.log" || status=1
+	if [[ -e /run/late ]]; then # last, so that it is the line that a caller shows
+		echo "host: run '$name' did not end within $limit_s s" >&2
+		status=124
+	fi
+	exec 2>&- # bash may still have a job that was killed to tell about
 	exit "$status"
 }
 
@@ -83,7 +92,7 @@ mount --bind "$instance" /sys/kernel/tracing
 
 exec {caller}<&0 </dev/null
 cd /run/work
-# Killed, unshare takes process 1 with it, and process 1 all others.
+# Should unshare be killed, by whomever, it takes process 1 with it.
 unshare --net --pid --fork --kill-child --mount-proc \
 	env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/run/home TMPDIR=/run/work LC_ALL=C.UTF-8 \
 	OUT="$out" HELPERS="$helpers" bash "$testbed/scenario.sh" "$input" 9>&- {caller}<&- &
@@ -92,15 +101,11 @@ scenario=$!
 	ended=0
 	read -r -t "$limit_s" -u "$caller" || ended=$?
 	((ended <= 128)) || : >/run/late
-	kill -KILL "$scenario"
+	kill_scenario
 } 9>&- &
 watch=$!
 
 status=0
 wait "$scenario" || status=$?
 scenario=''
-if [[ -e /run/late ]]; then
-	echo "host: run '$name' did not end within $limit_s s" >&2
-	exit 124
-fi
 exit "$status"

@@ -48,7 +48,7 @@ check_machine()
 	local tool
 	[[ $EUID -eq 0 ]] || die "needs root: run it with sudo, or say --backend uml"
 	for tool in unshare:util-linux ip:iproute2 tc:iproute2 ethtool:ethtool modprobe:kmod \
-		ping:iputils-ping iperf:iperf ITGSend:d-itg tcpdump:tcpdump; do
+		ping:iputils-ping pkill:procps iperf:iperf ITGSend:d-itg tcpdump:tcpdump; do
 		command -v "${tool%:*}" >/dev/null ||
 			die "${tool%:*} is missing: type 'apt-get install ${tool#*:}'"
 	done
