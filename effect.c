@@ -120,6 +120,7 @@ void effect_forget(struct effect *e)
 {
 	e->before_us = 0;
 	e->doubt = false;
+	e->part_q16 = 0;
 }
 
 /**
@@ -159,6 +160,7 @@ static enum effect_verdict effect_alone(struct effect *e, u64 now_us,
 	e->state = EFFECT_ALONE;
 	e->since_us = now_us;
 	e->lossy = 0;
+	e->part_q16 = 0;
 	return why;
 }
 
@@ -171,7 +173,7 @@ static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 	e->yields++;
 	if (e->lossy)		/* no kin's */
 		e->try_us = EFFECT_TRY_MAX_US;
-	else if (now_us - e->since_us > e->try_us)
+	else if (now_us - e->since_us > 2 * EFFECT_TRY_MIN_US)
 		e->try_us = EFFECT_TRY_MIN_US;
 	else
 		e->try_us = clamp_t(u32, 2 * e->try_us, EFFECT_TRY_MIN_US,
@@ -180,17 +182,70 @@ static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 	return EFFECT_YIELD;
 }
 
+static bool effect_part_lost(const struct effect *e, u64 part_q16,
+			     u64 elapsed_us)
+{
+	u64 lost_q16 = e->part_q16 - min(e->part_q16, part_q16);
+
+	return lost_q16 >= e->part_q16 / EFFECT_PART_LOST &&
+	       fp_mul_div(lost_q16, elapsed_us, USEC_PER_SEC) >> 16 >=
+	       EFFECT_PART_PACKETS;
+}
+
+/**
+ * effect_part - has a newcomer taken our part of the link?
+ * @e: the flow
+ * @packets: delivered in this round
+ * @elapsed_us: what it took
+ * @rtt_us: its lowest RTT
+ * @base_rtt_us: lowest RTT known
+ * @now_us: clock
+ *
+ * A link with a queue is at work, and what it does no more for us it does for
+ * others, whatever we cut. Flows like us shift their parts in the short queue that
+ * they leave; in a longer one, or one that loses packets, only a newcomer does.
+ *
+ * To be called before effect_round(), and not for a round with too little to send.
+ *
+ * Return: true if so, and the flow is EFFECT_CONTENDED.
+ */
+bool effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
+		 u32 before_us, u32 base_rtt_us, u64 now_us)
+{
+	u32 queue_us = effect_queue_us(rtt_us, base_rtt_us);
+	u64 part_q16;
+
+	if (e->state != EFFECT_ALONE || !base_rtt_us || !elapsed_us ||
+	    queue_us < effect_shortest_us(base_rtt_us))
+		return false;
+	part_q16 = min_t(u64, S64_MAX, fp_mul_div((u64)packets << 16,
+						  USEC_PER_SEC, elapsed_us));
+	if ((queue_us > effect_kin_us(base_rtt_us) || e->lossy) &&
+	    effect_surge(e, rtt_us, before_us, base_rtt_us) &&
+	    effect_part_lost(e, part_q16, elapsed_us)) {
+		effect_yield(e, now_us);
+		e->state = EFFECT_CONTENDED;
+		e->looked_us = now_us;
+		return true;
+	}
+	if (!e->part_q16)
+		e->part_q16 = part_q16;
+	else
+		e->part_q16 += ((s64)part_q16 - (s64)e->part_q16) >>
+			       EFFECT_PART_SHIFT;
+	return false;
+}
+
 static enum effect_verdict effect_judge(struct effect *e, u32 rtt_us,
 					u32 base_rtt_us, u64 now_us)
 {
-	u32 queue_us = effect_queue_us(e->before_us, base_rtt_us);
 	u32 drained_us = effect_queue_us(e->before_us, rtt_us);
 
 	e->drained_q16 = min_t(u32, fp_ratio_q16(drained_us, e->expected_us),
 			       Q16_ONE);
 	e->before_us = 0;
 	if (e->drained_q16 >= EFFECT_OURS_Q16 ||
-	    (queue_us <= effect_kin_us(base_rtt_us) && !e->lossy)) {
+	    (e->mean_us <= effect_kin_us(base_rtt_us) && !e->lossy)) {
 		e->doubt = false;
 		return EFFECT_NONE;
 	}
@@ -229,6 +284,7 @@ enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,
 
 	if (e->state == EFFECT_ALONE) {
 		e->lossy -= e->lossy > 0;
+		e->mean_us = e->mean_us - e->mean_us / 8 + queue_us / 8;
 		return e->before_us ? effect_judge(e, rtt_us, base_rtt_us,
 						   now_us) : EFFECT_NONE;
 	}

@@ -20,6 +20,13 @@
 					 * of the base RTT, that a flow at work alone
 					 * does not cause; at least G
 					 */
+#define EFFECT_PART_SHIFT	3	/* our part of the link is a mean of eight
+					 * rounds or so
+					 */
+#define EFFECT_PART_LOST	4	/* a quarter of it gone in one round, */
+#define EFFECT_PART_PACKETS	3	/* and so many packets (fewer are noise): a
+					 * newcomer has it
+					 */
 #define EFFECT_QUEUE_SHIFT	4	/* a queue below 1/16 of the base RTT, */
 #define EFFECT_QUEUE_MIN_US	1000	/* or 1 ms, is too short to judge by */
 #define EFFECT_GONE_SHIFT	3	/* a queue of 1/8 of its peak has gone */
@@ -31,7 +38,7 @@
 					 */
 #define EFFECT_LOSS_ROUNDS	64	/* a loss is remembered for so many rounds */
 #define EFFECT_TRY_MIN_US	2000000	/* contended by a short queue for so long: */
-#define EFFECT_TRY_MAX_US	32000000 /* are they like us? Ever more rarely. */
+#define EFFECT_TRY_MAX_US	8000000	/* are they like us? Ever more rarely. */
 #define EFFECT_YIELD_ROUNDS	4	/* rounds until yielding has shown what it
 					 * can: one for the packets under way, one
 					 * to see the queue, two more to be sure
@@ -69,13 +76,14 @@ enum effect_verdict {
  * @expected_us: what the cut drains of the queue, were it all ours
  * @drained_q16: part of it that was drained at the last test, 0 .. 1
  * @peak_us: longest standing queue since it yields
- * @mean_us: mean of the last eight looks or so
+ * @mean_us: mean queue of the last eight rounds or so; looks, unless EFFECT_ALONE
  * @doubt: a cut had too little effect: the next is deeper, and decides
  * @gone: the last looks, a bit each; 1: it was gone
  * @lossy: rounds for which the last loss is still remembered
  * @since_us: when the regime began, EFFECT_YIELDING and EFFECT_CONTENDED as one
  * @try_us: how long to be contended before EFFECT_TRY
  * @looked_us: when the last look was taken
+ * @part_q16: packets per second that were ours while a queue stood; 0: not known
  * @yields: how often it yielded
  * @resumes: of these, how often the queue went with us
  */
@@ -92,6 +100,7 @@ struct effect {
 	u32 mean_us;
 	u64 since_us;
 	u64 looked_us;
+	u64 part_q16;
 	u32 try_us;
 	u32 yields;
 	u32 resumes;
@@ -104,6 +113,8 @@ void effect_expect(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
 		   u32 base_rtt_us);
 bool effect_surge(const struct effect *e, u32 rtt_us, u32 before_us,
 		  u32 base_rtt_us);
+bool effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
+		 u32 before_us, u32 base_rtt_us, u64 now_us);
 void effect_loss(struct effect *e);
 void effect_forget(struct effect *e);
 u64 effect_look_us(u32 base_rtt_us);

@@ -62,9 +62,9 @@
  * @skip_credit_q16: weight of delay backoffs that may pay for skipped losses
  * @round_end: sequence number whose ACK ends the RTT round
  * @round_start_us: tcp_mstamp at which it began
+ * @round_delivered: tcp_sock.delivered at that time
  * @scavenger: @best_effort and @effect are in use
  * @resume_cwnd: window withdrawn for the effect test, packets
- * @peak_cwnd: largest window since nobody else was there, packets
  * @departure_ns: of the last window that was put off, on TCP's clock
  */
 struct dalbe_flow {
@@ -74,7 +74,6 @@ struct dalbe_flow {
 	struct dalbe transfer;
 	bool scavenger;
 	u32 resume_cwnd;
-	u32 peak_cwnd;
 	u64 departure_ns;
 	u64 round_start_us;
 	u64 next_update_us;
@@ -84,6 +83,7 @@ struct dalbe_flow {
 	u32 acks_limited;
 	u32 skip_credit_q16;
 	u32 round_end;
+	u32 round_delivered;
 	u64 backoffs_delay;
 	u64 backoffs_loss;
 	u64 losses_skipped;
@@ -290,8 +290,8 @@ static void dalbe_set_scavenger(struct sock *sk, bool on)
 	if (!on)
 		return;
 	cubic_start(&flow->best_effort, (u64)cwnd << 16, 0);
-	flow->peak_cwnd = cwnd;
 	flow->round_start_us = tcp_sk(sk)->tcp_mstamp;
+	flow->round_delivered = tcp_sk(sk)->delivered;
 	/* Departures that are put off need pacing: by the fq qdisc where the
 	 * interface has it, else by TCP's own timer.
 	 */
@@ -508,18 +508,17 @@ static void dalbe_yield(struct sock *sk)
 	dalbe_apply_level(sk, 0);
 }
 
-/* Nobody else is there (any more). A window that was withdrawn only for a moment
- * is back at once; else slow start leads to the largest that we had.
+/* Nobody else is there (any more): from this window on, by slow start up to
+ * @ssthresh or until it sees a queue.
  */
-static void dalbe_resume(struct sock *sk, bool at_once)
+static void dalbe_resume(struct sock *sk, u32 cwnd, u32 ssthresh)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	tp->snd_ssthresh = max(at_once ? flow->resume_cwnd : flow->peak_cwnd, 2U);
-	if (at_once && inet_csk(sk)->icsk_ca_state == TCP_CA_Open)
-		tcp_snd_cwnd_set(tp, min(tp->snd_ssthresh, tp->snd_cwnd_clamp));
-	flow->peak_cwnd = 0;
+	tp->snd_ssthresh = max(ssthresh, 2U);
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Open)
+		tcp_snd_cwnd_set(tp, clamp(cwnd, 2U, tp->snd_cwnd_clamp));
 	cubic_start(&flow->best_effort, (u64)tcp_snd_cwnd(tp) << 16, 0);
 	cdg_restart(&flow->cdg, tcp_snd_cwnd(tp));
 }
@@ -527,12 +526,21 @@ static void dalbe_resume(struct sock *sk, bool at_once)
 /* The round as the effect test sees it; true if the window is no longer what CDG
  * should judge.
  */
-static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
+static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us,
+			       u32 rtt_before_us)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 w_q16 = Q16_ONE;
+	u32 packets = tp->delivered - flow->round_delivered;
 
+	if (!tp->app_limited &&
+	    effect_part(&flow->effect, packets, elapsed_us,
+			flow->cdg.rtt_prev.min_us, rtt_before_us,
+			cdg_base_rtt_us(&flow->cdg), tp->tcp_mstamp)) {
+		dalbe_yield(sk);
+		return true;
+	}
 	switch (effect_round(&flow->effect, flow->cdg.rtt_prev.min_us,
 			     cdg_base_rtt_us(&flow->cdg), tp->tcp_mstamp)) {
 	case EFFECT_DOUBT:
@@ -545,21 +553,19 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 		dalbe_yield(sk);
 		return true;
 	case EFFECT_RESUME:
-		dalbe_resume(sk, true);
+		/* withdrawn only for a moment */
+		dalbe_resume(sk, flow->resume_cwnd, flow->resume_cwnd);
 		return true;
 	case EFFECT_TAKE:
-		dalbe_resume(sk, false);
+		dalbe_resume(sk, tcp_snd_cwnd(tp), TCP_INFINITE_SSTHRESH);
 		return true;
 	case EFFECT_TRY:
-		flow->peak_cwnd = tcp_snd_cwnd(tp);
-		dalbe_resume(sk, false);
+		dalbe_resume(sk, tcp_snd_cwnd(tp), tcp_snd_cwnd(tp));
 		return true;
 	case EFFECT_NONE:
 		break;
 	}
-	if (flow->effect.state == EFFECT_ALONE)
-		flow->peak_cwnd = max(flow->peak_cwnd, tcp_snd_cwnd(tp));
-	else
+	if (flow->effect.state != EFFECT_ALONE)
 		w_q16 = flow->transfer.w_q16;
 	if (tp->app_limited)	/* such time does not count, RFC 9438, 4.2 */
 		elapsed_us = 0;
@@ -596,11 +602,13 @@ static bool dalbe_cdg_end_round(struct sock *sk, const struct cdg_heuristics *h)
 	u32 rtt_before_us = flow->cdg.rtt_prev.min_us;
 	s32 gradient_sum_us = cdg_round(&flow->cdg, h);
 	u64 elapsed_us = tp->tcp_mstamp - flow->round_start_us;
-	bool backoff;
+	bool backoff, set;
 
+	set = flow->scavenger && dalbe_effect_round(sk, elapsed_us, rtt_before_us);
 	flow->round_end = tp->snd_nxt;
 	flow->round_start_us = tp->tcp_mstamp;
-	if (flow->scavenger && dalbe_effect_round(sk, elapsed_us)) {
+	flow->round_delivered = tp->delivered;
+	if (set) {
 		dalbe_trace_round(sk, gradient_sum_us, false);
 		return true;
 	}
@@ -787,6 +795,7 @@ static void dalbe_cdg_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 		cdg_backoff_done(&flow->cdg);
 		flow->round_end = tp->snd_nxt;
 		flow->round_start_us = tp->tcp_mstamp;
+		flow->round_delivered = tp->delivered;
 		break;
 	default:
 		break;

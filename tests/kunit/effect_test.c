@@ -19,6 +19,7 @@ static enum effect_verdict round_at(struct effect *e, u32 queue_us, u64 now_us)
  */
 static enum effect_verdict cut_drains(struct effect *e, u32 percent)
 {
+	e->mean_us = QUEUE_US;	/* as it has been for long */
 	effect_expect(e, 100, 70, BASE_US + QUEUE_US, BASE_US);
 	return round_at(e, QUEUE_US - e->expected_us * percent / 100, 0);
 }
@@ -72,13 +73,37 @@ static void a_fifth_of_the_drain_is_enough(struct kunit *test)
 
 static void a_window_that_cannot_be_cut_waits_for_the_others(struct kunit *test)
 {
-	struct effect e = {};
+	struct effect e = { .mean_us = QUEUE_US };
 
 	effect_expect(&e, 2, 2, BASE_US + QUEUE_US, BASE_US);
 	KUNIT_EXPECT_EQ(test, (int)round_at(&e, QUEUE_US / 2, 0),
 			(int)EFFECT_NONE);
 	effect_expect(&e, 2, 2, BASE_US + QUEUE_US, BASE_US);
 	KUNIT_EXPECT_EQ(test, (int)round_at(&e, QUEUE_US, 0), (int)EFFECT_YIELD);
+}
+
+/* 60 packets in a round of 60 ms, 1000 per second, then less in one of 90 ms. */
+static bool part_is_lost(u32 packets, u32 before_us)
+{
+	struct effect e = {};
+	int i;
+
+	for (i = 0; i < 8; i++)
+		if (effect_part(&e, 60, 60000, 60000, 60000, BASE_US, 0))
+			return false;
+	return effect_part(&e, packets, 90000, 90000, before_us, BASE_US, 0) &&
+	       e.state == EFFECT_CONTENDED && e.yields == 1;
+}
+
+static void a_quarter_of_our_part_gone_in_a_surge_is_a_newcomers(struct kunit *test)
+{
+	u32 surge_us = BASE_US / 8;
+
+	KUNIT_EXPECT_TRUE(test, part_is_lost(67, 90000 - surge_us));
+	KUNIT_EXPECT_TRUE(test, part_is_lost(0, 60000));
+	KUNIT_EXPECT_FALSE(test, part_is_lost(68, 90000 - surge_us));
+	KUNIT_EXPECT_FALSE(test, part_is_lost(0, 90001 - surge_us));
+	KUNIT_EXPECT_FALSE(test, part_is_lost(0, 0));	/* no round before */
 }
 
 static void what_shows_nothing_is_no_test(struct kunit *test)
@@ -211,6 +236,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(expects_its_part_of_the_rtt),
 	KUNIT_CASE(a_fifth_of_the_drain_is_enough),
 	KUNIT_CASE(a_window_that_cannot_be_cut_waits_for_the_others),
+	KUNIT_CASE(a_quarter_of_our_part_gone_in_a_surge_is_a_newcomers),
 	KUNIT_CASE(what_shows_nothing_is_no_test),
 	KUNIT_CASE(cut_keeps_half_to_all_but_one),
 	KUNIT_CASE(resumes_where_the_queue_goes_with_us),

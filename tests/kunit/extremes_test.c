@@ -394,6 +394,7 @@ static void any_effect(struct rnd_state *rnd, struct effect *e)
 		.expected_us = any_time_us(rnd),
 		.peak_us = any_time_us(rnd),
 		.mean_us = any_time_us(rnd),
+		.part_q16 = any_clock_us(rnd) >> 1,
 		.since_us = any_clock_us(rnd),
 		.looked_us = any_clock_us(rnd),
 		.try_us = any_time_us(rnd),
@@ -424,6 +425,15 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 			effect_expect(&e, any_count(&rnd), any_count(&rnd),
 				      any_time_us(&rnd), any_time_us(&rnd));
 			KUNIT_ASSERT_EQ(test, e.state, before);
+			KUNIT_ASSERT_EQ(test,
+					effect_part(&e, any_count(&rnd),
+						    any_clock_us(&rnd),
+						    any_time_us(&rnd),
+						    any_time_us(&rnd),
+						    any_time_us(&rnd),
+						    any_clock_us(&rnd)),
+					e.state != before);
+			KUNIT_ASSERT_LE(test, e.part_q16, (u64)S64_MAX);
 		} else {
 			enum effect_verdict v;
 

@@ -28,6 +28,7 @@ def now_us(pure: Any, looks: int) -> int:
 def cut(pure: Any, effect: Any, drained: float, depth: float = 0.3) -> int:
     """A cut from 100 packets that drains this part of what it should; the verdict on it."""
     before_us = BASE_US + QUEUE_US
+    effect.mean_us = QUEUE_US
     pure.effect_expect(effect, 100, round(100 * (1 - depth)), before_us, BASE_US)
     assert effect.before_us
     return int(
@@ -117,7 +118,7 @@ def test_the_drain_expected_is_the_windows_part_of_the_rtt_but_no_more_than_the_
 def test_where_the_window_cannot_be_cut_it_is_for_the_others_to_drain_the_queue(
     pure: Any, cwnd: int, drained: float, kept: bool
 ) -> None:
-    effect, before_us = pure.new("effect"), BASE_US + QUEUE_US
+    effect, before_us = pure.new("effect", mean_us=QUEUE_US), BASE_US + QUEUE_US
     pure.effect_expect(effect, cwnd, 2, before_us, BASE_US)
     verdict = pure.effect_round(effect, before_us - round(drained * QUEUE_US), BASE_US, 0)
     assert verdict == (pure.EFFECT_NONE if kept else pure.EFFECT_YIELD)
@@ -132,10 +133,10 @@ KIN_US = min(BASE_US // 4, 16_000)  # the longest queue that they leave
 def test_a_queue_as_flows_like_us_leave_it_is_theirs_unless_it_loses_packets(pure: Any) -> None:
     for queue_us, lossy, verdict in (
         (KIN_US, False, pure.EFFECT_NONE),
-        (KIN_US + 1, False, pure.EFFECT_DOUBT),
+        (KIN_US + 8, False, pure.EFFECT_DOUBT),
         (KIN_US, True, pure.EFFECT_DOUBT),
     ):
-        effect = pure.new("effect")
+        effect = pure.new("effect", mean_us=queue_us)
         if lossy:
             pure.effect_loss(effect)
         pure.effect_expect(effect, 100, 70, BASE_US + queue_us, BASE_US)
@@ -151,7 +152,7 @@ def test_a_loss_is_remembered_for_64_rounds(pure: Any) -> None:
         assert rounds(pure, effect, [KIN_US]) == [verdict]
 
 
-@pytest.mark.parametrize(("lossy", "first_s"), [(False, 2), (True, 32)])
+@pytest.mark.parametrize(("lossy", "first_s"), [(False, 2), (True, 8)])
 def test_a_contended_flow_tries_ever_more_rarely(pure: Any, lossy: bool, first_s: int) -> None:
     """At a queue as flows like us leave it; a longer one is never tried."""
     effect = pure.new("effect")
@@ -159,6 +160,7 @@ def test_a_contended_flow_tries_ever_more_rarely(pure: Any, lossy: bool, first_s
     for _ in range(6):
         if lossy:
             pure.effect_loss(effect)
+        effect.mean_us = QUEUE_US
         for verdict in (pure.EFFECT_DOUBT, pure.EFFECT_YIELD):
             pure.effect_expect(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
             assert pure.effect_round(effect, BASE_US + QUEUE_US, BASE_US, clock_us) == verdict
@@ -170,7 +172,7 @@ def test_a_contended_flow_tries_ever_more_rarely(pure: Any, lossy: bool, first_s
         assert effect.state == pure.EFFECT_ALONE
         look_us = int(pure.effect_look_us(BASE_US))
         assert 0 <= clock_us - yielded_us - wait_s * 1_000_000 <= look_us + 100_000
-        wait_s = min(2 * wait_s, 32)
+        wait_s = min(2 * wait_s, 8)
 
     effect = contended(pure)
     assert set(rounds(pure, effect, [KIN_US * 2] * 99, 10**9)) == {pure.EFFECT_NONE}
@@ -188,6 +190,103 @@ def test_a_surge_is_a_growth_by_an_eighth_of_the_base_rtt(
         assert not pure.effect_surge(effect, before_us + surge_us - 1, before_us, base_us)
         assert not pure.effect_surge(effect, before_us - 1, before_us, base_us)
         assert not pure.effect_surge(effect, U32_MAX, 0, base_us)  # no round before
+
+
+# Our part of the link
+
+
+LINK_PPS = 800
+SURGE_US = BASE_US // 8
+
+
+def busy_round(
+    pure: Any, effect: Any, part: float, queue_us: int = QUEUE_US, surge_us: int = QUEUE_US
+) -> bool:
+    """End a round in which this part of the link's packets were ours; whether it tells."""
+    rtt_us = BASE_US + queue_us
+    packets = round(part * LINK_PPS * rtt_us / 1e6)
+    return bool(
+        pure.effect_part(effect, packets, rtt_us, rtt_us, rtt_us - surge_us, BASE_US, 0)
+    )
+
+
+def with_the_link_to_itself(pure: Any, part: float = 1) -> Any:
+    """A flow that knows its part of the link."""
+    effect = pure.new("effect")
+    assert not any(busy_round(pure, effect, part, KIN_US) for _ in range(50))
+    assert effect.part_q16 / Q16 == pytest.approx(part * LINK_PPS, rel=0.1)
+    return effect
+
+
+@pytest.mark.parametrize(("left", "newcomer"), [(1.5, False), (0.9, False), (0.8, False),
+                                                (0.7, True), (0.1, True), (0, True)])  # fmt: skip
+def test_a_quarter_of_our_part_gone_in_a_surge_is_a_newcomers(
+    pure: Any, left: float, newcomer: bool
+) -> None:
+    for part in (1, 0.5):  # what others had before, they may keep
+        effect = with_the_link_to_itself(pure, part)
+        assert busy_round(pure, effect, part * left) is newcomer
+        assert effect.state == (pure.EFFECT_CONTENDED if newcomer else pure.EFFECT_ALONE)
+        assert effect.yields == newcomer
+
+
+def test_an_idle_link_and_flows_like_us_are_no_newcomer(pure: Any) -> None:
+    for queue_us, lossy, newcomer in (
+        (SHORT_US - 1, True, False),
+        (KIN_US, False, False),
+        (KIN_US, True, True),
+        (KIN_US + 1, False, True),
+    ):
+        effect = with_the_link_to_itself(pure)
+        if lossy:
+            pure.effect_loss(effect)
+        assert not busy_round(pure, effect, 0, queue_us, surge_us=SURGE_US - 1)
+        effect = with_the_link_to_itself(pure)
+        if lossy:
+            pure.effect_loss(effect)
+        assert busy_round(pure, effect, 0, queue_us) is newcomer
+
+
+def test_few_packets_less_are_noise(pure: Any) -> None:
+    """However much of a small window they are."""
+    for packets, newcomer in ((2, False), (3, True)):
+        effect = pure.new("effect", part_q16=packets * 10 * Q16)  # so many in 100 ms
+        tells = pure.effect_part(effect, 0, 100_000, 100_000, BASE_US, BASE_US, 0)
+        assert bool(tells) is newcomer
+
+
+def test_a_part_that_shrinks_slowly_is_followed(pure: Any) -> None:
+    effect = with_the_link_to_itself(pure)
+    parts = [0.98**n for n in range(200)]
+    assert not any(busy_round(pure, effect, part) for part in parts)
+    assert effect.part_q16 / Q16 < 0.2 * LINK_PPS
+
+
+def test_a_part_is_forgotten_with_the_regime_and_where_there_was_nothing_to_send(pure: Any) -> None:
+    effect = with_the_link_to_itself(pure)
+    pure.effect_forget(effect)
+    assert effect.part_q16 == 0
+    assert not busy_round(pure, effect, 0)
+    effect = with_the_link_to_itself(pure)
+    assert busy_round(pure, effect, 0)
+    clock_us = int(pure.effect_look_us(BASE_US))
+    verdicts = rounds(pure, effect, [0], 0)
+    for look in range(1, 9):
+        verdicts += rounds(pure, effect, [0], look * clock_us)
+    assert pure.EFFECT_TAKE in verdicts
+    assert effect.part_q16 == 0
+
+
+@given(u32, u64, u32, u32, u32, u64)
+def test_any_round_is_survived(
+    pure: Any, packets: int, elapsed_us: int, rtt_us: int, before_us: int, base_us: int,
+    clock_us: int,
+) -> None:  # fmt: skip
+    effect = pure.new("effect")
+    for sent in (packets, 0, U32_MAX, packets):
+        pure.effect_part(effect, sent, elapsed_us, rtt_us, before_us, base_us, clock_us)
+        assert effect.part_q16 < 1 << 63
+        assert effect.state in (pure.EFFECT_ALONE, pure.EFFECT_CONTENDED)
 
 
 # The depth of a cut
@@ -428,7 +527,7 @@ class Flow:
         self.part = 0.0  # of an ACK
         self.round_left_s, self.round_s = link.random.random() * link.base_s, 0.0
         self.cut_left_s, self.cut_to = 0.0, 0.0
-        self.acked_total = 0.0
+        self.acked_total = self.round_acked = 0.0
         link.flows.append(self)
 
     def cut(self, window: float, rtt_s: float) -> None:
@@ -466,12 +565,14 @@ class Flow:
         """Let a tick pass."""
         acked = self.window * TICK_S / rtt_s
         self.acked_total += acked
+        self.round_acked += acked
         if self.cut_left_s > 0:
             self.window += (self.cut_to - self.window) * min(TICK_S / self.cut_left_s, 1)
             self.cut_left_s -= TICK_S
             if self.cut_left_s <= 0:
                 self.cut_done()
                 self.round_left_s, self.round_s = rtt_s, 0.0
+                self.round_acked = 0.0
             return
         self.grow(acked)
         self.round_s += TICK_S
@@ -480,6 +581,7 @@ class Flow:
             elapsed_us, self.round_s = round(self.round_s * 1e6), 0.0
             self.round_left_s = rtt_s
             self.end_round(now_s, elapsed_us, rtt_s)
+            self.round_acked = 0.0
 
     def cut_done(self) -> None:
         """The window is what it was to become."""
@@ -560,9 +662,19 @@ class Scavenger(Flow):
         before_us = self.cdg.rtt_prev.min_us
         gradient = pure.cdg_round(self.cdg, self.off)
         base_us = pure.cdg_base_rtt_us(self.cdg)
-        verdict = pure.effect_round(
-            self.effect, self.cdg.rtt_prev.min_us, base_us, round(now_s * 1e6)
-        )
+        now_us = round(now_s * 1e6)
+        if pure.effect_part(
+            self.effect,
+            int(self.round_acked),
+            elapsed_us,
+            self.cdg.rtt_prev.min_us,
+            before_us,
+            base_us,
+            now_us,
+        ):
+            verdict = pure.EFFECT_YIELD
+        else:
+            verdict = pure.effect_round(self.effect, self.cdg.rtt_prev.min_us, base_us, now_us)
         if verdict == pure.EFFECT_DOUBT:
             self.back_off(rtt_s)
         elif verdict == pure.EFFECT_YIELD:
