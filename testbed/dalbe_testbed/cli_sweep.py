@@ -61,13 +61,14 @@ def report_command(
 ) -> None:
     """Write OUT/report/index.html and its tables from the runs in OUT."""
     # a run, which shares this command line, need not wait for scipy and matplotlib
-    from dalbe_testbed import html, reproduction, results  # noqa: PLC0415
+    from dalbe_testbed import html, results, scavenger  # noqa: PLC0415
 
     loaded = [sweep.load(sweep.find(name)) for name in sweeps]
     runs = sweep.all_runs(loaded)
     found = results.collect(out, loaded, runs)
-    index = html.write(found, list(runs.values()), out / "report")
-    verdicts = reproduction.verdicts(found)
+    findings = scavenger.findings(found)
+    index = html.write(found, findings, list(runs.values()), out / "report")
+    verdicts = html.verdicts(found, findings)
     unmet = [verdict for verdict in verdicts if not verdict.met]
     for verdict in unmet:
         console.print(

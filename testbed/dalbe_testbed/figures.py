@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The pictures of a report: the paper's Figures 2 and 3, Table I, ablations, trade-offs.
+"""The pictures of the paper's report: Figures 2 and 3, Table I, ablations.
 
 Where the paper states a value it is drawn over ours, as a hollow diamond.
 """
@@ -19,14 +19,13 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dalbe_testbed import paper, reproduction, stats
+from dalbe_testbed import paper, reproduction
 from dalbe_testbed.paper import MODULES
 from dalbe_testbed.plots import BLUE, GREEN, ORANGE, PURPLE, SKY, STYLE, VERMILLION
 from dalbe_testbed.reproduction import Curve
 from dalbe_testbed.results import Results, Shares, g_ms
 from dalbe_testbed.stats import Estimate
 from dalbe_testbed.sweep import Point, Sweep, axis
-from dalbe_testbed.tradeoff import YARDSTICK, Tradeoff, yardstick
 
 SERIES = list(
     zip(
@@ -47,7 +46,8 @@ PAPER: dict[str, Any] = {
 SMOOTH_S = 1  # of Figure 2's lines, seconds
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure to `path` and forget it."""
     figure.savefig(path, dpi=130)
     plt.close(figure)
 
@@ -121,7 +121,7 @@ def figure_2(results: Results, module: str, path: Path) -> None:
             bbox_to_anchor=(0.5, -0.03),
         )
         figure.tight_layout()
-        _save(figure, path)
+        save(figure, path)
 
 
 def _draw_curve(axes: Axes, curve: Curve, places: dict[float, int], series: int) -> None:
@@ -176,7 +176,7 @@ def figure_3(curves: Sequence[Curve], path: Path) -> None:
         labels.append("the paper's values")
         figure.legend(handles, labels, loc="lower center", ncols=8, bbox_to_anchor=(0.5, -0.07))
         figure.tight_layout()
-        _save(figure, path)
+        save(figure, path)
 
 
 def table_1(results: Results, path: Path) -> None:
@@ -226,7 +226,7 @@ def table_1(results: Results, path: Path) -> None:
         ]
         figure.legend(handles=handles, loc="lower center", ncols=5, bbox_to_anchor=(0.5, -0.07))
         figure.tight_layout()
-        _save(figure, path)
+        save(figure, path)
 
 
 def _bars(estimate: Estimate) -> list[list[float]]:
@@ -287,79 +287,4 @@ def ablation(results: Results, sweep: Sweep, path: Path) -> None:
         ]
         axes.legend(handles=handles, loc="upper left")
         figure.tight_layout()
-        _save(figure, path)
-
-
-def _ladder_labels(ladder: Sequence[tuple[float, float]]) -> list[tuple[float, str]]:
-    """Return where to write which weights, from (share, w); close ones have one label."""
-    groups: list[list[tuple[float, float]]] = []
-    for share, w in ladder:
-        if groups and share < 1.25 * groups[-1][0][0]:
-            groups[-1].append((share, w))
-        else:
-            groups.append([(share, w)])
-    return [
-        (group[0][0], " to ".join(f"{w:g}" for _, w in group[:: max(1, len(group) - 1)]))
-        for group in groups
-    ]
-
-
-def tradeoff(found: Sequence[Tradeoff], path: Path) -> None:
-    """Draw use of an idle link over the share taken from others: our curve over w, peers as points.
-
-    found must hold the yardstick. A strict-priority scheduler would be at 0 and 100 %: off the left
-    end of the logarithmic axis.
-    """
-    whole = yardstick(found)
-    assert whole is not None
-    with mpl.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(9, 5))
-        others = SERIES[1:]
-        peers = [item.name for item in found if item.w is None]
-        ladder = []
-        for item in found:
-            use, share = item.use_percent(whole), stats.estimate(item.share_percent)
-            number = None if item.w is not None else peers.index(item.name)
-            colour, marker = SERIES[0] if number is None else others[number % len(others)]
-            axes.errorbar(
-                share.mean,
-                use.mean,
-                xerr=_bars(share),
-                yerr=_bars(use),
-                color=colour,
-                marker=marker,
-                markerfacecolor="none" if number and number >= len(others) else colour,
-                markersize=6,
-                capsize=2,
-                linestyle="none",
-                label=None if item.w is not None else item.name.replace("-g", ", G = "),
-            )
-            if item.w is not None:
-                ladder.append((share.mean, item.w, use.mean))
-        ladder.sort(key=lambda place: place[1])
-        axes.plot(
-            [share for share, _, _ in ladder],
-            [use for _, _, use in ladder],
-            color=BLUE,
-            linewidth=1.2,
-            label="dalbe_cdg at weight w",
-        )
-        for place, text in _ladder_labels([(share, w) for share, w, _ in ladder]):
-            axes.text(place, 95, f"w = {text}", color=BLUE, ha="center", va="top", fontsize=9)
-        axes.set_xscale("log")
-        axes.set_xlim(1, 100)
-        axes.set_ylim(0, 108)
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.annotate(
-            "strict priority: 0 %, 100 %",
-            (1, 100),
-            xytext=(1.04, 102.5),
-            fontsize=9,
-            style="italic",
-        )
-        axes.set_xlabel("share taken from two CUBIC flows, %")
-        axes.set_ylabel(f"use of an idle link, % of {YARDSTICK.upper()}'s")
-        axes.set_title("w decides what is taken from others; what is idle is used whatever w")
-        axes.legend(loc="lower right")
-        figure.tight_layout()
-        _save(figure, path)
+        save(figure, path)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The report of a reproduction: a directory with index.html, its pictures and the tables as CSV.
 
-It needs no network. What it says comes from `reproduction`, what it shows from `figures`.
+It needs no network. What it says of the paper comes from `reproduction` and `figures`, what it says
+of a scavenger from `scavenger`.
 """
 
 from __future__ import annotations
@@ -10,13 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from dalbe_testbed import figures, paper, reproduction, stats, tradeoff
+from dalbe_testbed import figures, paper, reproduction
+from dalbe_testbed.finding import Finding, rounded
 from dalbe_testbed.paper import MODULES
 from dalbe_testbed.reproduction import POINTS, Deviation, Effect
 from dalbe_testbed.results import Results
+from dalbe_testbed.scavenger import KINDS, Findings
 from dalbe_testbed.sweep import Run, Sweep
+from dalbe_testbed.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -120,28 +125,45 @@ def _ablation(results: Results, sweep: Sweep, found: Sequence[Effect], out: Path
     )
 
 
-def _tradeoff(results: Results, sweep: Sweep, out: Path) -> Section:
-    found = tradeoff.measure(results, sweep)
-    whole = tradeoff.yardstick(found)
-    if whole is not None:
-        figures.tradeoff(found, out / f"{sweep.name}.png")
-    tradeoff.frame(found).write_csv(out / f"{sweep.name}.csv")
-    rows = [
-        [
-            item.name,
-            str(len(item.alone_mbps)),
-            str(item.use_percent(whole)) if whole else "-",
-            str(stats.estimate(item.queue_ms)),
-            str(stats.estimate(item.share_percent)),
-        ]
-        for item in found
-    ]
-    header = ("flows", "runs", "use of the idle link, %", "queue meanwhile, ms", "share taken, %")
+def _cell(row: dict[str, object], name: str) -> str:
+    """Write a value as the report has it, a mean with its interval."""
+    value = row[name]
+    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case float() if low is not None:
+            return f"{value:.1f} [{low:.1f}, {high:.1f}]"
+        case float():
+            return f"{value:.4g}"
+    return str(value)
+
+
+def _table(summary: pl.DataFrame) -> Table:
+    """Return a finding's summary; marked is what is not `met`, if it has such a column."""
+    bounds = {f"{name}_{end}" for name in summary.columns for end in ("low", "high")}
+    names = [name for name in summary.columns if name not in bounds]
+    rows = list(summary.iter_rows(named=True))
+    return Table(
+        names,
+        [[_cell(row, name) for name in names] for row in rows],
+        frozenset(number for number, row in enumerate(rows) if row.get("met") is False),
+    )
+
+
+def _measured(sweep: Sweep, found: Finding, out: Path) -> Section:
+    for suffix, table in found.tables():
+        rounded(table).write_csv(out / f"{sweep.name}{suffix}.csv")
+    there = not found.summary.is_empty()
+    if there:
+        KINDS[sweep.figure].draw(found, out / f"{sweep.name}.png")
     return Section(
         sweep.title,
-        tradeoff.say(found),
-        [f"{sweep.name}.png"] if whole is not None else [],
-        Table(header, rows),
+        found.sentence,
+        [f"{sweep.name}.png"] if there else [],
+        _table(found.summary) if there else None,
     )
 
 
@@ -166,21 +188,22 @@ def _other(results: Results, sweep: Sweep) -> Section:
 
 def _title(results: Results) -> str | None:
     """Return the title of a report that has nothing of the CDG paper; None for the others."""
-    own = all(sweep.figure == "tradeoff" for sweep in results.sweeps)
-    return results.sweeps[0].title if own else None
+    if not all(sweep.figure in KINDS for sweep in results.sweeps):
+        return None
+    return results.sweeps[0].title if len(results.sweeps) == 1 else "What a scavenger must show"
 
 
-def sections(results: Results, out: Path) -> list[Section]:
+def sections(results: Results, findings: Findings, out: Path) -> list[Section]:
     """Return the report's sections, having drawn their pictures into `out`."""
     found = [_table_1(results, out)] if reproduction.table_1(results) else []
     for sweep in results.sweeps:
         match sweep.figure:
             case "figure3":
                 found.append(_figure_3(results, sweep, out))
-            case "tradeoff":
-                found.append(_tradeoff(results, sweep, out))
             case None:
                 found.append(_other(results, sweep))
+            case kind if kind in KINDS:
+                found.append(_measured(sweep, findings[sweep.name], out))
     found += _figure_2(results, out)
     found += [_ablation(results, *ablation, out) for ablation in reproduction.ablations(results)]
     return found
@@ -210,11 +233,17 @@ def deviations(results: Results) -> Table:
     return Table((*header, "likely cause"), rows, bad)
 
 
-def write(results: Results, runs: Sequence[Run], out: Path) -> Path:
+def verdicts(results: Results, findings: Findings) -> list[Verdict]:
+    """Return the verdict on everything that the sweeps were to show."""
+    own = [verdict for found in findings.values() for verdict in found.verdicts]
+    return reproduction.verdicts(results) + own
+
+
+def write(results: Results, findings: Findings, runs: Sequence[Run], out: Path) -> Path:
     """Write the report into the directory `out`; return its index.html.
 
-    Beside it go the pictures, runs.csv with all shares of all runs, table1.csv and a CSV per
-    Figure 3. runs: all that were planned.
+    Beside it go the pictures, runs.csv with all shares of all runs, table1.csv, a CSV per Figure 3
+    and a finding's tables. findings: of the scavenger's sweeps. runs: all that were planned.
     """
     out.mkdir(parents=True, exist_ok=True)
     results.runs.write_csv(out / "runs.csv")
@@ -234,9 +263,9 @@ def write(results: Results, runs: Sequence[Run], out: Path) -> Path:
     first = {run.point.directory: run for run in reversed(runs)}
     text = environment.get_template("report.html.j2").render(
         title=_title(results),
-        sections=sections(results, out),
+        sections=sections(results, findings, out),
         deviations=deviations(results),
-        verdicts=reproduction.verdicts(results),
+        verdicts=verdicts(results, findings),
         largest=reproduction.say_largest(results),
         missing=results.missing,
         planned=results.planned,

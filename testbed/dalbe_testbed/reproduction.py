@@ -17,19 +17,11 @@ from dalbe_testbed.paper import MODULES, Bound
 from dalbe_testbed.results import Results, Shares, cc, g_ms, rtt_ms
 from dalbe_testbed.stats import Estimate
 from dalbe_testbed.sweep import Point, Sweep, Value, axis
+from dalbe_testbed.verdict import Verdict
 
 FIGURE_2_RTT_MS = 50
 POINTS = "points"  # percentage points, as the report says it
 POSSIBLE_CAUSES = {"kernel", "hz", "delay"}  # axes on which the paper's testbed may differ
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """One requirement, whether it was met, and the figures behind that."""
-
-    requirement: str
-    met: bool
-    detail: str
 
 
 # --- Table I and Figure 2: values that the paper states ---

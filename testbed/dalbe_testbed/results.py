@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -69,6 +69,23 @@ class Results:
     missing: Mapping[str, str]
     planned: int
     manifests: tuple[Mapping[str, Any], ...]
+
+    def measured(self, sweep: Sweep) -> Iterator[tuple[Point, list[Run]]]:
+        """Yield a sweep's points that have results, in its order, with those runs by seed."""
+        for point in sweep.points:
+            runs = [Run(point, seed) for seed in sweep.seeds]
+            there = [run for run in runs if run.directory not in self.missing]
+            if there:
+                yield point, there
+
+    def table(self, run: Run, name: str) -> pl.DataFrame:
+        """Return a table of a run that has results: "queue". Raises TestbedError without it."""
+        path = self.out / run.directory / f"{name}.parquet"
+        try:
+            return pl.read_parquet(path)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            what = str(error).splitlines()[0]
+            raise TestbedError(f"{path}: {what}: remove the run and make it again") from None
 
     def cell(self, module: str, g_ms: float, rtt_ms: float) -> Shares | None:
         """Return what a cell of the paper measured, G and base RTT in ms; None without any run."""

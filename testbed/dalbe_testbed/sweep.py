@@ -7,7 +7,8 @@ Each combination of the axes' values is a *point*; each point runs once per seed
 
 depends on nothing but the settings, so that sweeps share the runs they have in common. What an
 axis does is written once for all sweeps, in sweeps/axes.toml; a value that is the axis's default
-changes nothing and is left out of the name.
+changes nothing and is left out of the name. "flows.sender.KEY" is the KEY of every flow from host
+`sender`.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, model_validator
 
 from dalbe_testbed import experiment
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.experiment import Experiment
+from dalbe_testbed.experiment import Experiment, Host
 from dalbe_testbed.explain import explain
 from dalbe_testbed.paper import in_tree_g_ms
 
@@ -103,6 +104,7 @@ class _File(BaseModel):
     experiment: str
     figure: Figure | None = None
     vary: str | None = None
+    last_s: Annotated[float, Field(gt=0, le=1e6)] | None = None
     seeds: Annotated[int, Field(ge=1, le=10_000)]
     grid: Annotated[list[dict[str, list[Value]]], Field(min_length=1)]
 
@@ -189,12 +191,16 @@ def kernel_arguments(series: str, hz: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep file, read and checked. `name` is the file's, without .toml."""
+    """A sweep file, read and checked. `name` is the file's, without .toml.
+
+    last_s: the seconds at the end of a phase that count, see tradeoff.windows().
+    """
 
     name: str
     title: str
     figure: Figure | None
     vary: str | None
+    last_s: float | None
     seeds: tuple[int, ...]
     points: tuple[Point, ...]
 
@@ -252,6 +258,22 @@ def _environment(values: dict[str, Value], where: str) -> Environment:
     return environment
 
 
+@cache
+def _flows(file: Path) -> dict[str, list[str]]:
+    """Return the names of an experiment's flows, by host."""
+    flows = experiment.load(file).flows
+    return {host: [flow.name for flow in flows if flow.host == host] for host in get_args(Host)}
+
+
+def _of_every_flow(file: Path, setting: str) -> list[str]:
+    """Return a setting for each flow that it means: those of a host, if it names one."""
+    flows, _, rest = setting.partition(".")
+    host, _, change = rest.partition(".")
+    if flows != "flows" or host not in get_args(Host):
+        return [setting]
+    return [f"flows.{name}.{change}" for name in _flows(file)[host]]
+
+
 def _point(file: Path, values: dict[str, Value], where: str) -> Point:
     order = list(axes())
     names = sorted(values, key=lambda n: (order.index(n), "") if n in order else (len(order), n))
@@ -263,7 +285,8 @@ def _point(file: Path, values: dict[str, Value], where: str) -> Point:
                 "or a dotted key of the experiment such as link.rate_mbps"
             )
         try:
-            settings += axis(name).changes(values[name])
+            for setting in axis(name).changes(values[name]):
+                settings += _of_every_flow(file, setting)
         except KeyError:
             allowed = ", ".join([str(axis(name).default), *axis(name).settings])
             raise TestbedError(
@@ -339,6 +362,7 @@ def load(path: Path) -> Sweep:
         title=data.title,
         figure=data.figure,
         vary=data.vary,
+        last_s=data.last_s,
         seeds=tuple(range(1, min(data.seeds, int(limit or data.seeds)) + 1)),
         points=tuple(points.values()),
     )

@@ -2,7 +2,8 @@
 """Use of an idle link against the share taken from others: what a scavenger is judged by.
 
 In these experiments the flows of host `sender` have the link to themselves at first; then those of
-host `xsender` come and stay. Rates are TCP payload.
+host `xsender` come and stay. Either phase may be missing. Rates are TCP payload. The axis `who`
+says whose the flows of `sender` are; use is in percent of what CUBIC's got at equal other settings.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from dalbe_testbed import stats
+from dalbe_testbed import finding, stats
+from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.experiment import Experiment
+from dalbe_testbed.finding import Finding
 from dalbe_testbed.results import Results
 from dalbe_testbed.stats import Estimate
-from dalbe_testbed.sweep import Point, Sweep
+from dalbe_testbed.sweep import Point, Sweep, Value
+from dalbe_testbed.verdict import Case, judge
 
 SETTLED_S = 10.0
 """What is left out after a flow's start, in seconds: arrival is measured elsewhere."""
@@ -25,7 +29,10 @@ YARDSTICK = "cubic"
 """The congestion control whose use of the idle link counts as all of it."""
 
 USE_PERCENT, QUEUE_MS, SHARE_PERCENT = 97.0, 10.0, 3.0
-"""What is required at the least weight: use at least, mean queue and share at most."""
+"""What is required at the least weight: use at least, mean queue below, share at most."""
+
+CORNER = "strict_priority"
+"""The limit of every scavenger: CUBIC flows that a scheduler lets send when nobody else does."""
 
 
 @dataclass(frozen=True)
@@ -35,49 +42,60 @@ class Window:
     start_s: float
     end_s: float
 
+    def of(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Return the bins of a table that begin in it."""
+        return table.filter(pl.col("t_s").is_between(self.start_s, self.end_s, closed="left"))
+
     def mean_mbps(self, rates: pl.DataFrame, flows: Sequence[str]) -> float:
         """Return the flows' summed payload rate in Mbit/s."""
-        rows = rates.filter(
-            pl.col("flow").is_in(flows) & pl.col("t_s").is_between(*self.bounds, closed="left")
-        )
+        rows = self.of(rates).filter(pl.col("flow").is_in(flows))
         return float(rows["payload_bytes"].sum()) * 8e-6 / (self.end_s - self.start_s)
 
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Return start and end."""
-        return self.start_s, self.end_s
+
+def _window(start_s: float, end_s: float, last_s: float | None) -> Window | None:
+    """Return what counts of a phase; None if that is not there."""
+    begin_s = start_s + SETTLED_S if last_s is None else end_s - last_s
+    return Window(begin_s, end_s) if start_s <= begin_s < end_s else None
 
 
-def windows(experiment: Experiment) -> tuple[Window, Window]:
-    """Return when `sender` is alone and when it is not, both without the flows' first seconds."""
-    ours = [flow for flow in experiment.flows if flow.host == "sender"]
-    theirs = [flow for flow in experiment.flows if flow.host != "sender"]
+def windows(
+    experiment: Experiment, last_s: float | None = None
+) -> tuple[Window | None, Window | None]:
+    """Return when `sender` is alone and when it is not, as far as that counts.
+
+    last_s: the seconds at the end of each phase that count; by default all but the first
+    SETTLED_S. None for a phase that is not there, or not that long.
+    """
+    ours = [flow.latest_start_s for flow in experiment.flows if flow.host == "sender"]
+    theirs = [flow for flow in experiment.flows if flow.host == "xsender"]
+    if not theirs:
+        return _window(max(ours), experiment.duration_s, last_s), None
+    together_s = max([*ours, *(flow.latest_start_s for flow in theirs)])
     return (
-        Window(
-            max(flow.latest_start_s for flow in ours) + SETTLED_S,
-            min(flow.start_s for flow in theirs),
-        ),
-        Window(max(flow.latest_start_s for flow in theirs) + SETTLED_S, experiment.duration_s),
+        _window(max(ours), min(flow.start_s for flow in theirs), last_s),
+        _window(together_s, experiment.duration_s, last_s),
     )
 
 
 @dataclass(frozen=True)
 class Tradeoff:
-    """What a point's runs measured, by seed.
+    """What a point's runs measured, by seed; empty where the experiment has no such phase.
 
-    alone_mbps: while alone. queue_ms: its mean queue meanwhile. share_percent: of all TCP payload
-    while the others are there.
+    alone_mbps: while alone. queue_ms, queue_p95_ms: mean and 95th percentile of the bins' queues
+    meanwhile. share_percent: of all TCP payload while the others are there.
     """
 
     point: Point
+    seeds: tuple[int, ...]
     alone_mbps: tuple[float, ...]
     queue_ms: tuple[float, ...]
+    queue_p95_ms: tuple[float, ...]
     share_percent: tuple[float, ...]
 
     @property
     def name(self) -> str:
         """Return who the flows are."""
-        return str(self.point.values["who"])
+        return who(self.point)
 
     @property
     def w(self) -> float | None:
@@ -90,75 +108,154 @@ class Tradeoff:
         return stats.estimate([100 * rate / whole for rate in self.alone_mbps])
 
 
+def who(point: Point) -> str:
+    """Return whose the flows of host `sender` are: a value of the axis `who`."""
+    return str(point.values["who"])
+
+
 def measure(results: Results, sweep: Sweep) -> list[Tradeoff]:
-    """Return what was measured at the sweep's points that have runs."""
+    """Return what was measured at the sweep's points that have runs.
+
+    Raises TestbedError if a run's table is missing or damaged.
+    """
     found = []
-    for point in sweep.points:
-        alone, contended = windows(point.experiment)
+    for point, runs in results.measured(sweep):
+        alone, contended = windows(point.experiment, sweep.last_s)
+        if alone is None and contended is None:
+            raise TestbedError(f"{sweep.name}.toml: last_s: no phase of {point.name} is that long")
         ours = [flow.name for flow in point.experiment.flows if flow.host == "sender"]
         every = [flow.name for flow in point.experiment.flows]
-        rows = []
-        for run in (run for run in sweep.runs if run.point.directory == point.directory):
-            if run.directory in results.missing:
-                continue
-            directory = results.out / run.directory
-            rates = pl.read_parquet(directory / "rates.parquet")
-            queue = pl.read_parquet(directory / "queue.parquet")
-            rows.append(
-                (
-                    alone.mean_mbps(rates, ours),
-                    _mean_queue_ms(queue, alone),
-                    100 * contended.mean_mbps(rates, ours) / contended.mean_mbps(rates, every),
-                )
+        alone_mbps, queues, shares = [], [], []
+        for run in runs:
+            rates = results.table(run, "rates")
+            if alone is not None:
+                alone_mbps.append(alone.mean_mbps(rates, ours))
+                queues.append(alone.of(results.table(run, "queue"))["queue_ms"])
+            if contended is not None:
+                mbps = contended.mean_mbps(rates, ours), contended.mean_mbps(rates, every)
+                shares.append(100 * mbps[0] / mbps[1])
+        found.append(
+            Tradeoff(
+                point=point,
+                seeds=tuple(run.seed for run in runs),
+                alone_mbps=tuple(alone_mbps),
+                queue_ms=tuple(float(queue.mean()) for queue in queues),  # type: ignore[arg-type]
+                queue_p95_ms=tuple(
+                    float(queue.quantile(0.95, "linear"))  # type: ignore[arg-type]
+                    for queue in queues
+                ),
+                share_percent=tuple(shares),
             )
-        if rows:
-            found.append(Tradeoff(point, *zip(*rows, strict=True)))
+        )
     return found
 
 
-def _mean_queue_ms(queue: pl.DataFrame, window: Window) -> float:
-    rows = queue.filter(pl.col("t_s").is_between(*window.bounds, closed="left"))
-    return float(rows["queue_ms"].mean())  # type: ignore[arg-type]
-
-
-def yardstick(found: Sequence[Tradeoff]) -> Tradeoff | None:
-    """Return the point that use is measured by; None if it has no run."""
-    return next((item for item in found if item.name == YARDSTICK), None)
-
-
-def say(found: Sequence[Tradeoff]) -> str:
-    """Return the finding in a sentence: the least weight against what is required of it."""
-    whole, least = yardstick(found), [item for item in found if item.w is not None]
-    if whole is None or not least:
-        return "No run of CUBIC, or none of ours: nothing to compare."
-    item = min(least, key=lambda item: item.w or 0)
-    use, queue = item.use_percent(whole), stats.estimate(item.queue_ms)
-    share = stats.estimate(item.share_percent)
-    met = use.mean >= USE_PERCENT and queue.mean < QUEUE_MS and share.mean <= SHARE_PERCENT
-    return (
-        f"At w = {item.w:g} two flows use {use} % of what CUBIC uses of an idle link, with a mean "
-        f"queue of {queue} ms, and take {share} % from two CUBIC flows: "
-        f"{'as' if met else 'not as'} required (at least {USE_PERCENT:g} %, below {QUEUE_MS:g} ms, "
-        f"at most {SHARE_PERCENT:g} %)."
+def yardstick(item: Tradeoff, found: Sequence[Tradeoff]) -> Tradeoff | None:
+    """Return the point that an item's use is measured by; None if it has no run while alone."""
+    return next(
+        (
+            other
+            for other in found
+            if other.name == YARDSTICK and other.alone_mbps and _place(other) == _place(item)
+        ),
+        None,
     )
 
 
+def _place(item: Tradeoff) -> dict[str, Value]:
+    """Return where the flows are, whoever they are."""
+    return {name: value for name, value in item.point.values.items() if name != "who"}
+
+
+def use_percent(item: Tradeoff, found: Sequence[Tradeoff]) -> Estimate | None:
+    """Return the use of the idle link in percent of the yardstick's among `found`; None without."""
+    whole = yardstick(item, found)
+    return item.use_percent(whole) if whole and item.alone_mbps else None
+
+
+def share_percent(item: Tradeoff) -> Estimate | None:
+    """Return the share taken; None if nobody was there to take it from."""
+    return stats.estimate(item.share_percent) if item.share_percent else None
+
+
+def missing(item: Tradeoff, sweep: Sweep) -> int:
+    """Return how many of its runs a point lacks."""
+    return len(sweep.seeds) - len(item.seeds)
+
+
 def frame(found: Sequence[Tradeoff]) -> pl.DataFrame:
-    """Return a row per run: who, w, seed's number, and what was measured."""
-    return pl.DataFrame(
+    """Return a row per run: the point's settings, the seed, and what was measured."""
+    rows = []
+    for item in found:
+        columns = {
+            "alone_mbps": item.alone_mbps,
+            "queue_ms": item.queue_ms,
+            "queue_p95_ms": item.queue_p95_ms,
+            "share_percent": item.share_percent,
+        }
+        for number, seed in enumerate(item.seeds):
+            measured = {name: values[number] for name, values in columns.items() if values}
+            rows.append(finding.settings(item.point) | {"seed": seed} | measured)
+    return finding.rounded(finding.frame(rows))
+
+
+def summary(found: Sequence[Tradeoff]) -> pl.DataFrame:
+    """Return a row per point: its settings, runs, and the means with their intervals."""
+    return finding.frame(
         [
-            {
-                "who": item.name,
-                "w": item.w,
-                "seed": number,
-                "alone_mbps": round(alone, 4),
-                "queue_ms": round(queue, 3),
-                "share_percent": round(share, 3),
-            }
+            finding.settings(item.point)
+            | {"runs": len(item.seeds)}
+            | finding.interval("use_percent", use_percent(item, found))
+            | finding.estimated("queue_ms", item.queue_ms)
+            | finding.estimated("queue_p95_ms", item.queue_p95_ms)
+            | finding.estimated("share_percent", item.share_percent)
             for item in found
-            for number, (alone, queue, share) in enumerate(
-                zip(item.alone_mbps, item.queue_ms, item.share_percent, strict=True), 1
-            )
+        ]
+    )
+
+
+def _least(found: Sequence[Tradeoff]) -> tuple[Tradeoff, Estimate] | None:
+    """Return the item of the least weight and its use; None if there is nothing to compare."""
+    item = min((i for i in found if i.w is not None), key=lambda i: i.w or 0, default=None)
+    use = use_percent(item, found) if item else None
+    return (item, use) if item and use else None
+
+
+def say(found: Sequence[Tradeoff]) -> str:
+    """Return the finding in a sentence: the least weight, whose flows take least."""
+    least = _least(found)
+    if least is None:
+        return "No run of CUBIC, or none of ours: nothing to compare."
+    item, use = least
+    return (
+        f"At w = {item.w:g} two flows use {use} % of what CUBIC uses of an idle link, with a mean "
+        f"queue of {stats.estimate(item.queue_ms)} ms, and take {share_percent(item)} % from two "
+        "CUBIC flows."
+    )
+
+
+def find(results: Results, sweep: Sweep) -> Finding:
+    """Measure the standard cell, and judge the least weight there."""
+    found = measure(results, sweep)
+    least = _least(found)
+    cases: list[list[Case]] = [[], [], []]
+    if least is not None:
+        item, use = least
+        queue, share = stats.estimate(item.queue_ms), stats.estimate(item.share_percent)
+        lacks = missing(item, sweep)
+        cases = [
+            [Case("", f"{use} %", use.mean >= USE_PERCENT, lacks)],
+            [Case("", f"{queue} ms", queue.mean < QUEUE_MS, lacks)],
+            [Case("", f"{share} %", share.mean <= SHARE_PERCENT, lacks)],
+        ]
+    where = "standard cell, least weight:"
+    return Finding(
+        say(found),
+        [
+            judge(f"{where} use at least {USE_PERCENT:g} % of CUBIC's alone", cases[0]),
+            judge(f"{where} mean queue alone below {QUEUE_MS:g} ms", cases[1]),
+            judge(f"{where} share of two CUBIC flows' link at most {SHARE_PERCENT:g} %", cases[2]),
         ],
-        infer_schema_length=None,
+        frame(found),
+        summary(found),
     )

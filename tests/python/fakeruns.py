@@ -15,11 +15,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
-from dalbe_testbed import experiment
+from dalbe_testbed import experiment, results, sweep
 from dalbe_testbed.experiment import Experiment
-from dalbe_testbed.results import cc, g_ms, rtt_ms
+from dalbe_testbed.results import Results, cc, g_ms, rtt_ms
 from dalbe_testbed.sweep import Run
 
+BYTES = ("sent_bytes", "wire_bytes", "payload_bytes")
 TOOLS = {"iperf": "iperf version 2.1.8", "tcpdump": "tcpdump version 4.99.3"}
 
 
@@ -48,6 +49,57 @@ def write_run(out: Path, what: Experiment, seed: int, percent: dict[str, float])
             for t_s in bins
         ]
     ).write_parquet(out / "rates.parquet")
+
+
+class Site:
+    """One sweep and a directory to put runs of chosen rates in."""
+
+    def __init__(self, tmp_path: Path, text: str) -> None:
+        file = tmp_path / "mine.toml"
+        file.write_text(text)
+        self.out = tmp_path / "out"
+        self.sweep = sweep.load(file)
+        self.runs = self.sweep.runs
+
+    def write(
+        self,
+        run: Run,
+        alone_mbps: dict[str, float],
+        contended_mbps: dict[str, float],
+        *,
+        queue_ms: float = 0.0,
+    ) -> None:
+        """Write a run of these payload rates, up to and from the first start on `xsender`."""
+        what = run.point.experiment
+        starts = [flow.start_s for flow in what.flows if flow.host == "xsender"]
+        arrival_s = min(starts, default=what.duration_s)
+
+        def mbps(flow: str, t_s: float) -> float:
+            return (alone_mbps if t_s < arrival_s else contended_mbps).get(flow, 0.0)
+
+        self.write_rates(run, mbps, queue_ms=queue_ms)
+
+    def write_rates(
+        self, run: Run, mbps: Callable[[str, float], float], *, queue_ms: float = 0.0
+    ) -> None:
+        """Write a run with the rates that `mbps` gives by flow and second, headers left out."""
+        what = run.point.experiment
+        write_run(self.out / run.directory, what, run.seed, {})
+        bins = [round(n * what.bin_s, 6) for n in range(round(what.duration_s / what.bin_s))]
+        names = [flow.name for flow in what.flows]
+        rows = [
+            {"t_s": t_s, "flow": name, **dict.fromkeys(BYTES, mbps(name, t_s) / 8e-6 * what.bin_s)}
+            for t_s in bins
+            for name in names
+        ]
+        directory = self.out / run.directory
+        pl.DataFrame(rows).write_parquet(directory / "rates.parquet")
+        queue = pl.DataFrame({"t_s": bins, "queue_ms": [queue_ms] * len(bins)})
+        queue.write_parquet(directory / "queue.parquet")
+
+    def results(self) -> Results:
+        """Return what is there of the sweep's runs."""
+        return results.collect(self.out, [self.sweep], sweep.all_runs([self.sweep]))
 
 
 def four_flows(both: float, wobble: float = 0.0) -> dict[str, float]:

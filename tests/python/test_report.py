@@ -186,7 +186,7 @@ def test_single_runs_have_no_intervals_and_so_no_verdict(tmp_path: Path):
     write_runs(case.out, list(case.runs.values()), as_in_the_paper)
     verdicts = case.verdicts()
     assert not any(met for name, met in verdicts.items() if "rises with G" in name)
-    assert html.write(case.results(), list(case.runs.values()), case.out / "report").is_file()
+    assert html.write(case.results(), {}, list(case.runs.values()), case.out / "report").is_file()
 
 
 def test_the_largest_effect_is_named(tmp_path: Path):
@@ -235,7 +235,7 @@ def test_the_report_is_complete_and_needs_no_network(tmp_path: Path):
     broken = case.run("/dalbe_cdg-g2-rtt50/seed2")
     (case.out / broken.directory / "rates.parquet").unlink()
     (case.out / broken.directory / "error").write_text("dalbe-testbed: the guest <hangs>\n")
-    index = html.write(case.results(), list(case.runs.values()), case.out / "report")
+    index = html.write(case.results(), {}, list(case.runs.values()), case.out / "report")
     text = index.read_text()
     pictures = re.findall(r'<img src="([^"]+)"', text)
     assert len(pictures) == 5  # Table I, Figure 3, Figure 2 of both modules, an ablation

@@ -122,6 +122,15 @@ def test_the_words_of_a_run_make_its_experiment():
         assert words[words.index("--seed") + 1] == str(run.seed)
 
 
+def test_a_key_of_a_hosts_flows_is_a_key_of_each(tmp_path: Path):
+    text = MINIMAL + '"flows.xsender.start_s" = [7]\ncc = ["dalbe_cdg"]\n'
+    one = written(tmp_path, text).points[0]
+    flows = {flow.name: flow for flow in one.experiment.flows}
+    assert [flows[name].start_s for name in ("cdg1", "cdg2", "cubic1", "cubic2")] == [1, 1.3, 7, 7]
+    assert [flow.cc for flow in flows.values()] == ["dalbe_cdg"] * 2 + ["cubic"] * 2
+    assert one.name == "dalbe_cdg-start_s7"
+
+
 def test_replay_names_nothing_of_this_machine():
     run = shipped("ablation-kernel").runs[-1]
     command = run.replay()

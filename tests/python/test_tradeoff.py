@@ -3,36 +3,66 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
-from dalbe_testbed import sweep, tradeoff
-from dalbe_testbed.experiment import load
-from dalbe_testbed.sweep import EXPERIMENTS, Point
+from dalbe_testbed import experiment, figures_scavenger, finding, tradeoff
+from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.sweep import EXPERIMENTS, Point, Sweep
 from dalbe_testbed.tradeoff import Tradeoff, Window
+from fakeruns import Site
+
+TWO_RTTS = """
+title = "two base RTTs"
+experiment = "scavenger.toml"
+figure = "tradeoff"
+seeds = 3
+[[grid]]
+who = ["w0.01", "w1", "vegas", "cubic"]
+rtt = [20, 50]
+"""
 
 
-def points() -> dict[str, Point]:
-    """The committed sweep's points, by who the flows are."""
-    return {str(point.values["who"]): point for point in sweep.load(sweep.find("tradeoff")).points}
+@pytest.fixture
+def two_rtts(tmp_path: Path) -> Site:
+    return Site(tmp_path, TWO_RTTS)
 
 
-def measured(who: str, alone: float, queue: float = 5.0, share: float = 2.0) -> Tradeoff:
+def points(chosen: Sweep, rtt: float = 50) -> dict[str, Point]:
+    return {str(p.values["who"]): p for p in chosen.points if p.values["rtt"] == rtt}
+
+
+def measured(point: Point, alone: float, queue: float = 5.0, share: float = 2.0) -> Tradeoff:
     """A point whose three seeds measured about this."""
     step = (-0.1, 0.0, 0.1)
-    return Tradeoff(
-        points()[who],
-        *(tuple(value + d for d in step) for value in (alone, queue, share)),
-    )
+    values = (tuple(value + d for d in step) for value in (alone, queue, 2 * queue, share))
+    return Tradeoff(point, (1, 2, 3), *values)
 
 
 def test_windows_leave_out_starts_and_do_not_overlap():
-    experiment = load(EXPERIMENTS / "scavenger.toml")
-    alone, contended = tradeoff.windows(experiment)
-    cross = [flow for flow in experiment.flows if flow.host == "xsender"]
+    what = experiment.load(EXPERIMENTS / "scavenger.toml")
+    alone, contended = tradeoff.windows(what)
+    assert alone is not None
+    assert contended is not None
+    cross = [flow for flow in what.flows if flow.host == "xsender"]
     assert alone.end_s == min(flow.start_s for flow in cross)
     assert contended.start_s == max(flow.latest_start_s for flow in cross) + tradeoff.SETTLED_S
     assert alone.start_s < alone.end_s < contended.start_s < contended.end_s
-    assert contended.end_s == experiment.duration_s
+    assert contended.end_s == what.duration_s
+
+
+def test_the_end_of_a_phase_may_be_all_that_counts():
+    what = experiment.load(EXPERIMENTS / "scavenger.toml")
+    assert tradeoff.windows(what, 25) == (Window(35, 60), Window(155, 180))
+    assert tradeoff.windows(what, 59) == (None, Window(121, 180))  # alone for 58.7 s
+    assert tradeoff.windows(what, 116) == (None, None)
+
+
+def test_flows_that_all_start_together_are_never_alone():
+    changes = ["flows.cubic1.start_s=0", "flows.cubic2.start_s=0"]
+    what = experiment.load(EXPERIMENTS / "scavenger.toml", changes)
+    assert tradeoff.windows(what) == (None, Window(15, 180))
 
 
 def test_a_rate_is_over_the_whole_window_and_the_flows_named():
@@ -47,34 +77,79 @@ def test_a_rate_is_over_the_whole_window_and_the_flows_named():
     assert Window(2, 6).mean_mbps(rates, []) == 0
 
 
-def test_use_is_in_percent_of_the_yardsticks_mean():
-    whole = measured("cubic", 8.0)
-    assert tradeoff.yardstick([measured("reno", 9.0), whole]) is whole
-    assert tradeoff.yardstick([measured("reno", 9.0)]) is None
-    assert measured("w0.01", 6.0).use_percent(whole).mean == pytest.approx(75)
+def test_use_is_in_percent_of_the_yardstick_at_equal_other_settings(two_rtts: Site):
+    near, far = (points(two_rtts.sweep, rtt) for rtt in (20, 50))
+    whole, other = measured(near["cubic"], 8.0), measured(far["cubic"], 4.0)
+    ours = measured(far["w0.01"], 3.0)
+    assert tradeoff.yardstick(ours, [whole, ours, other]) is other
+    use = tradeoff.use_percent(ours, [whole, ours, other])
+    assert use is not None
+    assert use.mean == pytest.approx(75)
+    assert tradeoff.use_percent(ours, [whole, ours]) is None
 
 
 @pytest.mark.parametrize(
-    ("ours", "verdict"),
+    ("alone", "queue", "share", "met"),
     [
-        (measured("w0.01", 8.0), ": as required"),
-        (measured("w0.01", 7.5), "not as required"),
-        (measured("w0.01", 8.0, queue=10.5), "not as required"),
-        (measured("w0.01", 8.0, share=3.5), "not as required"),
+        (8.0, 5.0, 2.0, [True, True, True]),
+        (7.7, 5.0, 2.0, [False, True, True]),
+        (8.0, 10.5, 2.0, [True, False, True]),
+        (8.0, 5.0, 3.5, [True, True, False]),
     ],
 )
-def test_the_least_weight_is_judged(ours: Tradeoff, verdict: str):
-    found = [measured("w1", 8.0, share=50), ours, measured("cubic", 8.0, share=50)]
-    assert verdict in tradeoff.say(found)
+def test_the_least_weight_is_judged(tmp_path: Path, alone, queue, share, met: list[bool]):
+    site = Site(tmp_path, TWO_RTTS.replace("[20, 50]", "[50]"))
+    for run in site.runs:
+        ours = run.point.values["who"] == "w0.01"
+        site.write(
+            run,
+            {"ours1": (alone if ours else 8.0) / 2, "ours2": (alone if ours else 8.0) / 2},
+            {"ours1": share / 10, "cubic1": 10 - share / 10},
+            queue_ms=queue if ours else 30,
+        )
+    found = tradeoff.find(site.results(), site.sweep)
+    assert [verdict.met for verdict in found.verdicts] == met
+    assert f"take {share}" in found.sentence
+    assert found.runs.height == 12
+    assert found.summary["who"].to_list() == ["w0.01", "w1", "vegas", "cubic"]
+    assert found.summary["queue_p95_ms"].to_list() == [queue, 30, 30, 30]
+    figures_scavenger.tradeoff(found, tmp_path / "it.png")
+    assert (tmp_path / "it.png").stat().st_size > 5000
 
 
-def test_nothing_is_claimed_without_a_yardstick_or_runs_of_ours():
-    for found in ([], [measured("w0.01", 8.0)], [measured("cubic", 8.0)]):
+def test_a_missing_run_fails_what_it_should_have_shown(tmp_path: Path):
+    site = Site(tmp_path, TWO_RTTS.replace("[20, 50]", "[50]"))
+    for run in site.runs:
+        if (run.point.values["who"], run.seed) != ("w0.01", 3):
+            site.write(run, {"ours1": 8.0}, {"ours1": 0.1, "cubic1": 9.9})
+    found = tradeoff.find(site.results(), site.sweep)
+    assert not any(verdict.met for verdict in found.verdicts)
+    assert "1 run missing" in found.verdicts[0].detail
+
+
+def test_nothing_is_claimed_without_a_yardstick_or_runs_of_ours(two_rtts: Site):
+    who = points(two_rtts.sweep)
+    for found in ([], [measured(who["w0.01"], 8.0)], [measured(who["cubic"], 8.0)]):
         assert "nothing to compare" in tradeoff.say(found)
 
 
-def test_the_table_has_a_row_per_run():
-    table = tradeoff.frame([measured("w0.05", 8.0), measured("vegas", 8.0)])
-    assert table["who"].to_list() == ["w0.05"] * 3 + ["vegas"] * 3
-    assert table["w"].to_list() == [0.05] * 3 + [None] * 3
+def test_the_table_has_a_row_per_run_and_the_axes(two_rtts: Site):
+    who = points(two_rtts.sweep, rtt=20)
+    table = tradeoff.frame([measured(who["w1"], 8.0), measured(who["vegas"], 8.0)])
+    assert table["who"].to_list() == ["w1"] * 3 + ["vegas"] * 3
+    assert table["rtt"].to_list() == [20] * 6
+    assert table["w"].to_list() == [1.0] * 3 + [None] * 3
     assert table["seed"].to_list() == [1, 2, 3] * 2
+    assert table["queue_p95_ms"].to_list() == [9.9, 10, 10.1] * 2
+
+
+def test_a_window_that_no_phase_has_is_an_error(tmp_path: Path):
+    site = Site(tmp_path, TWO_RTTS.replace("seeds = 3", "seeds = 1\nlast_s = 500"))
+    for run in site.runs:
+        site.write(run, {"ours1": 8.0}, {"cubic1": 8.0})
+    with pytest.raises(TestbedError, match=r"mine.toml: last_s: no phase of .* is that long"):
+        tradeoff.find(site.results(), site.sweep)
+
+
+def test_a_finding_without_runs_has_no_tables():
+    assert list(finding.Finding("", [], pl.DataFrame(), pl.DataFrame()).tables()) == []

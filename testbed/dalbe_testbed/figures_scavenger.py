@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The pictures of a scavenger's report. Each is drawn from a finding's tables alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import polars as pl
+
+from dalbe_testbed.figures import SERIES, save
+from dalbe_testbed.finding import Finding
+from dalbe_testbed.plots import BLUE, STYLE
+from dalbe_testbed.tradeoff import CORNER, YARDSTICK
+
+OTHERS = SERIES[1:]  # the first is ours
+
+
+def _bars(rows: pl.DataFrame, name: str) -> Any:
+    """Return the distances of means to the ends of their intervals, as errorbar() wants them."""
+    low, high = (
+        rows[f"{name}_{end}"].cast(pl.Float64).fill_null(rows[name]) for end in ("low", "high")
+    )
+    return [(rows[name] - low).to_list(), (high - rows[name]).to_list()]
+
+
+def _ladder_labels(ladder: Sequence[tuple[float, float]]) -> list[tuple[float, str]]:
+    """Return where to write which weights, from (share, w); close ones have one label."""
+    groups: list[list[tuple[float, float]]] = []
+    for share, w in ladder:
+        if groups and share < 1.25 * groups[-1][0][0]:
+            groups[-1].append((share, w))
+        else:
+            groups.append([(share, w)])
+    return [
+        (group[0][0], " to ".join(f"{w:g}" for _, w in group[:: max(1, len(group) - 1)]))
+        for group in groups
+    ]
+
+
+def tradeoff(found: Finding, path: Path) -> None:
+    """Draw use of an idle link over the share taken from others: our curve over w, peers as points.
+
+    The corner, a strict-priority scheduler, is off the left end of the logarithmic axis: drawn
+    at that end with its figures beside it, or with those of theory if it was not run.
+    """
+    rows = found.summary
+    ours = rows.filter(pl.col("w").is_not_null()).sort("w")
+    with mpl.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(9, 5))
+        corner = rows.filter(who=CORNER)
+        rows = rows.filter(pl.col("who") != CORNER)
+        peers = rows.filter(pl.col("w").is_null())["who"].to_list()
+        for row in rows.iter_slices(1):
+            name, mine = row.item(0, "who"), row.item(0, "w") is not None
+            number = None if mine else peers.index(name)
+            colour, marker = SERIES[0] if number is None else OTHERS[number % len(OTHERS)]
+            axes.errorbar(
+                row["share_percent"],
+                row["use_percent"],
+                xerr=_bars(row, "share_percent"),
+                yerr=_bars(row, "use_percent"),
+                color=colour,
+                marker=marker,
+                markerfacecolor="none" if number and number >= len(OTHERS) else colour,
+                markersize=6,
+                capsize=2,
+                linestyle="none",
+                label=None if mine else name.replace("-g", ", G = "),
+            )
+        axes.plot(
+            ours["share_percent"],
+            ours["use_percent"],
+            color=BLUE,
+            linewidth=1.2,
+            label="dalbe_cdg at weight w",
+        )
+        for place, text in _ladder_labels(list(ours.select("share_percent", "w").iter_rows())):
+            axes.text(place, 95, f"w = {text}", color=BLUE, ha="center", va="top", fontsize=9)
+        axes.set_xscale("log")
+        axes.set_xlim(1, 100)
+        axes.set_ylim(0, 108)
+        axes.xaxis.set_major_formatter("{x:g}")
+        limit = "strict priority: 0 %, 100 %"
+        for share, use in corner.select("share_percent", "use_percent").iter_rows():
+            limit = f"strict priority: {share:.1f} %, {use:.0f} %"
+            axes.plot(max(1, share), use, color="black", marker="<", markersize=7, clip_on=False)
+        axes.annotate(limit, (1, 100), xytext=(1.04, 102.5), fontsize=9, style="italic")
+        axes.set_xlabel("share taken from two CUBIC flows, %")
+        axes.set_ylabel(f"use of an idle link, % of {YARDSTICK.upper()}'s")
+        axes.set_title("w decides what is taken from others; what is idle is used whatever w")
+        axes.legend(loc="lower right")
+        figure.tight_layout()
+        save(figure, path)

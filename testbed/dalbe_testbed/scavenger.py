@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a scavenger must show: for each kind of sweep what is measured, and how it is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dalbe_testbed import figures_scavenger as figures
+from dalbe_testbed import tradeoff
+from dalbe_testbed.finding import Finding
+from dalbe_testbed.results import Results
+from dalbe_testbed.sweep import Figure, Sweep
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a kind of sweep is measured, and how its finding is drawn to a file."""
+
+    find: Callable[[Results, Sweep], Finding]
+    draw: Callable[[Finding, Path], None]
+
+
+KINDS: Mapping[Figure | None, Kind] = {
+    "tradeoff": Kind(tradeoff.find, figures.tradeoff),
+}
+"""By the key `figure` of a sweep file."""
+
+Findings = Mapping[str, Finding]
+
+
+def findings(results: Results) -> Findings:
+    """Return what the sweeps of these kinds showed, by the sweep's name. Raises TestbedError."""
+    return {
+        sweep.name: KINDS[sweep.figure].find(results, sweep)
+        for sweep in results.sweeps
+        if sweep.figure in KINDS
+    }
