@@ -95,3 +95,44 @@ def tradeoff(found: Finding, path: Path) -> None:
         axes.legend(loc="lower right")
         figure.tight_layout()
         save(figure, path)
+
+
+def tuning(found: Finding, path: Path) -> None:
+    """Draw the share over w, a line per base RTT; at the right the share of CUBIC flows."""
+    rows = found.summary.sort("w", nulls_last=True)
+    weights = rows["w"].drop_nulls().unique()
+    beside = float(weights.max() or 1) * 1.8  # type: ignore[arg-type]
+    with mpl.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(8, 4.5))
+        rtts = rows["rtt"].unique().sort()
+        for number, (rtt, (colour, marker)) in enumerate(zip(rtts, SERIES, strict=False)):
+            here = rows.filter(rtt=rtt)
+            ours, theirs = here.filter(pl.col("w").is_not_null()), here.filter(who=YARDSTICK)
+            style: dict[str, Any] = {"color": colour, "marker": marker, "capsize": 2}
+            axes.errorbar(
+                ours["w"],
+                ours["share_percent"],
+                yerr=_bars(ours, "share_percent"),
+                linewidth=1.2,
+                label=f"{rtt:g} ms",
+                **style,
+            )
+            axes.errorbar(
+                [beside * 1.06 ** (number - (len(rtts) - 1) / 2)] * theirs.height,  # side by side
+                theirs["share_percent"],
+                yerr=_bars(theirs, "share_percent"),
+                markerfacecolor="none",
+                linestyle="none",
+                **style,
+            )
+        axes.axhline(50, color="black", linewidth=0.8, linestyle=":")
+        axes.set_xscale("log")
+        axes.set_xticks([*weights, beside], [*(f"{w:g}" for w in weights), "CUBIC"])
+        axes.minorticks_off()
+        axes.set_ylim(0, 60)
+        axes.set_xlabel("weight w of two flows; CUBIC flows in their place")
+        axes.set_ylabel("share taken from two CUBIC flows, %")
+        axes.set_title("w tunes the share from next to nothing to best effort, at every base RTT")
+        axes.legend(loc="upper left", title="base RTT")
+        figure.tight_layout()
+        save(figure, path)

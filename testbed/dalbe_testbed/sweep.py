@@ -39,7 +39,7 @@ RESULTS = ("manifest.json", "rates.parquet")
 Value = str | int | float
 Kernel = Literal["6.1", "6.12", "7.2"]
 Backend = Literal["uml", "host", "qemu"]
-Figure = Literal["figure2", "figure3", "table1", "ablation", "tradeoff"]
+Figure = Literal["figure2", "figure3", "table1", "ablation", "tradeoff", "tuning"]
 
 
 class Environment(BaseModel):

@@ -8,7 +8,7 @@ says whose the flows of `sender` are; use is in percent of what CUBIC's got at e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -181,6 +181,29 @@ def share_percent(item: Tradeoff) -> Estimate | None:
 def missing(item: Tradeoff, sweep: Sweep) -> int:
     """Return how many of its runs a point lacks."""
     return len(sweep.seeds) - len(item.seeds)
+
+
+def cases(
+    points: Iterable[Point],
+    found: Sequence[Tradeoff],
+    sweep: Sweep,
+    *,
+    value: Callable[[Tradeoff], Estimate | None],
+    met: Callable[[float], bool],
+    where: Callable[[Point], str],
+) -> list[Case]:
+    """Return a case for each of some points of a sweep: whether its mean in percent will do."""
+    measured = {item.point.name: item for item in found}
+    made = []
+    for point in points:
+        item = measured.get(point.name)
+        estimate = value(item) if item else None
+        if item is None or estimate is None:
+            made.append(Case(where(point), "no run", met=False))
+        else:
+            holds = met(estimate.mean)
+            made.append(Case(where(point), f"{estimate} %", holds, missing(item, sweep)))
+    return made
 
 
 def frame(found: Sequence[Tradeoff]) -> pl.DataFrame:
