@@ -63,7 +63,10 @@ def _schema_at(loc: Sequence[str | int], root: Schema) -> Schema:
         if isinstance(part, int):
             inner = node.get("items", {})
         else:
-            inner = node.get("properties", {}).get(part) or next(iter(patterns.values()), {})
+            others = node.get("additionalProperties")
+            inner = node.get("properties", {}).get(part) or next(
+                iter(patterns.values()), others if isinstance(others, dict) else {}
+            )
         node = _resolve(inner, root)
     return node
 

@@ -11,6 +11,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import polars as pl
 
+from dalbe_testbed.breadth import SHARE_PERCENT, USE_PERCENT
 from dalbe_testbed.figures import SERIES, save
 from dalbe_testbed.finding import Finding
 from dalbe_testbed.plots import BLUE, STYLE
@@ -134,5 +135,35 @@ def tuning(found: Finding, path: Path) -> None:
         axes.set_ylabel("share taken from two CUBIC flows, %")
         axes.set_title("w tunes the share from next to nothing to best effort, at every base RTT")
         axes.legend(loc="upper left", title="base RTT")
+        figure.tight_layout()
+        save(figure, path)
+
+
+def breadth(found: Finding, path: Path) -> None:
+    """Draw a point per cell: use over share, and both over the BDP; what fails has its name."""
+    rows = found.summary.drop_nulls(["use_percent", "share_percent"])
+    bdp = ("bdp_packets", "bandwidth-delay product, packets", None)
+    use = ("use_percent", f"use of the idle link, % of {YARDSTICK.upper()}'s", USE_PERCENT)
+    share = ("share_percent", "share taken, %", SHARE_PERCENT)
+    with mpl.rc_context(STYLE):
+        figure, panels = plt.subplots(1, 3, figsize=(15, 5))
+        for axes, (x, y) in zip(panels, ((share, use), (bdp, share), (bdp, use)), strict=True):
+            kinds = rows["flows.xsender.cc"].unique().sort()
+            for kind, (colour, marker) in zip(kinds, SERIES, strict=False):
+                here = rows.filter(pl.col("flows.xsender.cc") == kind)
+                axes.scatter(here[x[0]], here[y[0]], color=colour, marker=marker, s=22, label=kind)
+            failed = rows.filter(~pl.col("met")).select("cell", x[0], y[0])
+            for name, *place in failed.iter_rows():
+                axes.annotate(name, place, xytext=(4, 3), textcoords="offset points", fontsize=7.5)
+            axes.axhline(y[2], color="black", linewidth=0.9, linestyle="--")
+            if x is bdp:
+                axes.set_xscale("log")
+            else:
+                axes.axvline(x[2], color="black", linewidth=0.9, linestyle="--")
+            axes.set_xlabel(x[1])
+            axes.set_ylabel(y[1])
+        held = found.summary["met"].sum()
+        panels[0].set_title(f"{held} of {found.summary.height} cells are on the good side of both")
+        panels[0].legend(title="competitors")
         figure.tight_layout()
         save(figure, path)

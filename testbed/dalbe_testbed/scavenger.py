@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from dalbe_testbed import breadth, tradeoff, tuning
 from dalbe_testbed import figures_scavenger as figures
-from dalbe_testbed import tradeoff, tuning
 from dalbe_testbed.finding import Finding
 from dalbe_testbed.results import Results
 from dalbe_testbed.sweep import Figure, Sweep
@@ -25,6 +25,7 @@ class Kind:
 KINDS: Mapping[Figure | None, Kind] = {
     "tradeoff": Kind(tradeoff.find, figures.tradeoff),
     "tuning": Kind(tuning.find, figures.tuning),
+    "breadth": Kind(breadth.find, figures.breadth),
 }
 """By the key `figure` of a sweep file."""
 

@@ -8,7 +8,8 @@ Each combination of the axes' values is a *point*; each point runs once per seed
 depends on nothing but the settings, so that sweeps share the runs they have in common. What an
 axis does is written once for all sweeps, in sweeps/axes.toml; a value that is the axis's default
 changes nothing and is left out of the name. "flows.sender.KEY" is the KEY of every flow from host
-`sender`.
+`sender`. A sweep may draw *cells* at random: then each combination is one point per cell, called
+cell01, cell02 and so on, and a value of the combination replaces the one drawn.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, model_validator
 
 from dalbe_testbed import experiment
+from dalbe_testbed.draw import Draw, Value
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.experiment import Experiment, Host
 from dalbe_testbed.explain import explain
@@ -36,10 +38,9 @@ SWEEPS, EXPERIMENTS = TESTBED / "sweeps", TESTBED / "experiments"
 RESULTS = ("manifest.json", "rates.parquet")
 """What a finished run has left, as far as the workflow and the analysis go."""
 
-Value = str | int | float
 Kernel = Literal["6.1", "6.12", "7.2"]
 Backend = Literal["uml", "host", "qemu"]
-Figure = Literal["figure2", "figure3", "table1", "ablation", "tradeoff", "tuning"]
+Figure = Literal["figure2", "figure3", "table1", "ablation", "tradeoff", "tuning", "breadth"]
 
 
 class Environment(BaseModel):
@@ -58,7 +59,7 @@ class Environment(BaseModel):
 
 
 class Axis(BaseModel):
-    """What the values of an axis change: keys, settings per value, or the environment."""
+    """What the values of an axis change: keys, settings per value, the environment or the file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -66,6 +67,7 @@ class Axis(BaseModel):
     nearest_in_tree_g: bool = False
     settings: dict[str, list[str]] = {}
     environment: Literal["kernel", "hz", "backend"] | None = None
+    experiment: str | None = None
     default: Value | None = None
     prefix: str | None = None
     words: str = "{}"
@@ -76,13 +78,14 @@ class Axis(BaseModel):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Axis:
-        if sum(map(bool, (self.keys, self.settings, self.environment))) != 1:
-            raise ValueError("give one of keys, settings and environment")
+        kinds = (self.keys, self.settings, self.environment, self.experiment)
+        if sum(map(bool, kinds)) != 1:
+            raise ValueError("give one of keys, settings, environment and experiment")
         return self
 
     def changes(self, value: Value) -> list[str]:
         """Return the `--set` settings of a value. Raises KeyError if the axis does not know it."""
-        if value == self.default or self.environment:
+        if value == self.default or self.environment or self.experiment:
             return []
         if self.settings:
             return self.settings[str(value)]
@@ -93,6 +96,34 @@ class Axis(BaseModel):
 
 class _Axes(RootModel[dict[str, Axis]]):
     """The schema of sweeps/axes.toml."""
+
+
+class InRtts(BaseModel):
+    """A time that grows with the base RTT: so many RTTs, plus seconds, but at least so many."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rtts: Annotated[float, Field(ge=0)]
+    plus_s: Annotated[float, Field(ge=0)] = 0
+    at_least_s: Annotated[float, Field(ge=0)] = 0
+
+    def seconds(self, rtt_ms: float) -> float:
+        """Return the time in whole milliseconds of a second, for a base RTT in ms."""
+        return round(max(self.rtts * rtt_ms / 1e3 + self.plus_s, self.at_least_s), 3)
+
+
+class _Grid(BaseModel):
+    """One [[grid]]: lists of values by axis, and times in base RTTs by axis."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, list[Value]]
+
+    in_rtts: dict[str, InRtts] = {}
+
+    @property
+    def lists(self) -> dict[str, list[Value]]:
+        """The values of each axis."""
+        return self.__pydantic_extra__
 
 
 class _File(BaseModel):
@@ -106,7 +137,8 @@ class _File(BaseModel):
     vary: str | None = None
     last_s: Annotated[float, Field(gt=0, le=1e6)] | None = None
     seeds: Annotated[int, Field(ge=1, le=10_000)]
-    grid: Annotated[list[dict[str, list[Value]]], Field(min_length=1)]
+    draw: Draw | None = None
+    grid: Annotated[list[_Grid], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _an_ablation_varies_something(self) -> _File:
@@ -114,14 +146,17 @@ class _File(BaseModel):
             raise ValueError("figure = 'ablation' and vary = AXIS go together")
         if self.vary is not None and axis(self.vary).default is None:
             raise ValueError(f"vary = '{self.vary}': an axis with a default in axes.toml")
-        if self.vary is not None and not all(self.vary in grid for grid in self.grid):
+        if self.vary is not None and not all(self.vary in grid.lists for grid in self.grid):
             raise ValueError(f"vary = '{self.vary}' is not an axis of every [[grid]]")
         return self
 
 
 @dataclass(frozen=True)
 class Point:
-    """One combination of values. `values` are as in the sweep file, defaults included."""
+    """One combination of values. `values` are as in the sweep file, defaults included.
+
+    cell: the drawn cell that it belongs to, if cells are drawn.
+    """
 
     name: str
     file: Path
@@ -129,6 +164,7 @@ class Point:
     settings: tuple[str, ...]
     environment: Environment
     values: dict[str, Value] = field(hash=False)
+    cell: str | None = None
 
     @property
     def directory(self) -> str:
@@ -274,9 +310,16 @@ def _of_every_flow(file: Path, setting: str) -> list[str]:
     return [f"flows.{name}.{change}" for name in _flows(file)[host]]
 
 
-def _point(file: Path, values: dict[str, Value], where: str) -> Point:
-    order = list(axes())
-    names = sorted(values, key=lambda n: (order.index(n), "") if n in order else (len(order), n))
+def _file(name: str, beside: Path, where: str) -> Path:
+    """Return an experiment's file: beside the sweep's, or one of testbed/experiments."""
+    for directory in (beside, EXPERIMENTS):
+        file = directory / name
+        if file.is_file() and directory != SWEEPS:  # whose files are sweeps
+            return file
+    raise TestbedError(f"{where}: experiment: there is no file {name}")
+
+
+def _settings(file: Path, names: Iterable[str], values: dict[str, Value], where: str) -> list[str]:
     settings: list[str] = []
     for name in names:
         if "." not in name and name not in axes() and name not in Experiment.model_fields:
@@ -292,8 +335,20 @@ def _point(file: Path, values: dict[str, Value], where: str) -> Point:
             raise TestbedError(
                 f"{where}: {name} = {values[name]!r}: say one of {allowed}"
             ) from None
-    parts = [label(name, values[name]) for name in names if values[name] != axis(name).default]
-    point = "-".join(parts) or "base"
+    return settings
+
+
+def _point(file: Path, chosen: Combination, where: str) -> Point:
+    """Return the point of a combination; file: the sweep's experiment, unless an axis names one."""
+    values, order = chosen.values, list(axes())
+    names = sorted(values, key=lambda n: (order.index(n), "") if n in order else (len(order), n))
+    for name in names:
+        if (pattern := axis(name).experiment) is not None:
+            file = _file(pattern.format(values[name]), file.parent, where)
+    settings = _settings(file, names, values, where)
+    own = [name for name in names if name in chosen.naming and values[name] != axis(name).default]
+    parts = [label(name, values[name]) for name in own]
+    point = "-".join(filter(None, [chosen.cell, *parts])) or "base"
     if "/" in point:
         raise TestbedError(f"{where}: {point}: a value that names a directory must not hold '/'")
     try:
@@ -306,15 +361,41 @@ def _point(file: Path, values: dict[str, Value], where: str) -> Point:
             f"{where}: {point}: sweeps bring no dalbe_cdg for backend {environment.backend}: "
             "say cc = cdg, or type the run's own command with --module"
         )
-    return Point(point, file, what, tuple(settings), environment, values)
+    return Point(point, file, what, tuple(settings), environment, values, chosen.cell)
 
 
-def _combinations(grid: dict[str, list[Value]], where: str) -> Iterator[dict[str, Value]]:
-    for name, values in grid.items():
+@dataclass(frozen=True)
+class Combination:
+    """The values of a point by axis; those in `naming` are said in its name."""
+
+    values: dict[str, Value]
+    naming: frozenset[str]
+    cell: str | None = None
+
+
+def _with_times(values: dict[str, Value], grid: _Grid, where: str) -> dict[str, Value]:
+    """Return values with the grid's times in RTTs, which need one of the two axes of the RTT."""
+    if not grid.in_rtts:
+        return values
+    rtt_ms = values.get("link.rtt_ms", values.get("rtt"))
+    if rtt_ms is None:
+        raise TestbedError(f"{where}: grid.in_rtts: needs values of rtt or link.rtt_ms")
+    return values | {key: time.seconds(float(rtt_ms)) for key, time in grid.in_rtts.items()}
+
+
+def _combinations(grid: _Grid, draw: Draw | None, where: str) -> Iterator[Combination]:
+    for name, values in grid.lists.items():
         if not values or len(set(values)) < len(values):
             raise TestbedError(f"{where}: grid.{name}: give values, each of them once")
-    for combination in itertools.product(*grid.values()):
-        yield dict(zip(grid, combination, strict=True))
+    cells = range(1, draw.cells + 1) if draw else (None,)
+    for number, combination in itertools.product(cells, itertools.product(*grid.lists.values())):
+        drawn = draw.cell(number) if draw and number else {}
+        listed = dict(zip(grid.lists, combination, strict=True))
+        yield Combination(
+            _with_times(drawn | listed, grid, where),
+            frozenset(listed.keys() - drawn.keys()),
+            draw.name(number) if draw and number else None,
+        )
 
 
 def find(name: str) -> Path:
@@ -346,16 +427,13 @@ def load(path: Path) -> Sweep:
         data = _File.model_validate(text)
     except ValidationError as error:
         raise TestbedError(explain(error, _File, text, where)) from None
-    own = path.parent / data.experiment
-    file = own if own.is_file() else EXPERIMENTS / data.experiment
-    if not file.is_file():
-        raise TestbedError(f"{where}: experiment: there is no file {data.experiment}")
+    file = _file(data.experiment, path.parent, where)
     points: dict[str, Point] = {}
     for grid in data.grid:
-        for values in _combinations(grid, where):
-            point = _point(file, values, where)
+        for combination in _combinations(grid, data.draw, where):
+            point = _point(file, combination, where)
             same = points.setdefault(point.name, point)
-            if same.settings != point.settings:
+            if (same.file, same.settings) != (point.file, point.settings):
                 raise TestbedError(f"{where}: two points are called {point.name}: rename an axis")
     return Sweep(
         name=path.stem,

@@ -162,8 +162,10 @@ def yardstick(item: Tradeoff, found: Sequence[Tradeoff]) -> Tradeoff | None:
     )
 
 
-def _place(item: Tradeoff) -> dict[str, Value]:
-    """Return where the flows are, whoever they are."""
+def _place(item: Tradeoff) -> str | dict[str, Value]:
+    """Return where the flows are, whoever they are: in which cell, or at which other values."""
+    if item.point.cell is not None:
+        return item.point.cell
     return {name: value for name, value in item.point.values.items() if name != "who"}
 
 

@@ -8,6 +8,7 @@ FAKE_SECONDS is how long a run takes, FAKE_FAILURE a setting that makes a run fa
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -24,6 +25,10 @@ BYTES = ("sent_bytes", "wire_bytes", "payload_bytes")
 TOOLS = {"iperf": "iperf version 2.1.8", "tcpdump": "tcpdump version 4.99.3"}
 
 
+def _bins(what: Experiment) -> list[float]:
+    return [round(n * what.bin_s, 6) for n in range(math.ceil(what.duration_s / what.bin_s))]
+
+
 def write_run(out: Path, what: Experiment, seed: int, percent: dict[str, float]) -> None:
     """Write a run whose flows have these shares of the link after the start of each."""
     out.mkdir(parents=True, exist_ok=True)
@@ -34,7 +39,7 @@ def write_run(out: Path, what: Experiment, seed: int, percent: dict[str, float])
         "tools": TOOLS,
     }
     (out / "manifest.json").write_text(json.dumps(manifest))
-    bins = [round(n * what.bin_s, 6) for n in range(round(what.duration_s / what.bin_s))]
+    bins = _bins(what)
     starts = {flow.name: flow.start_s for flow in what.flows}
     pl.DataFrame(
         [
@@ -85,7 +90,7 @@ class Site:
         """Write a run with the rates that `mbps` gives by flow and second, headers left out."""
         what = run.point.experiment
         write_run(self.out / run.directory, what, run.seed, {})
-        bins = [round(n * what.bin_s, 6) for n in range(round(what.duration_s / what.bin_s))]
+        bins = _bins(what)
         names = [flow.name for flow in what.flows]
         rows = [
             {"t_s": t_s, "flow": name, **dict.fromkeys(BYTES, mbps(name, t_s) / 8e-6 * what.bin_s)}

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Breadth: nine cells of ten must hold, and those that do not are named with all that was drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from dalbe_testbed import breadth, figures_scavenger, sweep
+from dalbe_testbed.finding import Finding
+from dalbe_testbed.sweep import Point
+from fakeruns import Site
+
+TEN_CELLS = (sweep.SWEEPS / "breadth.toml").read_text().replace("cells = 60", "cells = 10")
+
+
+def made(tmp_path: Path, changed: dict[str, tuple[float, float] | None]) -> Finding:
+    """What was found where these points have another use and share in percent, or no runs."""
+    site = Site(tmp_path, TEN_CELLS)
+    for run in site.runs:
+        usual = (100.0, 0.0) if run.point.name.endswith("cubic") else (98.0, 2.0)
+        chosen = changed.get(run.point.name, usual)
+        if chosen is not None:
+            use, share = chosen
+            site.write(run, {"ours": use / 10}, {"ours": share / 10, "other1": 10 - share / 10})
+    return breadth.find(site.results(), site.sweep)
+
+
+@pytest.mark.parametrize(
+    ("changed", "met"),
+    [
+        ({}, True),
+        ({"cell03": (92.9, 2.0)}, True),
+        ({"cell03": (92.9, 2.0), "cell07": (98.0, 6.1)}, False),
+        ({"cell03": None, "cell07": (98.0, 6.1)}, False),
+        ({"cell03-cubic": None, "cell07": (98.0, 6.1)}, False),
+        ({"cell03": (93.1, 5.9), "cell07": (93.1, 5.9)}, True),
+    ],
+)
+def test_nine_of_ten_must_hold(tmp_path: Path, changed, met: bool):
+    assert made(tmp_path, changed).verdicts[0].met is met
+
+
+def test_a_failure_is_named_with_its_half_and_its_parameters(tmp_path: Path):
+    found = made(tmp_path, {"cell03": (80.0, 2.0), "cell07": (80.0, 9.0), "cell09": None})
+    detail = found.verdicts[0].detail
+    assert detail.startswith("7 of 10 cells; cell03: use: use 80.0")
+    assert "cell07: use and share" in detail
+    assert "cell09: runs missing" in detail
+    assert all(key in detail for key in ("link.rtt_ms", "link.buffer_bdp", "competitors", "cc "))
+    assert found.summary.filter(cell="cell07").item(0, "failed") == "use and share"
+    assert "1 fail: use; 1 fail: use and share" in found.sentence
+    figures_scavenger.breadth(found, tmp_path / "it.png")
+    assert (tmp_path / "it.png").stat().st_size > 5000
+
+
+def windows(point: Point) -> tuple[float, float]:
+    flows = point.experiment.flows
+    return flows[1].start_s if len(flows) > 1 else point.experiment.duration_s, flows[0].start_s
+
+
+def test_both_phases_leave_a_hundred_rtts_before_what_counts():
+    for point in sweep.load(sweep.find("breadth")).points:
+        settle_s = max(15, 0.1 * point.experiment.link.rtt_ms) + 25 - 0.01
+        arrival_s, start_s = windows(point)
+        assert arrival_s - start_s >= settle_s
+        if len(point.experiment.flows) > 1:
+            latest_s = max(flow.latest_start_s for flow in point.experiment.flows)
+            assert point.experiment.duration_s - latest_s >= settle_s
