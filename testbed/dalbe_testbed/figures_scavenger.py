@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 import polars as pl
 
 from dalbe_testbed.breadth import SHARE_PERCENT, USE_PERCENT
+from dalbe_testbed.dynamics import BACK_PERCENT, BACK_RTTS, BACK_S, WITHIN_RTTS, YIELDED_PERCENT
 from dalbe_testbed.figures import SERIES, save
 from dalbe_testbed.finding import Finding
 from dalbe_testbed.plots import BLUE, STYLE
@@ -165,5 +166,51 @@ def breadth(found: Finding, path: Path) -> None:
         held = found.summary["met"].sum()
         panels[0].set_title(f"{held} of {found.summary.height} cells are on the good side of both")
         panels[0].legend(title="competitors")
+        figure.tight_layout()
+        save(figure, path)
+
+
+def dynamics(found: Finding, path: Path) -> None:
+    """Draw what ours had since an arrival and since a departure, a row per base RTT.
+
+    The median of the runs in a band that holds 80 % of them; the corner, if it was run, in black.
+    """
+    curves = found.curves
+    events = {
+        "arrival": ("share of all bytes, %", YIELDED_PERCENT),
+        "departure": ("part of the link, %", BACK_PERCENT),
+    }
+    rtts = curves["rtt_ms"].unique().sort()
+    with mpl.rc_context(STYLE):
+        figure, panels = plt.subplots(
+            len(rtts), 2, figsize=(11, 2.5 * len(rtts)), sharey=True, squeeze=False
+        )
+        for row, rtt in zip(panels, rtts, strict=True):
+            due_s = {
+                "arrival": WITHIN_RTTS * rtt / 1e3,
+                "departure": BACK_S + BACK_RTTS * rtt / 1e3,
+            }
+            for axes, (event, (label, limit)) in zip(row, events.items(), strict=True):
+                here = curves.filter(rtt_ms=rtt, event=event)
+                for who in here["who"].unique(maintain_order=True):
+                    one = here.filter(who=who)
+                    colour = "black" if who == CORNER else BLUE
+                    axes.plot(one["t_s"], one["median_percent"], color=colour, label=who)
+                    axes.fill_between(
+                        one["t_s"],
+                        one["p10_percent"],
+                        one["p90_percent"],
+                        color=colour,
+                        alpha=0.2,
+                        linewidth=0,
+                    )
+                axes.axhline(limit, color="black", linewidth=0.8, linestyle="--")
+                axes.axvline(due_s[event], color="black", linewidth=0.8, linestyle="--")
+                axes.set_ylim(0, 100)
+                axes.set_ylabel(label)
+                axes.set_title(f"{event}, base RTT {rtt:g} ms")
+        for axes, event in zip(panels[-1], events, strict=True):
+            axes.set_xlabel(f"seconds since the {event}; dashed: what is required")
+        panels[0, 0].legend()
         figure.tight_layout()
         save(figure, path)

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from dalbe_testbed import paper, stats
+from dalbe_testbed.draw import Value
 from dalbe_testbed.paper import MODULES, Bound
 from dalbe_testbed.results import Results, Shares, cc, g_ms, rtt_ms
 from dalbe_testbed.stats import Estimate
-from dalbe_testbed.sweep import Point, Sweep, Value, axis
+from dalbe_testbed.sweep import Point, Sweep, axis
 from dalbe_testbed.verdict import Verdict
 
 FIGURE_2_RTT_MS = 50

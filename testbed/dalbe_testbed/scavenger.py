@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dalbe_testbed import breadth, tradeoff, tuning
+from dalbe_testbed import breadth, dynamics, tradeoff, tuning
 from dalbe_testbed import figures_scavenger as figures
 from dalbe_testbed.finding import Finding
 from dalbe_testbed.results import Results
@@ -26,6 +26,7 @@ KINDS: Mapping[Figure | None, Kind] = {
     "tradeoff": Kind(tradeoff.find, figures.tradeoff),
     "tuning": Kind(tuning.find, figures.tuning),
     "breadth": Kind(breadth.find, figures.breadth),
+    "dynamics": Kind(dynamics.find, figures.dynamics),
 }
 """By the key `figure` of a sweep file."""
 

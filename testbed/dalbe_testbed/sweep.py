@@ -40,7 +40,16 @@ RESULTS = ("manifest.json", "rates.parquet")
 
 Kernel = Literal["6.1", "6.12", "7.2"]
 Backend = Literal["uml", "host", "qemu"]
-Figure = Literal["figure2", "figure3", "table1", "ablation", "tradeoff", "tuning", "breadth"]
+Figure = Literal[
+    "figure2",
+    "figure3",
+    "table1",
+    "ablation",
+    "tradeoff",
+    "tuning",
+    "breadth",
+    "dynamics",
+]
 
 
 class Environment(BaseModel):

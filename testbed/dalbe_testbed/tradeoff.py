@@ -14,12 +14,13 @@ from dataclasses import dataclass
 import polars as pl
 
 from dalbe_testbed import finding, stats
+from dalbe_testbed.draw import Value
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.experiment import Experiment
 from dalbe_testbed.finding import Finding
 from dalbe_testbed.results import Results
 from dalbe_testbed.stats import Estimate
-from dalbe_testbed.sweep import Point, Sweep, Value
+from dalbe_testbed.sweep import Point, Sweep
 from dalbe_testbed.verdict import Case, judge
 
 SETTLED_S = 10.0

@@ -9,7 +9,7 @@ from dalbe_testbed import tradeoff
 from dalbe_testbed.finding import Finding
 from dalbe_testbed.results import Results, rtt_ms
 from dalbe_testbed.sweep import Point, Sweep
-from dalbe_testbed.tradeoff import YARDSTICK, Tradeoff, share_percent, who
+from dalbe_testbed.tradeoff import YARDSTICK, Tradeoff, share_percent
 from dalbe_testbed.verdict import Verdict, judge
 
 LEAST_W, LEAST_PERCENT = 0.01, 2.0
@@ -51,12 +51,12 @@ def _verdict(
 def say(found: Sequence[Tradeoff]) -> str:
     """Return which shares the least and the greatest weight take, and CUBIC in their place."""
     parts = []
-    for name, chosen in (
-        (f"at w = {LEAST_W:g}", lambda point: _w(point) == LEAST_W),
-        (f"at w = {MOST_W:g}", lambda point: _w(point) == MOST_W),
-        ("as CUBIC", lambda point: who(point) == YARDSTICK),
-    ):
-        means = [share.mean for i in found if chosen(i.point) and (share := share_percent(i))]
+    for name, chosen in {
+        f"at w = {LEAST_W:g}": [item for item in found if item.w == LEAST_W],
+        f"at w = {MOST_W:g}": [item for item in found if item.w == MOST_W],
+        "as CUBIC": [item for item in found if item.name == YARDSTICK],
+    }.items():
+        means = [share.mean for item in chosen if (share := share_percent(item))]
         if means:
             parts.append(f"{min(means):.1f} to {max(means):.1f} % {name}")
     rtts = [rtt_ms(item.point) for item in found]

@@ -61,6 +61,7 @@ class Site:
 
     def __init__(self, tmp_path: Path, text: str) -> None:
         file = tmp_path / "mine.toml"
+        tmp_path.mkdir(exist_ok=True)
         file.write_text(text)
         self.out = tmp_path / "out"
         self.sweep = sweep.load(file)

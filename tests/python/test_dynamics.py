@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Dynamics: the times at which a share crosses its limits, from rates that are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from dalbe_testbed import dynamics, figures_scavenger
+from dalbe_testbed.finding import Finding
+from dalbe_testbed.sweep import Run
+from fakeruns import Site
+
+TWO_RTTS = """
+title = "two base RTTs"
+experiment = "dynamics.toml"
+figure = "dynamics"
+seeds = 2
+[[grid]]
+who = ["w0.01"]
+rtt = [50, 100]
+"duration_s" = [120]
+"""
+ARRIVAL_S, DEPARTURE_S = 41.0, 100.0
+
+
+def write(site: Site, run: Run, yields_s: float, returns_s: float, again_s: float = 999) -> None:
+    """Write a run in which ours has all or nothing of the link, so long after both events."""
+
+    def mbps(flow: str, t_s: float) -> float:
+        busy = ARRIVAL_S <= t_s < DEPARTURE_S
+        yielding = ARRIVAL_S + yields_s <= t_s < DEPARTURE_S + returns_s
+        ours = 0.0 if yielding and not 0 <= t_s - again_s < 0.2 else 9.0
+        return ours if flow == "ours" else busy * (9.5 - ours)
+
+    site.write_rates(run, mbps)
+
+
+def made(tmp_path: Path, yields_s: float, returns_s: float, again_s: float = 999) -> Finding:
+    site = Site(tmp_path, TWO_RTTS)
+    for run in site.runs:
+        write(site, run, yields_s, returns_s, again_s)
+    return dynamics.find(site.results(), site.sweep)
+
+
+def test_times_are_to_the_end_of_the_window_that_crosses_the_limit(tmp_path: Path):
+    rows = made(tmp_path, 0.2, 1.5).runs.filter(seed=1).to_dicts()
+    # of a window of one RTT, 9 Mbit/s of 9.5, less than a tenth is left after nine tenths of it
+    assert [row["yielded_s"] for row in rows] == pytest.approx([0.25, 0.3], abs=0.011)
+    assert [row["yielded_rtts"] for row in rows] == pytest.approx([5, 3], abs=0.21)
+    # eight Mbit/s on average over half a second take eight ninths of it at nine
+    assert [row["back_s"] for row in rows] == pytest.approx([1.95, 1.95], abs=0.011)
+
+
+@pytest.mark.parametrize(
+    ("yields_s", "returns_s", "met"),
+    [
+        (0.3, 2.0, [True, True]),
+        (0.7, 2.0, [False, True]),  # 10 RTTs of 50 ms are 0.5 s
+        (0.3, 2.8, [True, False]),  # 2 s + 20 RTTs of 50 ms are 3 s
+        (0.3, 999.0, [True, False]),
+        (999.0, 0.1, [False, True]),
+    ],
+)
+def test_every_run_is_judged(tmp_path: Path, yields_s: float, returns_s: float, met: list[bool]):
+    assert [verdict.met for verdict in made(tmp_path, yields_s, returns_s).verdicts] == met
+
+
+def test_who_comes_back_within_ten_rtts_has_not_yielded(tmp_path: Path):
+    found = made(tmp_path, 0.1, 1.0, again_s=ARRIVAL_S + 0.4)
+    assert min(found.runs["yielded_s"]) > 0.6
+    later = made(tmp_path, 0.1, 1.0, again_s=ARRIVAL_S + 1.5)
+    assert max(later.runs["yielded_s"]) < 0.3
+
+
+def test_a_run_without_a_competitor_is_no_run(tmp_path: Path):
+    site = Site(tmp_path, TWO_RTTS)
+    for run in site.runs:
+        if run.seed == 1:
+            site.write_rates(run, lambda flow, _t: 9.0 * (flow == "ours"))
+        else:
+            write(site, run, 0.1, 0.5)
+    found = dynamics.find(site.results(), site.sweep)
+    assert not any(verdict.met for verdict in found.verdicts)
+    assert "1 run missing" in found.verdicts[0].detail
+    assert found.summary["runs"].to_list() == [1, 1]
+
+
+def test_the_curves_begin_before_the_event_and_are_drawn(tmp_path: Path):
+    found = made(tmp_path, 0.2, 1.5)
+    arrival = found.curves.filter(rtt_ms=50, event="arrival")
+    assert arrival["t_s"].min() == pytest.approx(-0.15, abs=0.02)
+    assert arrival["t_s"].max() == pytest.approx(1.5, abs=0.02)
+    before = arrival.filter(arrival["t_s"] < -0.02)["median_percent"]
+    assert set(before) == {100.0}
+    assert arrival["median_percent"][-1] == 0
+    figures_scavenger.dynamics(found, tmp_path / "it.png")
+    assert (tmp_path / "it.png").stat().st_size > 5000
