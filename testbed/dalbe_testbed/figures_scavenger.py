@@ -13,6 +13,8 @@ import polars as pl
 
 from dalbe_testbed.breadth import SHARE_PERCENT, USE_PERCENT
 from dalbe_testbed.dynamics import BACK_PERCENT, BACK_RTTS, BACK_S, WITHIN_RTTS, YIELDED_PERCENT
+from dalbe_testbed.fairness import JAIN, LATE_PERCENT
+from dalbe_testbed.fairness import USE_PERCENT as USE_OF_ALL
 from dalbe_testbed.figures import SERIES, save
 from dalbe_testbed.finding import Finding
 from dalbe_testbed.plots import BLUE, STYLE
@@ -212,5 +214,46 @@ def dynamics(found: Finding, path: Path) -> None:
         for axes, event in zip(panels[-1], events, strict=True):
             axes.set_xlabel(f"seconds since the {event}; dashed: what is required")
         panels[0, 0].legend()
+        figure.tight_layout()
+        save(figure, path)
+
+
+def fairness(found: Finding, path: Path) -> None:
+    """Draw use, Jain's index and the latecomer's advantage over the number of flows."""
+    measures = {
+        "use_percent": (f"use, % of a {YARDSTICK.upper()} flow's", [USE_OF_ALL], (80, 102)),
+        "jain": ("Jain's index of all flows", [JAIN], (0, 1.03)),
+        "late_percent": (
+            "latecomer above the others' mean, %",
+            [-LATE_PERCENT, LATE_PERCENT],
+            None,
+        ),
+    }
+    ours = found.summary.filter(pl.col("w").is_not_null()).sort("flows")
+    runs = found.runs.filter(pl.col("w").is_not_null())
+    counts = ours["flows"].to_list()
+    with mpl.rc_context(STYLE):
+        figure, panels = plt.subplots(1, len(measures), figsize=(13, 4))
+        for axes, (name, (label, limits, span)) in zip(panels, measures.items(), strict=True):
+            each, there = runs.drop_nulls(name), ours.drop_nulls(name)
+            places = [counts.index(count) for count in each["flows"]]
+            axes.scatter(places, each[name], color=BLUE, s=12, alpha=0.4)
+            axes.errorbar(
+                [counts.index(count) + 0.15 for count in there["flows"]],
+                there[name],
+                yerr=_bars(there, name),
+                color=BLUE,
+                marker="o",
+                capsize=3,
+                linestyle="none",
+            )
+            for limit in limits:
+                axes.axhline(limit, color="black", linewidth=0.9, linestyle="--")
+            axes.set_xticks(range(len(counts)), [str(count) for count in counts])
+            axes.set_xlim(-0.5, len(counts) - 0.5)
+            if span:
+                axes.set_ylim(*span)
+            axes.set_xlabel("flows of ours; dots are runs, dashed what is required")
+            axes.set_ylabel(label)
         figure.tight_layout()
         save(figure, path)

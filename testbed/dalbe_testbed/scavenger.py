@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dalbe_testbed import breadth, dynamics, tradeoff, tuning
+from dalbe_testbed import breadth, dynamics, fairness, tradeoff, tuning
 from dalbe_testbed import figures_scavenger as figures
 from dalbe_testbed.finding import Finding
 from dalbe_testbed.results import Results
@@ -27,6 +27,7 @@ KINDS: Mapping[Figure | None, Kind] = {
     "tuning": Kind(tuning.find, figures.tuning),
     "breadth": Kind(breadth.find, figures.breadth),
     "dynamics": Kind(dynamics.find, figures.dynamics),
+    "own-flows": Kind(fairness.find, figures.fairness),
 }
 """By the key `figure` of a sweep file."""
 

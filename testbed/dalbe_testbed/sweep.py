@@ -49,6 +49,7 @@ Figure = Literal[
     "tuning",
     "breadth",
     "dynamics",
+    "own-flows",
 ]
 
 
