@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from dalbe_testbed import finding
+from dalbe_testbed import finding, verdict
 from dalbe_testbed.finding import Finding, Row
 from dalbe_testbed.results import Results, rtt_ms
 from dalbe_testbed.sweep import Point, Run, Sweep
@@ -239,7 +239,7 @@ def find(results: Results, sweep: Sweep) -> Finding:
     ]
     curves = [part for name, items in found.items() for part in _curves(points[name], items)]
     return Finding(
-        "; ".join(f"{v.requirement}: {'met' if v.met else 'not met'}" for v in verdicts) + ".",
+        verdict.say(verdicts),
         verdicts,
         finding.frame([_row(item) for items in found.values() for item in items]),
         finding.frame([_summary(points[name], items) for name, items in found.items()]),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from dalbe_testbed import finding, stats
+from dalbe_testbed import finding, stats, verdict
 from dalbe_testbed.experiment import Experiment
 from dalbe_testbed.finding import Finding, Row
 from dalbe_testbed.results import Results
@@ -199,7 +199,7 @@ def find(results: Results, sweep: Sweep) -> Finding:
         ),
     ]
     return Finding(
-        "; ".join(f"{v.requirement}: {'met' if v.met else 'not met'}" for v in verdicts) + ".",
+        verdict.say(verdicts),
         verdicts,
         finding.frame([row for group in found for row in _rows(group)]),
         finding.frame([_summary(group) for group in found]),

@@ -17,8 +17,10 @@ from dalbe_testbed.fairness import JAIN, LATE_PERCENT
 from dalbe_testbed.fairness import USE_PERCENT as USE_OF_ALL
 from dalbe_testbed.figures import SERIES, save
 from dalbe_testbed.finding import Finding
+from dalbe_testbed.impairments import SHARE_PERCENT as IMPAIRED_SHARE
 from dalbe_testbed.plots import BLUE, STYLE
 from dalbe_testbed.tradeoff import CORNER, YARDSTICK
+from dalbe_testbed.voice import FAST_MBPS, FAST_MS, SLOW_MBPS, SLOW_MS
 
 OTHERS = SERIES[1:]  # the first is ours
 
@@ -255,5 +257,100 @@ def fairness(found: Finding, path: Path) -> None:
                 axes.set_ylim(*span)
             axes.set_xlabel("flows of ours; dots are runs, dashed what is required")
             axes.set_ylabel(label)
+        figure.tight_layout()
+        save(figure, path)
+
+
+def impairments(found: Finding, path: Path) -> None:
+    """Draw goodput alone and share taken on every path, ours beside CUBIC in our place."""
+    rows = found.summary
+    paths = rows["impairment"].unique(maintain_order=True).to_list()
+    flows = rows["who"].unique(maintain_order=True).to_list()
+    panels_of = {
+        "alone_mbps": ("goodput while alone, Mbit/s", None),
+        "share_percent": ("share taken from two CUBIC flows, %", IMPAIRED_SHARE),
+    }
+    with mpl.rc_context(STYLE):
+        figure, panels = plt.subplots(1, 2, figsize=(13, 4.5))
+        for axes, (name, (label, limit)) in zip(panels, panels_of.items(), strict=True):
+            for number, (who, (colour, marker)) in enumerate(zip(flows, SERIES, strict=False)):
+                here = rows.filter(who=who).drop_nulls(name)
+                axes.errorbar(
+                    [paths.index(it) + 0.15 * number for it in here["impairment"]],
+                    here[name],
+                    yerr=_bars(here, name),
+                    color=colour,
+                    marker=marker,
+                    capsize=3,
+                    linestyle="none",
+                    label=who,
+                )
+            if limit is not None:
+                axes.axhline(limit, color="black", linewidth=0.9, linestyle="--")
+            axes.set_xticks(range(len(paths)), paths, rotation=30)
+            axes.set_ylim(bottom=0)
+            axes.set_ylabel(label)
+        panels[0].legend()
+        figure.tight_layout()
+        save(figure, path)
+
+
+def completion(found: Finding, path: Path) -> None:
+    """Draw how many short flows are done within a time, a panel per load."""
+    curves = found.curves
+    loads = curves["short_flows.load"].unique().sort()
+    with mpl.rc_context(STYLE):
+        figure, panels = plt.subplots(
+            1, len(loads), figsize=(6.5 * len(loads), 4.5), sharey=True, squeeze=False
+        )
+        for axes, load in zip(panels[0], loads, strict=True):
+            here = curves.filter(pl.col("short_flows.load") == load)
+            flows = here["who"].unique(maintain_order=True)
+            for who, (colour, _marker) in zip(flows, SERIES, strict=False):
+                one = here.filter(pl.col("who") == who, pl.col("seconds").is_finite())
+                axes.plot(one["seconds"], one["percent"], color=colour, linewidth=1.3, label=who)
+            axes.axhline(95, color="black", linewidth=0.8, linestyle=":")
+            axes.set_xscale("log")
+            axes.set_xlabel("completion time, s")
+            axes.set_title(f"short flows of {100 * load:g} % of the link")
+        panels[0, 0].set_ylabel("short flows done, %")
+        panels[0, 0].legend(title="beside", loc="lower right")
+        figure.tight_layout()
+        save(figure, path)
+
+
+def voice(found: Finding, path: Path) -> None:
+    """Draw the delay that a flow adds to voice, 95th percentile and median, over the rate."""
+    rows = found.summary.filter(pl.col("who") != "nobody").sort("rate_mbps")
+    panels_of = {
+        "added_p95_ms": "95th percentile of the added delay, ms",
+        "added_median_ms": "median of the added delay, ms",
+    }
+    with mpl.rc_context(STYLE):
+        figure, panels = plt.subplots(1, 2, figsize=(12, 4.5), sharey=True)
+        for axes, (name, label) in zip(panels, panels_of.items(), strict=True):
+            flows = rows["who"].unique(maintain_order=True).sort()
+            for who, (colour, marker) in zip(flows, SERIES[1:], strict=False):
+                here = rows.filter(who=who).drop_nulls(name)
+                ours = here["w"].null_count() < here.height
+                axes.errorbar(
+                    here["rate_mbps"],
+                    here[name],
+                    yerr=_bars(here, name),
+                    color=BLUE if ours else colour,
+                    marker="o" if ours else marker,
+                    capsize=3,
+                    linewidth=1.2,
+                    label=who,
+                )
+            axes.set_xscale("log")
+            axes.set_yscale("symlog", linthresh=1)
+            axes.set_xlabel("rate of the bottleneck, Mbit/s")
+            axes.set_ylabel(label)
+        fastest = max([FAST_MBPS, *rows["rate_mbps"]])
+        panels[0].plot([FAST_MBPS, fastest], [FAST_MS] * 2, color="black", linestyle="--")
+        panels[0].plot(SLOW_MBPS, SLOW_MS, color="black", marker="_", markersize=14)
+        panels[0].set_title("dashed: what is required of ours")
+        panels[0].legend()
         figure.tight_layout()
         save(figure, path)

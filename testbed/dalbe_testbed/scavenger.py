@@ -7,7 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dalbe_testbed import breadth, dynamics, fairness, tradeoff, tuning
+from dalbe_testbed import (
+    breadth,
+    completion,
+    dynamics,
+    fairness,
+    impairments,
+    tradeoff,
+    tuning,
+    voice,
+)
 from dalbe_testbed import figures_scavenger as figures
 from dalbe_testbed.finding import Finding
 from dalbe_testbed.results import Results
@@ -28,6 +37,9 @@ KINDS: Mapping[Figure | None, Kind] = {
     "breadth": Kind(breadth.find, figures.breadth),
     "dynamics": Kind(dynamics.find, figures.dynamics),
     "own-flows": Kind(fairness.find, figures.fairness),
+    "impairments": Kind(impairments.find, figures.impairments),
+    "short-flows": Kind(completion.find, figures.completion),
+    "voice": Kind(voice.find, figures.voice),
 }
 """By the key `figure` of a sweep file."""
 

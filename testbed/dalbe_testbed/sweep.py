@@ -50,6 +50,9 @@ Figure = Literal[
     "breadth",
     "dynamics",
     "own-flows",
+    "impairments",
+    "short-flows",
+    "voice",
 ]
 
 

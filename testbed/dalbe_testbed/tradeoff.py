@@ -157,17 +157,19 @@ def yardstick(item: Tradeoff, found: Sequence[Tradeoff]) -> Tradeoff | None:
         (
             other
             for other in found
-            if other.name == YARDSTICK and other.alone_mbps and _place(other) == _place(item)
+            if other.name == YARDSTICK
+            and other.alone_mbps
+            and place(other.point) == place(item.point)
         ),
         None,
     )
 
 
-def _place(item: Tradeoff) -> str | dict[str, Value]:
+def place(point: Point) -> dict[str, Value]:
     """Return where the flows are, whoever they are: in which cell, or at which other values."""
-    if item.point.cell is not None:
-        return item.point.cell
-    return {name: value for name, value in item.point.values.items() if name != "who"}
+    if point.cell is not None:
+        return {"cell": point.cell}
+    return {name: value for name, value in point.values.items() if name != "who"}
 
 
 def use_percent(item: Tradeoff, found: Sequence[Tradeoff]) -> Estimate | None:
@@ -231,6 +233,7 @@ def summary(found: Sequence[Tradeoff]) -> pl.DataFrame:
         [
             finding.settings(item.point)
             | {"runs": len(item.seeds)}
+            | finding.estimated("alone_mbps", item.alone_mbps)
             | finding.interval("use_percent", use_percent(item, found))
             | finding.estimated("queue_ms", item.queue_ms)
             | finding.estimated("queue_p95_ms", item.queue_p95_ms)

@@ -43,3 +43,8 @@ def judge(requirement: str, cases: Sequence[Case]) -> Verdict:
     held = [case for case in cases if case not in failed]
     detail = "; ".join(map(str, failed + held)) or "no run"
     return Verdict(requirement, bool(cases) and not failed, detail)
+
+
+def say(verdicts: Sequence[Verdict]) -> str:
+    """Return verdicts in a sentence."""
+    return "; ".join(f"{v.requirement}: {'met' if v.met else 'not met'}" for v in verdicts) + "."

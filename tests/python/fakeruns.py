@@ -103,6 +103,11 @@ class Site:
         queue = pl.DataFrame({"t_s": bins, "queue_ms": [queue_ms] * len(bins)})
         queue.write_parquet(directory / "queue.parquet")
 
+    def write_table(self, run: Run, name: str, rows: dict[str, list[float | None]]) -> None:
+        """Write a run of which one more table counts."""
+        self.write(run, {}, {})
+        pl.DataFrame(rows).write_parquet(self.out / run.directory / f"{name}.parquet")
+
     def results(self) -> Results:
         """Return what is there of the sweep's runs."""
         return results.collect(self.out, [self.sweep], sweep.all_runs([self.sweep]))
