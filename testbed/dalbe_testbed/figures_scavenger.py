@@ -138,7 +138,13 @@ def tuning(found: Finding, path: Path) -> None:
         axes.set_ylim(0, 60)
         axes.set_xlabel("weight w of two flows; CUBIC flows in their place")
         axes.set_ylabel("share taken from two CUBIC flows, %")
-        axes.set_title("w tunes the share from next to nothing to best effort, at every base RTT")
+        ends = rows.filter(pl.col("w").is_in([weights.min(), weights.max()]))
+        said = [
+            f"{min(shares):.1f} to {max(shares):.1f} % at w = {w:g}"
+            for (w,), end in ends.group_by("w", maintain_order=True)
+            for shares in [end["share_percent"].to_list()]
+        ]
+        axes.set_title("Two flows take " + ", ".join(said))
         axes.legend(loc="upper left", title="base RTT")
         figure.tight_layout()
         save(figure, path)
@@ -223,20 +229,16 @@ def dynamics(found: Finding, path: Path) -> None:
 def fairness(found: Finding, path: Path) -> None:
     """Draw use, Jain's index and the latecomer's advantage over the number of flows."""
     measures = {
-        "use_percent": (f"use, % of a {YARDSTICK.upper()} flow's", [USE_OF_ALL], (80, 102)),
-        "jain": ("Jain's index of all flows", [JAIN], (0, 1.03)),
-        "late_percent": (
-            "latecomer above the others' mean, %",
-            [-LATE_PERCENT, LATE_PERCENT],
-            None,
-        ),
+        "use_percent": (f"use, % of a {YARDSTICK.upper()} flow's", [USE_OF_ALL]),
+        "jain": ("Jain's index of all flows", [JAIN]),
+        "late_percent": ("latecomer above the others' mean, %", [-LATE_PERCENT, LATE_PERCENT]),
     }
     ours = found.summary.filter(pl.col("w").is_not_null()).sort("flows")
     runs = found.runs.filter(pl.col("w").is_not_null())
     counts = ours["flows"].to_list()
     with mpl.rc_context(STYLE):
         figure, panels = plt.subplots(1, len(measures), figsize=(13, 4))
-        for axes, (name, (label, limits, span)) in zip(panels, measures.items(), strict=True):
+        for axes, (name, (label, limits)) in zip(panels, measures.items(), strict=True):
             each, there = runs.drop_nulls(name), ours.drop_nulls(name)
             places = [counts.index(count) for count in each["flows"]]
             axes.scatter(places, each[name], color=BLUE, s=12, alpha=0.4)
@@ -253,8 +255,6 @@ def fairness(found: Finding, path: Path) -> None:
                 axes.axhline(limit, color="black", linewidth=0.9, linestyle="--")
             axes.set_xticks(range(len(counts)), [str(count) for count in counts])
             axes.set_xlim(-0.5, len(counts) - 0.5)
-            if span:
-                axes.set_ylim(*span)
             axes.set_xlabel("flows of ours; dots are runs, dashed what is required")
             axes.set_ylabel(label)
         figure.tight_layout()

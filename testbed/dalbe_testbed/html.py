@@ -135,7 +135,7 @@ def _cell(row: dict[str, object], name: str) -> str:
         case bool():
             return "yes" if value else "no"
         case float() if low is not None:
-            return f"{value:.1f} [{low:.1f}, {high:.1f}]"
+            return f"{value:.3g} [{low:.3g}, {high:.3g}]"
         case float():
             return f"{value:.4g}"
     return str(value)

@@ -12,7 +12,7 @@ from dalbe_testbed import cli_sweep, html, paper, reproduction, results, sweep
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.results import Results
 from dalbe_testbed.sweep import Run
-from fakeruns import four_flows, write_run, write_runs
+from fakeruns import Site, four_flows, write_run, write_runs
 from typer.testing import CliRunner
 
 HEADER = 'title = "Both modules"\nexperiment = "cell.toml"\nfigure = "{figure}"\nseeds = 2\n'
@@ -249,6 +249,40 @@ def test_the_report_is_complete_and_needs_no_network(tmp_path: Path):
     assert runs.height == len(case.runs) - 1
     assert pl.read_csv(index.parent / "table1.csv").height == 4
     assert pl.read_csv(index.parent / "sweep0.csv").height == 6
+
+
+BREADTH = (sweep.SWEEPS / "breadth.toml").read_text().replace("cells = 60", "cells = 2")
+
+
+def test_a_scavengers_report_has_its_verdicts_tables_and_picture(tmp_path: Path):
+    site = Site(tmp_path, BREADTH)
+    for run in site.runs:
+        site.write(run, {"ours": 9.0}, {"ours": 0.1, "other1": 9.9}, queue_ms=3)
+    words = ["report", str(tmp_path / "mine.toml"), "--out", str(site.out), "--check"]
+    result = CliRunner().invoke(cli_sweep.app, words)
+    assert result.exit_code == 0, result.output
+    assert "2 of 2 requirements are met" in result.output
+    report = site.out / "report"
+    text = (report / "index.html").read_text()
+    assert "<h1>Breadth: 60 cells drawn at random</h1>" in text
+    assert "in 90 % of the cells" in text
+    assert pl.read_csv(report / "mine.csv").height == 12
+    summary = pl.read_csv(report / "mine-summary.csv")
+    assert summary["cell"].to_list() == ["cell1", "cell2"]
+    for value in summary.row(0, named=True)["link.rtt_ms"], "100 [100, 100]", "bdp_packets":
+        assert str(value) in text
+    assert (report / "mine.png").stat().st_size > 5000
+
+
+def test_a_scavengers_requirement_fails_the_check(tmp_path: Path):
+    site = Site(tmp_path, BREADTH)
+    for run in site.runs:
+        site.write(run, {"ours": 9.0}, {"ours": 1.0, "other1": 9.0})
+    words = ["report", str(tmp_path / "mine.toml"), "--out", str(site.out), "--check"]
+    result = CliRunner().invoke(cli_sweep.app, words)
+    assert isinstance(result.exception, TestbedError)
+    assert "not met: alone at least 93 % of CUBIC alone and share at most 6 %" in result.output
+    assert '<tr class="bad"><td>cell1' in (site.out / "report/index.html").read_text()
 
 
 def test_check_fails_where_a_requirement_is_not_met(curve: Case):
