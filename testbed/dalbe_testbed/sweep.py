@@ -323,13 +323,15 @@ def _of_every_flow(file: Path, setting: str) -> list[str]:
     return [f"flows.{name}.{change}" for name in _flows(file)[host]]
 
 
-def _file(name: str, beside: Path, where: str) -> Path:
-    """Return an experiment's file: beside the sweep's, or one of testbed/experiments."""
-    for directory in (beside, EXPERIMENTS):
-        file = directory / name
-        if file.is_file() and directory != SWEEPS:  # whose files are sweeps
+def _experiment(name: str, sweep: Path) -> Path:
+    """Return an experiment's file: beside the sweep's, or one of testbed/experiments.
+
+    A sweep is no experiment, even if it is called like one.
+    """
+    for file in (sweep.with_name(name), EXPERIMENTS / name):
+        if file.is_file() and file != sweep and file.parent != SWEEPS:
             return file
-    raise TestbedError(f"{where}: experiment: there is no file {name}")
+    raise TestbedError(f"{sweep.name}: experiment: there is no file {name}")
 
 
 def _settings(file: Path, names: Iterable[str], values: dict[str, Value], where: str) -> list[str]:
@@ -351,13 +353,17 @@ def _settings(file: Path, names: Iterable[str], values: dict[str, Value], where:
     return settings
 
 
-def _point(file: Path, chosen: Combination, where: str) -> Point:
-    """Return the point of a combination; file: the sweep's experiment, unless an axis names one."""
+def _point(file: Path, chosen: Combination, sweep: Path) -> Point:
+    """Return the point of a combination.
+
+    file: the experiment, unless an axis names another. sweep: the file that messages name.
+    """
+    where = sweep.name
     values, order = chosen.values, list(axes())
     names = sorted(values, key=lambda n: (order.index(n), "") if n in order else (len(order), n))
     for name in names:
         if (pattern := axis(name).experiment) is not None:
-            file = _file(pattern.format(values[name]), file.parent, where)
+            file = _experiment(pattern.format(values[name]), sweep)
     settings = _settings(file, names, values, where)
     own = [name for name in names if name in chosen.naming and values[name] != axis(name).default]
     parts = [label(name, values[name]) for name in own]
@@ -440,11 +446,11 @@ def load(path: Path) -> Sweep:
         data = _File.model_validate(text)
     except ValidationError as error:
         raise TestbedError(explain(error, _File, text, where)) from None
-    file = _file(data.experiment, path.parent, where)
+    file = _experiment(data.experiment, path)
     points: dict[str, Point] = {}
     for grid in data.grid:
         for combination in _combinations(grid, data.draw, where):
-            point = _point(file, combination, where)
+            point = _point(file, combination, path)
             same = points.setdefault(point.name, point)
             if (same.file, same.settings) != (point.file, point.settings):
                 raise TestbedError(f"{where}: two points are called {point.name}: rename an axis")

@@ -131,6 +131,13 @@ def test_a_key_of_a_hosts_flows_is_a_key_of_each(tmp_path: Path):
     assert one.name == "dalbe_cdg-start_s7"
 
 
+def test_a_sweep_may_be_called_like_its_experiment(tmp_path: Path):
+    assert written(tmp_path, MINIMAL + "rtt = [20]", "cell.toml").points[0].file.name == "cell.toml"
+    (tmp_path / "mine.toml").write_text((sweep.EXPERIMENTS / "cell.toml").read_text())
+    own = written(tmp_path, MINIMAL.replace("cell.toml", "mine.toml") + "rtt = [20]", "it.toml")
+    assert own.points[0].file == tmp_path / "mine.toml"
+
+
 def test_replay_names_nothing_of_this_machine():
     run = shipped("ablation-kernel").runs[-1]
     command = run.replay()
