@@ -17,11 +17,13 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.finding import Finding, Row
 from dalbe_testbed.results import Results
 from dalbe_testbed.stats import Estimate
-from dalbe_testbed.sweep import Point, Sweep
+from dalbe_testbed.sweep import Point, Run, Sweep
 from dalbe_testbed.tradeoff import CORNER, place, who
 from dalbe_testbed.verdict import Case, Verdict, judge
 
-NOBODY = "nobody"
+NOBODY, NOBODY_BYTES = "nobody", 100_000
+"""The value of `who` for an empty place, and the most that its flows may have sent."""
+
 QUANTILES = {"median": 0.5, "p95": 0.95}
 SLOWER_PERCENT = {NOBODY: 10.0, CORNER: 5.0}
 """By how much median and 95th percentile may exceed those with another in our place, at most."""
@@ -57,10 +59,21 @@ class Completion:
         return found
 
 
+def check_nobody(results: Results, run: Run) -> None:
+    """Raise TestbedError if nobody was somebody: a base that is no base would flatter everyone."""
+    ours = [flow.name for flow in run.point.experiment.flows if flow.host == "sender"]
+    rates = results.table(run, "rates").filter(pl.col("flow").is_in(ours))
+    sent_bytes = int(rates["payload_bytes"].sum())
+    if who(run.point) == NOBODY and sent_bytes > NOBODY_BYTES:
+        raise TestbedError(f"{run.directory}: who = '{NOBODY}' sent {sent_bytes} bytes")
+
+
 def measure(results: Results, sweep: Sweep) -> list[Completion]:
     """Return the points that have runs. Raises TestbedError if a table is missing or damaged."""
     found = []
     for point, runs in results.measured(sweep):
+        for run in runs:
+            check_nobody(results, run)
         tables = {run.seed: results.table(run, "requests") for run in runs}
         found.append(
             Completion(

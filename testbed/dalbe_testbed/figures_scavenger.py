@@ -10,8 +10,10 @@ from typing import Any
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import polars as pl
+from matplotlib.ticker import LogLocator
 
 from dalbe_testbed.breadth import SHARE_PERCENT, USE_PERCENT
+from dalbe_testbed.completion import NOBODY
 from dalbe_testbed.dynamics import BACK_PERCENT, BACK_RTTS, BACK_S, WITHIN_RTTS, YIELDED_PERCENT
 from dalbe_testbed.fairness import JAIN, LATE_PERCENT
 from dalbe_testbed.fairness import USE_PERCENT as USE_OF_ALL
@@ -311,6 +313,9 @@ def completion(found: Finding, path: Path) -> None:
                 axes.plot(one["seconds"], one["percent"], color=colour, linewidth=1.3, label=who)
             axes.axhline(95, color="black", linewidth=0.8, linestyle=":")
             axes.set_xscale("log")
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.xaxis.set_major_formatter("{x:g}")
+            axes.minorticks_off()
             axes.set_xlabel("completion time, s")
             axes.set_title(f"short flows of {100 * load:g} % of the link")
         panels[0, 0].set_ylabel("short flows done, %")
@@ -321,7 +326,8 @@ def completion(found: Finding, path: Path) -> None:
 
 def voice(found: Finding, path: Path) -> None:
     """Draw the delay that a flow adds to voice, 95th percentile and median, over the rate."""
-    rows = found.summary.filter(pl.col("who") != "nobody").sort("rate_mbps")
+    rows = found.summary.filter(pl.col("who") != NOBODY).sort("rate_mbps")
+    rates = rows["rate_mbps"].unique().sort().to_list()
     panels_of = {
         "added_p95_ms": "95th percentile of the added delay, ms",
         "added_median_ms": "median of the added delay, ms",
@@ -344,7 +350,10 @@ def voice(found: Finding, path: Path) -> None:
                     label=who,
                 )
             axes.set_xscale("log")
+            axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
+            axes.minorticks_off()
             axes.set_yscale("symlog", linthresh=1)
+            axes.yaxis.set_major_formatter("{x:g}")
             axes.set_xlabel("rate of the bottleneck, Mbit/s")
             axes.set_ylabel(label)
         fastest = max([FAST_MBPS, *rows["rate_mbps"]])

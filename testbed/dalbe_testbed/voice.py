@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from dalbe_testbed import finding, stats, verdict
-from dalbe_testbed.completion import NOBODY
+from dalbe_testbed.completion import NOBODY, check_nobody
 from dalbe_testbed.finding import Finding, Row
 from dalbe_testbed.results import Results
 from dalbe_testbed.sweep import Point, Sweep
@@ -79,6 +79,8 @@ def points(results: Results, sweep: Sweep) -> list[Voice]:
     """Return the points that have runs. Raises TestbedError if a table is missing or damaged."""
     measured: list[tuple[Point, tuple[Delays, ...]]] = []
     for point, runs in results.measured(sweep):
+        for run in runs:
+            check_nobody(results, run)
         start_s = max(f.latest_start_s for f in point.experiment.flows if f.host == "sender")
         delays = tuple(measure(run.seed, results.table(run, "voice"), start_s) for run in runs)
         measured.append((point, delays))

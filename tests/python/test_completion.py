@@ -88,6 +88,15 @@ def test_different_schedules_are_an_error(tmp_path: Path):
         made(tmp_path, {}, other=True)
 
 
+def test_somebody_in_nobodys_place_is_an_error(tmp_path: Path):
+    made(tmp_path, {})
+    site = Site(tmp_path, SWEEP)
+    run = next(run for run in site.runs if run.point.values["who"] == "reno")
+    site.write(run, {"ours1": 8.0}, {})
+    with pytest.raises(TestbedError, match=r"who = 'reno' sent \d+ bytes"):
+        completion.find(site.results(), site.sweep)
+
+
 def test_a_run_that_lacks_its_table_is_named(tmp_path: Path):
     made(tmp_path, {})
     site = Site(tmp_path, SWEEP)
