@@ -50,6 +50,14 @@ u32 effect_queue_us(u32 rtt_us, u32 base_rtt_us)
 	return rtt_us > base_rtt_us ? rtt_us - base_rtt_us : 0;
 }
 
+static bool effect_surge(u32 rtt_us, u32 before_us, u32 base_rtt_us)
+{
+	u32 surge_us = max_t(u32, base_rtt_us >> EFFECT_SURGE_SHIFT,
+			     EFFECT_ALONE_G_NS / 1000);
+
+	return before_us && effect_queue_us(rtt_us, before_us) >= surge_us;
+}
+
 /**
  * effect_cut - how deep to cut for a delay backoff
  * @e: the flow
@@ -121,28 +129,34 @@ void effect_forget(struct effect *e)
 	e->before_us = 0;
 	e->doubt = false;
 	e->part_q16 = 0;
+	e->last_us = 0;
 }
 
 /**
- * effect_surge - did the queue grow faster than a flow alone makes it grow?
+ * effect_urgent - is this round to be answered by a backoff, whatever CDG makes of it?
  * @e: the flow
  * @rtt_us: lowest RTT of the round
  * @before_us: lowest RTT of the round before; 0: there was none
- * @base_rtt_us: lowest RTT known
+ * @base_rtt_us: lowest RTT known; 0: none
  *
  * The window grows by a packet per round. A queue that grows by much more has a
- * newcomer in it, and CDG's gradient, a mean of eight rounds, is slow to tell.
+ * newcomer in it, and CDG's gradient, a mean of eight rounds, is slow to tell. Nor does
+ * CDG look at the queue itself: what is longer than flows like us leave it is to be
+ * drained by those of us whose it is.
  *
- * Return: true to back off now.
+ * Return: true to back off now; false unless EFFECT_ALONE.
  */
-bool effect_surge(const struct effect *e, u32 rtt_us, u32 before_us,
-		  u32 base_rtt_us)
+bool effect_urgent(const struct effect *e, u32 rtt_us, u32 before_us,
+		   u32 base_rtt_us)
 {
-	u32 surge_us = max_t(u32, base_rtt_us >> EFFECT_SURGE_SHIFT,
-			     EFFECT_ALONE_G_NS / 1000);
+	u32 longest_us = max_t(u32, effect_kin_us(base_rtt_us),
+			       2 * EFFECT_ALONE_G_NS / 1000);
 
-	return e->state == EFFECT_ALONE && before_us &&
-	       effect_queue_us(rtt_us, before_us) >= surge_us;
+	if (e->state != EFFECT_ALONE)
+		return false;
+	return effect_surge(rtt_us, before_us, base_rtt_us) ||
+	       (base_rtt_us &&
+		effect_queue_us(rtt_us, base_rtt_us) > longest_us);
 }
 
 /**
@@ -161,6 +175,7 @@ static enum effect_verdict effect_alone(struct effect *e, u64 now_us,
 	e->since_us = now_us;
 	e->lossy = 0;
 	e->part_q16 = 0;
+	e->last_us = 0;
 	return why;
 }
 
@@ -210,18 +225,20 @@ static bool effect_part_lost(const struct effect *e, u64 part_q16,
  * Return: true if so, and the flow is EFFECT_CONTENDED.
  */
 bool effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
-		 u32 before_us, u32 base_rtt_us, u64 now_us)
+		 u32 base_rtt_us, u64 now_us)
 {
 	u32 queue_us = effect_queue_us(rtt_us, base_rtt_us);
+	u32 last_us = e->last_us;
 	u64 part_q16;
 
+	e->last_us = rtt_us;
 	if (e->state != EFFECT_ALONE || !base_rtt_us || !elapsed_us ||
 	    queue_us < effect_shortest_us(base_rtt_us))
 		return false;
 	part_q16 = min_t(u64, S64_MAX, fp_mul_div((u64)packets << 16,
 						  USEC_PER_SEC, elapsed_us));
 	if ((queue_us > effect_kin_us(base_rtt_us) || e->lossy) &&
-	    effect_surge(e, rtt_us, before_us, base_rtt_us) &&
+	    effect_surge(rtt_us, last_us, base_rtt_us) &&
 	    effect_part_lost(e, part_q16, elapsed_us)) {
 		effect_yield(e, now_us);
 		e->state = EFFECT_CONTENDED;

@@ -83,6 +83,7 @@ enum effect_verdict {
  * @since_us: when the regime began, EFFECT_YIELDING and EFFECT_CONTENDED as one
  * @try_us: how long to be contended before EFFECT_TRY
  * @looked_us: when the last look was taken
+ * @last_us: lowest RTT of the last round, a cut or not; 0: none
  * @part_q16: packets per second that were ours while a queue stood; 0: not known
  * @yields: how often it yielded
  * @resumes: of these, how often the queue went with us
@@ -98,6 +99,7 @@ struct effect {
 	u32 drained_q16;
 	u32 peak_us;
 	u32 mean_us;
+	u32 last_us;
 	u64 since_us;
 	u64 looked_us;
 	u64 part_q16;
@@ -111,10 +113,10 @@ u32 effect_cut(const struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	       u32 ssthresh);
 void effect_expect(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
 		   u32 base_rtt_us);
-bool effect_surge(const struct effect *e, u32 rtt_us, u32 before_us,
-		  u32 base_rtt_us);
+bool effect_urgent(const struct effect *e, u32 rtt_us, u32 before_us,
+		   u32 base_rtt_us);
 bool effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
-		 u32 before_us, u32 base_rtt_us, u64 now_us);
+		 u32 base_rtt_us, u64 now_us);
 void effect_loss(struct effect *e);
 void effect_forget(struct effect *e);
 u64 effect_look_us(u32 base_rtt_us);

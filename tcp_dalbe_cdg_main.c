@@ -40,6 +40,7 @@
 #include "compat.h"
 #include "cubic.h"
 #include "effect.h"
+#include "owd.h"
 #include "tcp_dalbe_cdg.h"
 
 #define CREATE_TRACE_POINTS
@@ -50,6 +51,7 @@
  * @cdg: the base congestion control
  * @best_effort: the window that a best-effort flow would hold, B
  * @effect: whose queue it is
+ * @owd: what of the RTT is not a queue of the ACKs
  * @transfer: the goal under control; valid if dalbe_sock.controlled
  * @next_update_us: tcp_mstamp at which Tw ends
  * @last_update_us: tcp_mstamp at which it began
@@ -63,7 +65,7 @@
  * @round_end: sequence number whose ACK ends the RTT round
  * @round_start_us: tcp_mstamp at which it began
  * @round_delivered: tcp_sock.delivered at that time
- * @scavenger: @best_effort and @effect are in use
+ * @scavenger: @best_effort, @effect and @owd are in use
  * @resume_cwnd: window withdrawn for the effect test, packets
  * @departure_ns: of the last window that was put off, on TCP's clock
  */
@@ -71,6 +73,7 @@ struct dalbe_flow {
 	struct cdg cdg;
 	struct cubic best_effort;
 	struct effect effect;
+	struct owd owd;
 	struct dalbe transfer;
 	bool scavenger;
 	u32 resume_cwnd;
@@ -287,6 +290,7 @@ static void dalbe_set_scavenger(struct sock *sk, bool on)
 
 	flow->scavenger = on;
 	memset(&flow->effect, 0, sizeof(flow->effect));
+	memset(&flow->owd, 0, sizeof(flow->owd));
 	if (!on)
 		return;
 	cubic_start(&flow->best_effort, (u64)cwnd << 16, 0);
@@ -526,8 +530,7 @@ static void dalbe_resume(struct sock *sk, u32 cwnd, u32 ssthresh)
 /* The round as the effect test sees it; true if the window is no longer what CDG
  * should judge.
  */
-static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us,
-			       u32 rtt_before_us)
+static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -536,8 +539,8 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us,
 
 	if (!tp->app_limited &&
 	    effect_part(&flow->effect, packets, elapsed_us,
-			flow->cdg.rtt_prev.min_us, rtt_before_us,
-			cdg_base_rtt_us(&flow->cdg), tp->tcp_mstamp)) {
+			flow->cdg.rtt_prev.min_us, cdg_base_rtt_us(&flow->cdg),
+			tp->tcp_mstamp)) {
 		dalbe_yield(sk);
 		return true;
 	}
@@ -574,12 +577,12 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us,
 	return flow->effect.state != EFFECT_ALONE;
 }
 
-/* A newcomer's slow start is answered at once. */
-static bool dalbe_surge(struct dalbe_flow *flow, u32 rtt_before_us)
+/* What CDG's gradient is too slow for. */
+static bool dalbe_urgent(struct dalbe_flow *flow, u32 rtt_before_us)
 {
 	if (!flow->scavenger ||
-	    !effect_surge(&flow->effect, flow->cdg.rtt_prev.min_us,
-			  rtt_before_us, cdg_base_rtt_us(&flow->cdg)))
+	    !effect_urgent(&flow->effect, flow->cdg.rtt_prev.min_us,
+			   rtt_before_us, cdg_base_rtt_us(&flow->cdg)))
 		return false;
 	flow->cdg.state = CDG_BACKOFF;
 	return true;
@@ -604,7 +607,7 @@ static bool dalbe_cdg_end_round(struct sock *sk, const struct cdg_heuristics *h)
 	u64 elapsed_us = tp->tcp_mstamp - flow->round_start_us;
 	bool backoff, set;
 
-	set = flow->scavenger && dalbe_effect_round(sk, elapsed_us, rtt_before_us);
+	set = flow->scavenger && dalbe_effect_round(sk, elapsed_us);
 	flow->round_end = tp->snd_nxt;
 	flow->round_start_us = tp->tcp_mstamp;
 	flow->round_delivered = tp->delivered;
@@ -614,7 +617,7 @@ static bool dalbe_cdg_end_round(struct sock *sk, const struct cdg_heuristics *h)
 	}
 	/* After a timeout a backoff would be decided, but not made. */
 	backoff = inet_csk(sk)->icsk_ca_state < TCP_CA_CWR &&
-		  (dalbe_surge(flow, rtt_before_us) ||
+		  (dalbe_urgent(flow, rtt_before_us) ||
 		   cdg_backoff(&flow->cdg, h, gradient_sum_us,
 			       get_random_u32(), tcp_snd_cwnd(tp)));
 	if (backoff)
@@ -693,6 +696,18 @@ static bool dalbe_just_finished(struct dalbe_sock *ca,
 	return true;
 }
 
+/* A scavenger is not to yield to a queue of its ACKs, which is none of its making. */
+static s32 dalbe_rtt_us(struct sock *sk, s32 rtt_us)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!flow->scavenger || rtt_us <= 0 || !tp->rx_opt.saw_tstamp)
+		return rtt_us;
+	return owd_rtt_us(&flow->owd, tp->rx_opt.rcv_tsval, tp->rx_opt.rcv_tsecr,
+			  tp->tcp_mstamp, rtt_us, cdg_base_rtt_us(&flow->cdg));
+}
+
 static void dalbe_cdg_pkts_acked(struct sock *sk,
 				 const struct ack_sample *sample)
 {
@@ -704,8 +719,8 @@ static void dalbe_cdg_pkts_acked(struct sock *sk,
 	    (!inet_csk(sk)->icsk_ca_initialized ||
 	     sk->sk_state == TCP_SYN_SENT || !dalbe_alloc_flow(sk)))
 		return;
-	cdg_rtt_sample(&ca->flow->cdg, sample->rtt_us, sample->pkts_acked,
-		       tp->sacked_out);
+	cdg_rtt_sample(&ca->flow->cdg, dalbe_rtt_us(sk, sample->rtt_us),
+		       sample->pkts_acked, tp->sacked_out);
 	/* The last byte need not wait for the end of Tw: nothing may follow it. */
 	finished = dalbe_just_finished(ca, tp);
 	if (ca->controlled &&

@@ -89,9 +89,10 @@ static bool part_is_lost(u32 packets, u32 before_us)
 	int i;
 
 	for (i = 0; i < 8; i++)
-		if (effect_part(&e, 60, 60000, 60000, 60000, BASE_US, 0))
+		if (effect_part(&e, 60, 60000, 60000, BASE_US, 0))
 			return false;
-	return effect_part(&e, packets, 90000, 90000, before_us, BASE_US, 0) &&
+	e.last_us = before_us;
+	return effect_part(&e, packets, 90000, 90000, BASE_US, 0) &&
 	       e.state == EFFECT_CONTENDED && e.yields == 1;
 }
 

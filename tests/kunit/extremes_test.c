@@ -430,7 +430,6 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 						    any_clock_us(&rnd),
 						    any_time_us(&rnd),
 						    any_time_us(&rnd),
-						    any_time_us(&rnd),
 						    any_clock_us(&rnd)),
 					e.state != before);
 			KUNIT_ASSERT_LE(test, e.part_q16, (u64)S64_MAX);

@@ -5,6 +5,7 @@
 #include "../../cdg.c"
 #include "../../cubic.c"
 #include "../../effect.c"
+#include "../../owd.c"
 #include "../../dalbe.c"
 
 MODULE_DESCRIPTION("KUnit tests of dalbe's arithmetic");

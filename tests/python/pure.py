@@ -16,8 +16,8 @@ from typing import Any
 from cffi import FFI
 
 ROOT = Path(__file__).resolve().parents[2]
-HEADERS = ("cdg.h", "cubic.h", "effect.h", "dalbe.h", "pure.h")
-SOURCES = ("cdg.c", "cubic.c", "effect.c", "dalbe.c", "tests/user/pure.c")
+HEADERS = ("cdg.h", "cubic.h", "effect.h", "owd.h", "dalbe.h", "pure.h")
+SOURCES = ("cdg.c", "cubic.c", "effect.c", "owd.c", "dalbe.c", "tests/user/pure.c")
 CFLAGS = (
     f"-I{ROOT}", "-std=gnu11", "-g", "-O1", "-Wall", "-Werror",
     "-fsanitize=undefined", "-fno-sanitize-recover=all",

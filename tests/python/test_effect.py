@@ -182,14 +182,29 @@ def test_a_contended_flow_tries_ever_more_rarely(pure: Any, lossy: bool, first_s
 def test_a_surge_is_a_growth_by_an_eighth_of_the_base_rtt(
     pure: Any, base_us: int, surge_us: int
 ) -> None:
-    before_us = base_us + 7_000
+    before_us = base_us + 1_000
     for state in range(3):
         effect = pure.new("effect", state=state)
         alone = state == pure.EFFECT_ALONE
-        assert pure.effect_surge(effect, before_us + surge_us, before_us, base_us) == alone
-        assert not pure.effect_surge(effect, before_us + surge_us - 1, before_us, base_us)
-        assert not pure.effect_surge(effect, before_us - 1, before_us, base_us)
-        assert not pure.effect_surge(effect, U32_MAX, 0, base_us)  # no round before
+        assert pure.effect_urgent(effect, before_us + surge_us, before_us, base_us) == alone
+        assert not pure.effect_urgent(effect, before_us + surge_us - 1, before_us, base_us)
+        assert not pure.effect_urgent(effect, before_us - 1, before_us, base_us)
+        assert not pure.effect_urgent(effect, base_us + 1_000, 0, base_us)  # no round before
+
+
+@pytest.mark.parametrize(("base_us", "longest_us"), [
+    (BASE_US, KIN_US), (200_000, 16_000), (20_000, 8_000), (1_000, 8_000),
+])  # fmt: skip
+def test_a_queue_longer_than_flows_like_us_leave_it_is_not_left_to_the_gradient(
+    pure: Any, base_us: int, longest_us: int
+) -> None:
+    for state in range(3):
+        effect = pure.new("effect", state=state)
+        for queue_us, urgent in ((longest_us, False), (longest_us + 1, True)):
+            rtt_us = base_us + queue_us
+            alone = state == pure.EFFECT_ALONE
+            assert pure.effect_urgent(effect, rtt_us, rtt_us, base_us) == (alone and urgent)
+            assert not pure.effect_urgent(effect, rtt_us, rtt_us, 0)
 
 
 # Our part of the link
@@ -205,9 +220,8 @@ def busy_round(
     """End a round in which this part of the link's packets were ours; whether it tells."""
     rtt_us = BASE_US + queue_us
     packets = round(part * LINK_PPS * rtt_us / 1e6)
-    return bool(
-        pure.effect_part(effect, packets, rtt_us, rtt_us, rtt_us - surge_us, BASE_US, 0)
-    )
+    effect.last_us = rtt_us - surge_us
+    return bool(pure.effect_part(effect, packets, rtt_us, rtt_us, BASE_US, 0))
 
 
 def with_the_link_to_itself(pure: Any, part: float = 1) -> Any:
@@ -250,8 +264,9 @@ def test_an_idle_link_and_flows_like_us_are_no_newcomer(pure: Any) -> None:
 def test_few_packets_less_are_noise(pure: Any) -> None:
     """However much of a small window they are."""
     for packets, newcomer in ((2, False), (3, True)):
-        effect = pure.new("effect", part_q16=packets * 10 * Q16)  # so many in 100 ms
-        tells = pure.effect_part(effect, 0, 100_000, 100_000, BASE_US, BASE_US, 0)
+        part_q16 = packets * 10 * Q16  # so many in 100 ms
+        effect = pure.new("effect", part_q16=part_q16, last_us=BASE_US)
+        tells = pure.effect_part(effect, 0, 100_000, 100_000, BASE_US, 0)
         assert bool(tells) is newcomer
 
 
@@ -277,14 +292,21 @@ def test_a_part_is_forgotten_with_the_regime_and_where_there_was_nothing_to_send
     assert effect.part_q16 == 0
 
 
-@given(u32, u64, u32, u32, u32, u64)
+def test_a_surge_is_seen_across_a_cut(pure: Any) -> None:
+    """Rounds are handed in also where CDG, after its backoff, has none to compare with."""
+    effect = with_the_link_to_itself(pure)
+    for queue_us, packets, tells in ((KIN_US, 50, False), (KIN_US + SURGE_US, 30, True)):
+        rtt_us = BASE_US + queue_us
+        assert bool(pure.effect_part(effect, packets, rtt_us, rtt_us, BASE_US, 0)) is tells
+
+
+@given(u32, u64, u32, u32, u64)
 def test_any_round_is_survived(
-    pure: Any, packets: int, elapsed_us: int, rtt_us: int, before_us: int, base_us: int,
-    clock_us: int,
-) -> None:  # fmt: skip
+    pure: Any, packets: int, elapsed_us: int, rtt_us: int, base_us: int, clock_us: int
+) -> None:
     effect = pure.new("effect")
     for sent in (packets, 0, U32_MAX, packets):
-        pure.effect_part(effect, sent, elapsed_us, rtt_us, before_us, base_us, clock_us)
+        pure.effect_part(effect, sent, elapsed_us, rtt_us, base_us, clock_us)
         assert effect.part_q16 < 1 << 63
         assert effect.state in (pure.EFFECT_ALONE, pure.EFFECT_CONTENDED)
 
@@ -552,7 +574,8 @@ class Flow:
         """Grow for ACKs."""
         if self.slow_start:
             self.window += acked
-            if self.window < self.ssthresh:
+            queue_s = self.link.excess / self.link.capacity
+            if self.window < self.ssthresh and queue_s < self.link.base_s / 8:  # HyStart
                 return
             self.slow_start = False
             self.pure.cubic_start(self.cubic, int(self.window * Q16), 0)
@@ -601,7 +624,7 @@ class Scavenger(Flow):
         )
         pure.cdg_init(self.cdg, ALONE_G_NS, 10)
         pure.cdg_set_idle_g(self.cdg, IDLE_G_NS)
-        self.w, self.resume_window, self.peak_window = w, window, window
+        self.w, self.resume_window = w, window
         self.contended_s, self.delay_cuts = 0.0, 0
 
     @property
@@ -668,7 +691,6 @@ class Scavenger(Flow):
             int(self.round_acked),
             elapsed_us,
             self.cdg.rtt_prev.min_us,
-            before_us,
             base_us,
             now_us,
         ):
@@ -682,21 +704,17 @@ class Scavenger(Flow):
             pure.cubic_start(self.cubic, int(self.window / 2 * Q16), int(self.window * Q16))
             self.window = self.level()
         elif verdict != pure.EFFECT_NONE:
-            self.ssthresh, self.slow_start = 2.0, verdict == pure.EFFECT_TAKE
-            if verdict != pure.EFFECT_TRY:
-                self.ssthresh = self.peak_window if self.slow_start else self.resume_window
-            self.window = 2.0 if self.slow_start else max(self.ssthresh, 2)
-            self.peak_window = 0.0
+            self.ssthresh, self.slow_start = float("inf"), verdict == pure.EFFECT_TAKE
+            self.window = self.resume_window if verdict == pure.EFFECT_RESUME else 2.0
             pure.cubic_start(self.cubic, int(self.window * Q16), 0)
             pure.cdg_restart(self.cdg, int(self.window))
         else:
             slow_us = elapsed_us if self.alone else round(elapsed_us * self.w)
             pure.cubic_round(self.cubic, slow_us, base_us)
-            self.peak_window = max(self.peak_window, self.window)
             random_u32 = self.link.random.getrandbits(32)
             rtt_us = self.cdg.rtt_prev.min_us
             if self.alone and (
-                pure.effect_surge(self.effect, rtt_us, before_us, base_us)
+                pure.effect_urgent(self.effect, rtt_us, before_us, base_us)
                 or pure.cdg_backoff(self.cdg, self.off, gradient, random_u32, int(self.window))
             ):
                 self.back_off(rtt_s)
@@ -749,6 +767,8 @@ def test_a_link_is_left_to_cubic_and_taken_back(
 ) -> None:
     link, flows = link_with(pure, ours, seed)
     others = [Flow(pure, link) for _ in range(cubics)]
+    run_until(link, flows, alone=False)
+    link.run(5)  # the others have yet to grow into what was ours
     run_until(link, flows, alone=False)
     for flow in link.flows:
         flow.acked_total = 0

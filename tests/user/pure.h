@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the Python tests see of the pure code: all of cdg.h, cubic.h, effect.h and
- * dalbe.h, and under a name that a shared library can have, fixed.h's inline
+ * What the Python tests see of the pure code: all of cdg.h, cubic.h, effect.h,
+ * owd.h and dalbe.h, and under a name that a shared library can have, fixed.h's inline
  * functions and the constants of the interface.
  */
 #ifndef DALBE_PURE_H
@@ -11,6 +11,7 @@
 #include "cubic.h"
 #include "dalbe.h"
 #include "effect.h"
+#include "owd.h"
 
 enum pure_constants {
 	CONTROLLER_PID = DALBE_CONTROLLER_PID,

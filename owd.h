@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The RTT without the queue of the way back, from TCP's timestamps.
+ *
+ * Pure code: it knows no socket, and the clock is handed in. One caller at a
+ * time per struct owd.
+ *
+ * Reference: RFC 7323, "TCP Extensions for High Performance".
+ */
+#ifndef DALBE_OWD_H
+#define DALBE_OWD_H
+
+#include "fixed.h"
+
+#define OWD_TICK_US	1000		/* of a clock that is of use here */
+#define OWD_PROVEN_US	1000000		/* so long a clock is observed before it is
+					 * of use
+					 */
+
+/**
+ * struct owd - one-way delays of one flow
+ * @known: there was a sample
+ * @first_val: the peer's clock in the first one, ticks
+ * @first_us: ours
+ * @base_ticks: least difference between the peer's clock and ours
+ */
+struct owd {
+	bool known;
+	u32 first_val;
+	u64 first_us;
+	u32 base_ticks;
+};
+
+u32 owd_rtt_us(struct owd *o, u32 val, u32 echo, u64 now_us, u32 rtt_us,
+	       u32 base_rtt_us);
+
+#endif /* DALBE_OWD_H */
