@@ -26,6 +26,7 @@ from dalbe_testbed.red import Red
 
 MTU_BYTES = 1500  # of IP: what the paper counts a BDP in
 FRAME_BYTES = 1514  # the same with its Ethernet header: what a queue holds
+IPERF_BYTES = 100  # iperf takes a handful for no limit
 G_DEFAULT_MS = 3.0  # of the in-tree cdg and of dalbe_cdg
 
 Host = Literal["sender", "xsender"]
@@ -363,6 +364,8 @@ class Flow(Model):
             raise ValueError("an rsync flow needs bytes")
         if self.kind == "iperf" and (self.bytes is None) == (self.duration_s is None):
             raise ValueError("an iperf flow needs one of bytes and duration_s")
+        if self.kind == "iperf" and self.bytes is not None and self.bytes < IPERF_BYTES:
+            raise ValueError(f"an iperf flow needs bytes of at least {IPERF_BYTES}")
         if self.goal and (self.bytes is None or self.cc != "dalbe_cdg"):
             raise ValueError("a goal needs bytes and cc = 'dalbe_cdg'")
         if self.goal and self.g_ms is not None:

@@ -29,7 +29,7 @@ COLUMNS = {
     "lost_packets": pl.Int64,
     "g_ms": pl.Float64,
     "w": pl.Float64,
-    "target_Bps": pl.Int64,
+    "target_Bps": pl.UInt64,
 }
 
 
@@ -63,6 +63,8 @@ def read(paths: Iterable[Path], clock_us: int, flows: Mapping[int, str]) -> pl.D
     Raises TestbedError if a file is missing or incomplete.
     """
     table = pl.concat([_read_one(path) for path in paths])
+    # Just before a deadline there is no limit to what is asked for.
+    target_Bps = pl.col("target_Bps").clip(upper_bound=2**60 - 1)  # noqa: N806 (unit)
     has_goal = (pl.col("target_Bps") > 0) | (pl.col("w") > 0)
     return (
         table.with_columns(
@@ -87,7 +89,7 @@ def read(paths: Iterable[Path], clock_us: int, flows: Mapping[int, str]) -> pl.D
             "lost_packets",
             "g_ms",
             pl.when(has_goal).then("w"),
-            pl.when(has_goal).then(pl.col("target_Bps") * 8).alias("target_bps"),
+            pl.when(has_goal).then(target_Bps.cast(pl.Int64) * 8).alias("target_bps"),
         )
         .sort("t_s", "flow")
     )

@@ -67,6 +67,13 @@ def test_without_a_goal_there_is_no_w(tmp_path: Path):
     assert (row["g_ms"], row["w"], row["target_bps"]) == (3.0, None, None)
 
 
+def test_no_target_is_too_large(tmp_path: Path):
+    """A flow that starts a moment before its deadline is to send at any rate."""
+    endless = CDG.replace("\t100000\n", f"\t{2**64 - 1}\n")
+    (row,) = tcpinfo.read([written(tmp_path, "t", HEADER + endless)], CLOCK_US, FLOWS).to_dicts()
+    assert row["target_bps"] > 10**18
+
+
 def test_no_connection_is_an_empty_table(tmp_path: Path):
     assert tcpinfo.read([written(tmp_path, "t", HEADER)], CLOCK_US, FLOWS).height == 0
 

@@ -125,6 +125,10 @@ def test_every_experiment_and_contender_is_valid(path: Path):
         # a flow
         ("flows.one.bytes=5", "flows.one: an iperf flow needs one of bytes and duration_s"),
         ("flows.one.duration_s=none", "flows.one: an iperf flow needs one of bytes and duration_s"),
+        (
+            "flows.one.duration_s=none flows.one.bytes=99",
+            "flows.one: an iperf flow needs bytes of at least 100",
+        ),
         ("flows.one.kind=rsync", "flows.one: an rsync flow needs bytes"),
         ("flows.one.goal={deadline_s=9}", "flows.one: a goal needs bytes and cc = 'dalbe_cdg'"),
         ("flows.one.g_ms=2", "flows.one: g_ms is for cc = 'cdg' or 'dalbe_cdg', not 'cubic'"),
