@@ -179,6 +179,15 @@ static enum effect_verdict effect_alone(struct effect *e, u64 now_us,
 	return why;
 }
 
+/* How long the queue has to be away before the link is taken again. */
+static u32 effect_patience_us(const struct effect *e)
+{
+	if (!e->patient || e->busy_us - e->since_us >= EFFECT_SHORT_US)
+		return 0;
+	return EFFECT_PATIENCE_US - fp_mul_q16(EFFECT_PATIENCE_US,
+					       min(e->haste_q16, Q16_ONE));
+}
+
 static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 {
 	e->state = EFFECT_YIELDING;
@@ -193,7 +202,9 @@ static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 	else
 		e->try_us = clamp_t(u32, 2 * e->try_us, EFFECT_TRY_MIN_US,
 				    EFFECT_TRY_MAX_US);
+	e->patient = now_us - e->since_us < EFFECT_OFTEN_US;
 	e->since_us = now_us;
+	e->busy_us = now_us;
 	return EFFECT_YIELD;
 }
 
@@ -321,15 +332,18 @@ enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,
 	if (queue_us <= max(e->peak_us >> EFFECT_GONE_SHIFT,
 			    effect_shortest_us(base_rtt_us)))
 		e->gone |= 1;
+	else
+		e->busy_us = now_us;
 	e->mean_us = e->mean_us - e->mean_us / 8 + queue_us / 8;
 
 	if (e->state == EFFECT_YIELDING && e->gone) {
 		e->resumes++;
 		return effect_alone(e, now_us, EFFECT_RESUME);
 	}
-	if (hweight8(e->gone) >= EFFECT_LOOKS_GONE)
+	if (hweight8(e->gone) >= EFFECT_LOOKS_GONE &&
+	    now_us - e->busy_us >= effect_patience_us(e))
 		return effect_alone(e, now_us, EFFECT_TAKE);
-	if (e->state == EFFECT_CONTENDED &&
+	if (e->state == EFFECT_CONTENDED && !(e->gone & 1) &&
 	    e->mean_us <= effect_kin_us(base_rtt_us) &&
 	    now_us - e->since_us >= e->try_us)
 		return effect_alone(e, now_us, EFFECT_TRY);

@@ -39,6 +39,11 @@
 #define EFFECT_LOSS_ROUNDS	64	/* a loss is remembered for so many rounds */
 #define EFFECT_TRY_MIN_US	2000000	/* contended by a short queue for so long: */
 #define EFFECT_TRY_MAX_US	8000000	/* are they like us? Ever more rarely. */
+#define EFFECT_OFTEN_US		16000000 /* alone for no longer than this, */
+#define EFFECT_SHORT_US		32000000 /* by a competitor that stayed no longer than
+					 * this: short flows keep coming, and
+					 */
+#define EFFECT_PATIENCE_US	8000000	/* the link is left alone for so long */
 #define EFFECT_YIELD_ROUNDS	4	/* rounds until yielding has shown what it
 					 * can: one for the packets under way, one
 					 * to see the queue, two more to be sure
@@ -81,7 +86,11 @@ enum effect_verdict {
  * @gone: the last looks, a bit each; 1: it was gone
  * @lossy: rounds for which the last loss is still remembered
  * @since_us: when the regime began, EFFECT_YIELDING and EFFECT_CONTENDED as one
+ * @busy_us: when the queue was last seen
  * @try_us: how long to be contended before EFFECT_TRY
+ * @patient: not to take the link again at once
+ * @haste_q16: the part of EFFECT_PATIENCE_US that is not waited for, 0 .. 1; set by
+ *	the caller
  * @looked_us: when the last look was taken
  * @last_us: lowest RTT of the last round, a cut or not; 0: none
  * @part_q16: packets per second that were ours while a queue stood; 0: not known
@@ -94,6 +103,7 @@ struct effect {
 	u8 gone;
 	u8 lossy;
 	bool doubt;
+	bool patient;
 	u32 before_us;
 	u32 expected_us;
 	u32 drained_q16;
@@ -102,8 +112,10 @@ struct effect {
 	u32 last_us;
 	u64 since_us;
 	u64 looked_us;
+	u64 busy_us;
 	u64 part_q16;
 	u32 try_us;
+	u32 haste_q16;
 	u32 yields;
 	u32 resumes;
 };

@@ -26,7 +26,7 @@ static enum effect_verdict cut_drains(struct effect *e, u32 percent)
 
 static struct effect yielding(struct kunit *test)
 {
-	struct effect e = {};
+	struct effect e = { .since_us = -(u64)EFFECT_OFTEN_US };
 
 	KUNIT_EXPECT_EQ(test, (int)cut_drains(&e, 0), (int)EFFECT_DOUBT);
 	KUNIT_EXPECT_EQ(test, (int)cut_drains(&e, 0), (int)EFFECT_YIELD);

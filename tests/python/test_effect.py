@@ -16,6 +16,7 @@ BASE_US = 50_000
 QUEUE_US = 40_000
 OURS = 0.2  # the part of the expected drain from which on a queue is ours
 SHORT_US = BASE_US // 16
+OFTEN_US, STAYED_US, PATIENCE_US = 16_000_000, 32_000_000, 8_000_000
 
 windows = magnitudes(3, U32_MAX)
 
@@ -36,9 +37,9 @@ def cut(pure: Any, effect: Any, drained: float, depth: float = 0.3) -> int:
     )
 
 
-def yielding(pure: Any) -> Any:
-    """A flow whose cuts had no effect."""
-    effect = pure.new("effect")
+def yielding(pure: Any, alone_us: int = OFTEN_US) -> Any:
+    """A flow whose cuts had no effect, after it was alone for so long."""
+    effect = pure.new("effect", since_us=-alone_us % 2**64)
     assert cut(pure, effect, 0) == pure.EFFECT_DOUBT
     assert cut(pure, effect, 0) == pure.EFFECT_YIELD
     return effect
@@ -49,9 +50,9 @@ def rounds(pure: Any, effect: Any, queues_us: list[int], clock_us: int = 0) -> l
     return [pure.effect_round(effect, BASE_US + q, BASE_US, clock_us) for q in queues_us]
 
 
-def contended(pure: Any) -> Any:
+def contended(pure: Any, alone_us: int = OFTEN_US) -> Any:
     """A flow that stood back, and the queue stayed."""
-    effect = yielding(pure)
+    effect = yielding(pure, alone_us)
     assert set(rounds(pure, effect, [QUEUE_US] * 4)) == {pure.EFFECT_NONE}
     assert effect.state == pure.EFFECT_CONTENDED
     return effect
@@ -226,7 +227,7 @@ def busy_round(
 
 def with_the_link_to_itself(pure: Any, part: float = 1) -> Any:
     """A flow that knows its part of the link."""
-    effect = pure.new("effect")
+    effect = pure.new("effect", since_us=-OFTEN_US % 2**64)
     assert not any(busy_round(pure, effect, part, KIN_US) for _ in range(50))
     assert effect.part_q16 / Q16 == pytest.approx(part * LINK_PPS, rel=0.1)
     return effect
@@ -422,6 +423,46 @@ def test_rounds_between_two_looks_show_nothing(pure: Any) -> None:
     assert effect.gone == 1
 
 
+def taken_after_us(pure: Any, effect: Any, busy_us: int) -> int:
+    """How long after a queue that is there until busy_us the link is taken."""
+    look_us = int(pure.effect_look_us(BASE_US))
+    clock_us = look_us
+    while clock_us <= busy_us:
+        assert rounds(pure, effect, [QUEUE_US], clock_us) == [pure.EFFECT_NONE]
+        clock_us += look_us
+    last_us = clock_us - look_us
+    while rounds(pure, effect, [0], clock_us) == [pure.EFFECT_NONE]:
+        clock_us += look_us
+    return clock_us - last_us
+
+
+@pytest.mark.parametrize(("alone_us", "busy_us", "haste", "wait_us"), [
+    (OFTEN_US, 0, 0, 0),  # the first newcomer in a while
+    (OFTEN_US - 1, 0, 0, PATIENCE_US),  # they keep coming
+    (0, STAYED_US - 500_000, 0, PATIENCE_US),
+    (0, STAYED_US + 500_000, 0, 0),  # no short flow
+    (0, 0, Q16 // 2, PATIENCE_US // 2),
+    (0, 0, Q16, 0),  # no time to lose
+    (0, 0, U32_MAX, 0),
+])  # fmt: skip
+def test_where_newcomers_keep_coming_the_link_is_left_alone_for_longer(
+    pure: Any, alone_us: int, busy_us: int, haste: int, wait_us: int
+) -> None:
+    effect = contended(pure, alone_us)
+    effect.haste_q16 = haste
+    look_us = int(pure.effect_look_us(BASE_US))
+    least_us = max(wait_us, 3 * look_us)
+    assert least_us <= taken_after_us(pure, effect, busy_us) < least_us + look_us
+
+
+def test_a_link_without_a_queue_is_taken_not_tried(pure: Any) -> None:
+    """However long it takes: from two packets it would be found by the next newcomer."""
+    effect = contended(pure, 0)
+    clocks_us = range(0, PATIENCE_US, int(pure.effect_look_us(BASE_US)))
+    verdicts = {verdict for t_us in clocks_us for verdict in rounds(pure, effect, [0], t_us)}
+    assert verdicts <= {pure.EFFECT_NONE, pure.EFFECT_TAKE}
+
+
 def test_a_look_is_two_rtts_and_three_tenths_of_a_second_later(pure: Any) -> None:
     assert [pure.effect_look_us(x) for x in (0, 1, BASE_US)] == [300_000, 300_002, 400_000]
     assert pure.effect_look_us(U32_MAX) == 2 * U32_MAX + 300_000
@@ -451,6 +492,11 @@ states = st.fixed_dictionaries(
         "mean_us": u32,
         "since_us": u64,
         "try_us": u32,
+        "busy_us": u64,
+        "patient": st.booleans(),
+        "haste_q16": u32,
+        "last_us": u32,
+        "part_q16": st.integers(0, 2**63 - 1),
         "lossy": st.integers(0, 255),
         "yields": u32,
         "resumes": u32,
