@@ -23,6 +23,9 @@
  *
  * Of ten flows like us each drains a tenth. So a queue as short as flows like us
  * leave it, and that loses no packet, is theirs, however little was drained.
+ *
+ * What we deliver while a queue stands is our part of the link. Where a good part of
+ * it goes as the queue grows, no cut is needed to know: CONTENDED at once.
  */
 #include "effect.h"
 
@@ -32,7 +35,7 @@ static u32 effect_shortest_us(u32 base_rtt_us)
 		     EFFECT_QUEUE_MIN_US);
 }
 
-/* The longest queue that flows like us leave, whatever their number. */
+/* The longest queue that flows like us leave on average, whatever their number. */
 static u32 effect_kin_us(u32 base_rtt_us)
 {
 	return min_t(u32, base_rtt_us >> EFFECT_KIN_SHIFT, EFFECT_KIN_US);
@@ -191,6 +194,8 @@ static u32 effect_patience_us(const struct effect *e)
 static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 {
 	e->state = EFFECT_YIELDING;
+	e->before_us = 0;
+	e->doubt = false;
 	e->rounds = 0;
 	e->peak_us = 0;
 	e->gone = 0;

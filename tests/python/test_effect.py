@@ -245,6 +245,14 @@ def test_a_quarter_of_our_part_gone_in_a_surge_is_a_newcomers(
         assert effect.yields == newcomer
 
 
+def test_a_test_under_way_ends_there(pure: Any) -> None:
+    effect = with_the_link_to_itself(pure)
+    effect.doubt = True
+    pure.effect_expect(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
+    assert busy_round(pure, effect, 0)
+    assert (effect.before_us, effect.doubt) == (0, False)
+
+
 def test_an_idle_link_and_flows_like_us_are_no_newcomer(pure: Any) -> None:
     for queue_us, lossy, newcomer in (
         (SHORT_US - 1, True, False),
