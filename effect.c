@@ -14,6 +14,7 @@
  *
  *	     two cuts that drained too little
  *	ALONE ---------------------------------> YIELDING
+ *	  |       (a part of the link lost: at once to CONTENDED)
  *	  ^  ^        the queue went with us         |
  *	  |  +---------------------------------------+
  *	  |                                          | it stayed
@@ -175,6 +176,7 @@ static enum effect_verdict effect_alone(struct effect *e, u64 now_us,
 					enum effect_verdict why)
 {
 	e->state = EFFECT_ALONE;
+	e->unsure = why != EFFECT_TAKE;
 	e->since_us = now_us;
 	e->lossy = 0;
 	e->part_q16 = 0;
@@ -185,7 +187,7 @@ static enum effect_verdict effect_alone(struct effect *e, u64 now_us,
 /* How long the queue has to be away before the link is taken again. */
 static u32 effect_patience_us(const struct effect *e)
 {
-	if (!e->patient || e->busy_us - e->since_us >= EFFECT_SHORT_US)
+	if (!e->patient || e->busy_us - e->came_us >= EFFECT_SHORT_US)
 		return 0;
 	return EFFECT_PATIENCE_US - fp_mul_q16(EFFECT_PATIENCE_US,
 					       min(e->haste_q16, Q16_ONE));
@@ -207,7 +209,10 @@ static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 	else
 		e->try_us = clamp_t(u32, 2 * e->try_us, EFFECT_TRY_MIN_US,
 				    EFFECT_TRY_MAX_US);
-	e->patient = now_us - e->since_us < EFFECT_OFTEN_US;
+	if (!e->unsure) {
+		e->patient = now_us - e->since_us < EFFECT_OFTEN_US;
+		e->came_us = now_us;
+	}
 	e->since_us = now_us;
 	e->busy_us = now_us;
 	return EFFECT_YIELD;

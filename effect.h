@@ -86,13 +86,16 @@ enum effect_verdict {
  * @gone: the last looks, a bit each; 1: it was gone
  * @lossy: rounds for which the last loss is still remembered
  * @since_us: when the regime began, EFFECT_YIELDING and EFFECT_CONTENDED as one
+ * @came_us: when the competitor came that the link was left to
  * @busy_us: when the queue was last seen
  * @try_us: how long to be contended before EFFECT_TRY
  * @patient: not to take the link again at once
+ * @unsure: alone, but not by EFFECT_TAKE: who comes now may have been there before
  * @haste_q16: the part of EFFECT_PATIENCE_US that is not waited for, 0 .. 1; set by
  *	the caller
  * @looked_us: when the last look was taken
- * @last_us: lowest RTT of the last round, a cut or not; 0: none
+ * @last_us: lowest RTT of the last round handed to effect_part(); 0: the caller may
+ *	set it for a round that was not
  * @part_q16: packets per second that were ours while a queue stood; 0: not known
  * @yields: how often it yielded
  * @resumes: of these, how often the queue went with us
@@ -104,6 +107,7 @@ struct effect {
 	u8 lossy;
 	bool doubt;
 	bool patient;
+	bool unsure;
 	u32 before_us;
 	u32 expected_us;
 	u32 drained_q16;
@@ -111,6 +115,7 @@ struct effect {
 	u32 mean_us;
 	u32 last_us;
 	u64 since_us;
+	u64 came_us;
 	u64 looked_us;
 	u64 busy_us;
 	u64 part_q16;

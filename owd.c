@@ -2,15 +2,17 @@
 /*
  * The RTT without the queue of the way back, from TCP's timestamps.
  *
- * An ACK carries the time at the receiver that it left and, as an echo, the time
- * here that the packet left: their difference is the delay of the way there, plus
- * an offset that is the same for all. What it exceeds its least by is queue of
- * ours; what the RTT exceeds its least by may be queue of the ACKs.
+ * An ACK carries the time at the receiver that it left, and its RTT says when the
+ * packet left here: the difference is the delay of the way there, plus an offset that
+ * is the same for all. What it exceeds its least by is queue of ours; what the RTT
+ * exceeds its least by may be queue of the ACKs. The echo that the ACK carries as well
+ * is of no use: it is in our route's unit, and of another packet than the RTT where
+ * ACKs are delayed or data is missing.
  *
  * Clocks drift apart. The difference is set anew whenever the RTT is at its base,
- * when neither way has a queue. Until then a peer's clock that runs fast makes the
- * queue longer, and the RTT, which is never exceeded, is what counts, as it would
- * without all this; one that runs slow by 20 us/s hides 1.2 ms of queue per minute.
+ * when neither way has a queue; as time passes since, a growing part of the difference
+ * is put down to drift. A path whose ACKs never find it idle is thus told from a busy
+ * one for ten minutes or so, and then the RTT is what counts, as without all this.
  */
 #include "owd.h"
 
@@ -28,35 +30,42 @@ static bool owd_of_use(const struct owd *o, u32 val, u64 now_us)
  * owd_rtt_us - an RTT sample, without the queue of the way back
  * @o: the flow; all zero at first
  * @val: TSval of the ACK
- * @echo: its TSecr: our clock in ms, at any offset
  * @now_us: our clock at any offset, us; must not be turned back
- * @rtt_us: the sample
+ * @rtt_us: the sample, above 0
  * @base_rtt_us: lowest RTT known; 0: none, and the sample is returned
  *
- * Timestamps are whole milliseconds on both sides, so the queue is only known
- * within two ticks: the sample is reduced by what is beyond doubt.
+ * Timestamps are whole milliseconds, so the queue is only known within two ticks: the
+ * sample is reduced by what is beyond doubt.
  *
  * Return: us, from the lesser of @rtt_us and @base_rtt_us up to @rtt_us; @rtt_us
- * where the peer's clock is not known to be of use.
+ * where the peer's clock is not known to be of use, or the path was never idle.
  */
-u32 owd_rtt_us(struct owd *o, u32 val, u32 echo, u64 now_us, u32 rtt_us,
-	       u32 base_rtt_us)
+u32 owd_rtt_us(struct owd *o, u32 val, u64 now_us, u32 rtt_us, u32 base_rtt_us)
 {
-	u32 ticks = val - echo;
+	u32 ticks = val - (u32)div_u64(now_us - rtt_us, OWD_TICK_US);
+	s32 above = ticks - o->base_ticks;
 	u64 there_us;
 
 	if (!o->known) {
 		o->known = true;
 		o->first_val = val;
 		o->first_us = now_us;
+	}
+	if (!base_rtt_us)
+		return rtt_us;
+	if ((u64)rtt_us <= (u64)base_rtt_us + OWD_TICK_US) {
+		o->based = true;
+		o->based_us = now_us;
+		o->base_ticks = ticks;
+	} else if (above < -OWD_STEP_TICKS) {
+		o->based = false;
+	} else if (above < 0) {
 		o->base_ticks = ticks;
 	}
-	if ((s32)(ticks - o->base_ticks) < 0 ||
-	    (u64)rtt_us <= (u64)base_rtt_us + OWD_TICK_US)
-		o->base_ticks = ticks;
-	if (!base_rtt_us || !owd_of_use(o, val, now_us))
+	if (!o->based || !owd_of_use(o, val, now_us))
 		return rtt_us;
 	there_us = (u64)base_rtt_us +
-		   ((u64)(ticks - o->base_ticks) + 2) * OWD_TICK_US;
+		   ((u64)(ticks - o->base_ticks) + 2) * OWD_TICK_US +
+		   ((now_us - o->based_us) >> OWD_DRIFT_SHIFT);
 	return min_t(u64, rtt_us, there_us);
 }

@@ -65,7 +65,8 @@
  * @round_end: sequence number whose ACK ends the RTT round
  * @round_start_us: tcp_mstamp at which it began
  * @round_delivered: tcp_sock.delivered at that time
- * @scavenger: @best_effort, @effect and @owd are in use
+ * @round_limited: in this round there was less to send than the window allows
+ * @scavenger: @best_effort, @effect and what @owd tells are in use
  * @resume_cwnd: window withdrawn for the effect test, packets
  * @departure_ns: of the last window that was put off, on TCP's clock
  */
@@ -87,6 +88,7 @@ struct dalbe_flow {
 	u32 skip_credit_q16;
 	u32 round_end;
 	u32 round_delivered;
+	bool round_limited;
 	u64 backoffs_delay;
 	u64 backoffs_loss;
 	u64 losses_skipped;
@@ -283,6 +285,17 @@ static void dalbe_apply_level(struct sock *sk, u32 acked)
 	tp->tcp_wstamp_ns = max(tp->tcp_wstamp_ns, flow->departure_ns);
 }
 
+static void dalbe_begin_round(struct sock *sk)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	flow->round_end = tp->snd_nxt;
+	flow->round_start_us = tp->tcp_mstamp;
+	flow->round_delivered = tp->delivered;
+	flow->round_limited = false;
+}
+
 static void dalbe_set_scavenger(struct sock *sk, bool on)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
@@ -290,12 +303,10 @@ static void dalbe_set_scavenger(struct sock *sk, bool on)
 
 	flow->scavenger = on;
 	memset(&flow->effect, 0, sizeof(flow->effect));
-	memset(&flow->owd, 0, sizeof(flow->owd));
 	if (!on)
 		return;
 	cubic_start(&flow->best_effort, (u64)cwnd << 16, 0);
-	flow->round_start_us = tcp_sk(sk)->tcp_mstamp;
-	flow->round_delivered = tcp_sk(sk)->delivered;
+	dalbe_begin_round(sk);
 	/* Departures that are put off need pacing: by the fq qdisc where the
 	 * interface has it, else by TCP's own timer.
 	 */
@@ -442,7 +453,7 @@ static bool dalbe_alloc_flow(struct sock *sk)
 	if (!ca->flow)
 		return false;
 	cdg_init(&ca->flow->cdg, CDG_G_DEFAULT_NS, tcp_snd_cwnd(tp));
-	ca->flow->round_end = tp->snd_nxt;
+	dalbe_begin_round(sk);
 	dalbe_engage(sk);
 	return true;
 }
@@ -520,7 +531,8 @@ static void dalbe_resume(struct sock *sk, u32 cwnd, u32 ssthresh)
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	tp->snd_ssthresh = max(ssthresh, 2U);
+	if (inet_csk(sk)->icsk_ca_state < TCP_CA_CWR)	/* else a cut's */
+		tp->snd_ssthresh = max(ssthresh, 2U);
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Open)
 		tcp_snd_cwnd_set(tp, clamp(cwnd, 2U, tp->snd_cwnd_clamp));
 	cubic_start(&flow->best_effort, (u64)tcp_snd_cwnd(tp) << 16, 0);
@@ -537,10 +549,13 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 	u32 w_q16 = Q16_ONE;
 	u32 packets = tp->delivered - flow->round_delivered;
 
-	if (!tp->app_limited &&
-	    effect_part(&flow->effect, packets, elapsed_us,
-			flow->cdg.rtt_prev.min_us, cdg_base_rtt_us(&flow->cdg),
-			tp->tcp_mstamp)) {
+	/* A pause, or a timeout, is in the time but not in the packets. */
+	if (flow->round_limited || inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR)
+		flow->effect.last_us = 0;
+	else if (effect_part(&flow->effect, packets, elapsed_us,
+			     flow->cdg.rtt_prev.min_us,
+			     cdg_base_rtt_us(&flow->cdg),
+			     tp->tcp_mstamp)) {
 		dalbe_yield(sk);
 		return true;
 	}
@@ -610,9 +625,7 @@ static bool dalbe_cdg_end_round(struct sock *sk, const struct cdg_heuristics *h)
 	bool backoff, set;
 
 	set = flow->scavenger && dalbe_effect_round(sk, elapsed_us);
-	flow->round_end = tp->snd_nxt;
-	flow->round_start_us = tp->tcp_mstamp;
-	flow->round_delivered = tp->delivered;
+	dalbe_begin_round(sk);
 	if (set) {
 		dalbe_trace_round(sk, gradient_sum_us, false);
 		return true;
@@ -698,16 +711,21 @@ static bool dalbe_just_finished(struct dalbe_sock *ca,
 	return true;
 }
 
-/* A scavenger is not to yield to a queue of its ACKs, which is none of its making. */
+/* A scavenger is not to yield to a queue of its ACKs, which is none of its making.
+ * CDG at a fixed G is what the paper says, but a goal may come later: clocks are
+ * compared from the beginning.
+ */
 static s32 dalbe_rtt_us(struct sock *sk, s32 rtt_us)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 there_us;
 
-	if (!flow->scavenger || rtt_us <= 0 || !tp->rx_opt.saw_tstamp)
+	if (rtt_us <= 0 || !tp->rx_opt.saw_tstamp)
 		return rtt_us;
-	return owd_rtt_us(&flow->owd, tp->rx_opt.rcv_tsval, tp->rx_opt.rcv_tsecr,
-			  tp->tcp_mstamp, rtt_us, cdg_base_rtt_us(&flow->cdg));
+	there_us = owd_rtt_us(&flow->owd, tp->rx_opt.rcv_tsval, tp->tcp_mstamp,
+			      rtt_us, cdg_base_rtt_us(&flow->cdg));
+	return flow->scavenger ? there_us : rtt_us;
 }
 
 static void dalbe_cdg_pkts_acked(struct sock *sk,
@@ -721,6 +739,8 @@ static void dalbe_cdg_pkts_acked(struct sock *sk,
 	    (!inet_csk(sk)->icsk_ca_initialized ||
 	     sk->sk_state == TCP_SYN_SENT || !dalbe_alloc_flow(sk)))
 		return;
+	ca->flow->round_limited |= tp->app_limited ||
+				   tp->chrono_type == TCP_CHRONO_RWND_LIMITED;
 	cdg_rtt_sample(&ca->flow->cdg, dalbe_rtt_us(sk, sample->rtt_us),
 		       sample->pkts_acked, tp->sacked_out);
 	/* The last byte need not wait for the end of Tw: nothing may follow it. */
@@ -794,6 +814,21 @@ static u32 dalbe_cdg_ssthresh(struct sock *sk)
 	return ssthresh;
 }
 
+/* A timeout during a backoff cuts without asking for ssthresh. CDG at a fixed G takes
+ * the next loss for a backoff's, as in the kernel's own module.
+ */
+static void dalbe_cdg_set_state(struct sock *sk, u8 state)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+
+	if (!flow || !flow->scavenger || state != TCP_CA_Loss)
+		return;
+	if (flow->cdg.state == CDG_BACKOFF)
+		flow->cdg.state = CDG_UNKNOWN;
+	effect_loss(&flow->effect);
+	effect_forget(&flow->effect);
+}
+
 static void dalbe_cdg_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
@@ -806,13 +841,11 @@ static void dalbe_cdg_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	case CA_EVENT_CWND_RESTART:
 		cdg_restart(&flow->cdg, tcp_snd_cwnd(tp));
 		effect_forget(&flow->effect);
-		flow->round_end = tp->snd_nxt;
+		dalbe_begin_round(sk);
 		break;
 	case CA_EVENT_COMPLETE_CWR:
 		cdg_backoff_done(&flow->cdg);
-		flow->round_end = tp->snd_nxt;
-		flow->round_start_us = tp->tcp_mstamp;
-		flow->round_delivered = tp->delivered;
+		dalbe_begin_round(sk);
 		break;
 	default:
 		break;
@@ -865,6 +898,7 @@ static struct tcp_congestion_ops tcp_dalbe_cdg __read_mostly = {
 	.cong_avoid	= dalbe_cdg_cong_avoid,
 	.pkts_acked	= dalbe_cdg_pkts_acked,
 	.cwnd_event	= dalbe_cdg_cwnd_event,
+	.set_state	= dalbe_cdg_set_state,
 	.min_tso_segs	= dalbe_cdg_min_tso_segs,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
 	.get_info	= dalbe_cdg_get_info,

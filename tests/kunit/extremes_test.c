@@ -413,7 +413,7 @@ static void any_effect(struct rnd_state *rnd, struct effect *e)
  */
 static void effect_is_sane_in_any_order(struct kunit *test)
 {
-	u32 seen[EFFECT_TRY + 1] = {};
+	u32 seen[EFFECT_TRY + 1] = {}, lost = 0;
 	struct rnd_state rnd;
 	struct effect e;
 	size_t i;
@@ -437,6 +437,7 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 						    any_clock_us(&rnd)),
 					e.state != before);
 			KUNIT_ASSERT_LE(test, e.part_q16, (u64)S64_MAX);
+			lost += e.state != before;
 		} else {
 			enum effect_verdict v;
 
@@ -458,6 +459,7 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 		assert_within(test, i, "looks", e.gone, 0,
 			      BIT(EFFECT_LOOKS) - 1);
 	}
+	KUNIT_EXPECT_GT(test, lost, 0u);
 	for (i = 0; i < ARRAY_SIZE(seen); i++)
 		KUNIT_EXPECT_GT_MSG(test, seen[i], 0u, "verdict %zu", i);
 }

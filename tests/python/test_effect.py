@@ -270,6 +270,14 @@ def test_an_idle_link_and_flows_like_us_are_no_newcomer(pure: Any) -> None:
         assert busy_round(pure, effect, 0, queue_us) is newcomer
 
 
+def test_a_round_that_says_nothing_is_none_to_compare_with(pure: Any) -> None:
+    effect = with_the_link_to_itself(pure)
+    effect.last_us = 0
+    rtt_us = BASE_US + QUEUE_US
+    assert not pure.effect_part(effect, 0, rtt_us, rtt_us, BASE_US, 0)
+    assert effect.last_us == rtt_us
+
+
 def test_few_packets_less_are_noise(pure: Any) -> None:
     """However much of a small window they are."""
     for packets, newcomer in ((2, False), (3, True)):
@@ -289,7 +297,7 @@ def test_a_part_that_shrinks_slowly_is_followed(pure: Any) -> None:
 def test_a_part_is_forgotten_with_the_regime_and_where_there_was_nothing_to_send(pure: Any) -> None:
     effect = with_the_link_to_itself(pure)
     pure.effect_forget(effect)
-    assert effect.part_q16 == 0
+    assert (effect.part_q16, effect.last_us) == (0, 0)
     assert not busy_round(pure, effect, 0)
     effect = with_the_link_to_itself(pure)
     assert busy_round(pure, effect, 0)
@@ -298,7 +306,7 @@ def test_a_part_is_forgotten_with_the_regime_and_where_there_was_nothing_to_send
     for look in range(1, 9):
         verdicts += rounds(pure, effect, [0], look * clock_us)
     assert pure.EFFECT_TAKE in verdicts
-    assert effect.part_q16 == 0
+    assert (effect.part_q16, effect.last_us) == (0, 0)
 
 
 def test_a_surge_is_seen_across_a_cut(pure: Any) -> None:
@@ -463,6 +471,25 @@ def test_where_newcomers_keep_coming_the_link_is_left_alone_for_longer(
     assert least_us <= taken_after_us(pure, effect, busy_us) < least_us + look_us
 
 
+@pytest.mark.parametrize("back", ["RESUME", "TRY"])
+def test_our_own_doubts_are_no_newcomers(pure: Any, back: str) -> None:
+    """One flow that comes and stays, and is tried meanwhile, came once."""
+    effect = contended(pure)
+    if back == "TRY":
+        clock_us, verdicts = 0, {0}
+        while verdicts == {pure.EFFECT_NONE}:
+            clock_us += int(pure.effect_look_us(BASE_US))
+            verdicts = set(rounds(pure, effect, [KIN_US // 2], clock_us))
+        assert verdicts == {pure.EFFECT_TRY}
+    else:
+        effect = yielding(pure)
+        assert rounds(pure, effect, [QUEUE_US, 0]) == [pure.EFFECT_NONE, pure.EFFECT_RESUME]
+    came_us = effect.came_us
+    assert cut(pure, effect, 0) == pure.EFFECT_DOUBT
+    assert cut(pure, effect, 0) == pure.EFFECT_YIELD
+    assert (effect.patient, effect.came_us) == (False, came_us)
+
+
 def test_a_link_without_a_queue_is_taken_not_tried(pure: Any) -> None:
     """However long it takes: from two packets it would be found by the next newcomer."""
     effect = contended(pure, 0)
@@ -501,6 +528,8 @@ states = st.fixed_dictionaries(
         "since_us": u64,
         "try_us": u32,
         "busy_us": u64,
+        "came_us": u64,
+        "unsure": st.booleans(),
         "patient": st.booleans(),
         "haste_q16": u32,
         "last_us": u32,
