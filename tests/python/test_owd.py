@@ -79,45 +79,25 @@ def test_a_clock_is_observed_for_a_second(pure: Any) -> None:
     assert all(less for at_us, less in told if at_us > 1_100_000)
 
 
-@pytest.mark.parametrize("drift", [-60e-6, -20e-6, 20e-6, 60e-6])
-def test_no_drift_hides_a_queue_of_ours(pure: Any, drift: float) -> None:
-    """Also under one that never ends."""
+@pytest.mark.parametrize("drift", [-50e-6, 50e-6])
+def test_an_idle_moment_makes_good_for_drift(pure: Any, drift: float) -> None:
     path = Path(pure, hz=1000 * (1 + drift))
     path.prove()
-    for _ in range(600):
-        path.now_us += 10_000_000
-        rtt_us, told_us = path.sample(40_000, 30_000)
-        assert BASE_US + 40_000 <= told_us <= rtt_us
-
-
-def test_a_minute_later_a_queue_of_the_acks_is_still_known(pure: Any) -> None:
-    path = Path(pure)
-    path.prove()
-    path.now_us += 60_000_000
-    assert path.sample(0, 60_000)[1] < BASE_US + 10_000
-    path.now_us += 1200_000_000  # all of it may be drift by now
-    rtt_us, told_us = path.sample(0, 60_000)
-    assert told_us == rtt_us
+    path.now_us += 600_000_000  # 30 ms of drift
     path.sample(0)
-    assert path.sample(0, 60_000)[1] < BASE_US + 10_000
+    rtt_us, told_us = path.sample(20_000, 30_000)
+    assert told_us < rtt_us
+    assert told_us >= BASE_US + 20_000
 
 
-def test_a_path_that_was_never_idle_teaches_nothing(pure: Any) -> None:
-    path = Path(pure)
-    for back_us in [60_000] * 300 + [0, 0]:
-        rtt_us, told_us = path.sample(40_000, back_us)
-        assert told_us == rtt_us
-
-
-def test_a_clock_that_is_set_back_is_forgotten(pure: Any) -> None:
-    path = Path(pure)
-    path.prove()
-    path.offset -= 40
-    for _ in range(9):
-        rtt_us, told_us = path.sample(30_000, 30_000)
-        assert told_us == rtt_us
-    path.sample(0)
-    assert path.sample(30_000, 30_000)[1] < rtt_us
+def test_a_fast_clock_leaves_the_rtt_and_a_slow_one_hides_its_drift(pure: Any) -> None:
+    """Under a queue that never ends: 50 us/s for ten minutes, 30 ms."""
+    for drift, least_us in ((50e-6, 40_000), (-50e-6, 10_000)):
+        path = Path(pure, hz=1000 * (1 + drift))
+        path.prove()
+        path.now_us += 600_000_000
+        rtt_us, told_us = path.sample(40_000)
+        assert BASE_US + least_us <= told_us <= rtt_us
 
 
 def test_no_base_rtt_no_correction(pure: Any) -> None:
@@ -127,11 +107,11 @@ def test_no_base_rtt_no_correction(pure: Any) -> None:
     assert pure.owd_rtt_us(path.owd, path.owd.base_ticks, late_us, 70_000, 0) == 70_000
 
 
-@given(st.lists(st.tuples(u32, u64, u32, u32), max_size=9), u32, u32, st.booleans())
+@given(st.lists(st.tuples(u32, u64, u32, u32), max_size=9), u32, u32)
 def test_any_sample_is_no_more_than_it_was_and_no_less_than_the_base(
-    pure: Any, samples: list[tuple[int, int, int, int]], first: int, base: int, based: bool
+    pure: Any, samples: list[tuple[int, int, int, int]], first: int, base: int
 ) -> None:
-    owd = pure.new("owd", known=True, based=based, first_val=first, base_ticks=base)
+    owd = pure.new("owd", known=True, first_val=first, base_ticks=base)
     for val, now_us, rtt_us, base_us in samples:
         told_us = pure.owd_rtt_us(owd, val, now_us, rtt_us, base_us)
         assert min(rtt_us, base_us) <= told_us <= rtt_us
