@@ -81,17 +81,18 @@ def judge(made: Sequence[Cell]) -> Verdict:
     )
 
 
-def _row(cell: Cell, runs: int) -> Row:
+def _row(cell: Cell, item: Tradeoff) -> Row:
     return (
         {"cell": cell.point.cell}
         | {key: value for key, value in cell.point.values.items() if key != "who"}
         | {
             "bdp_packets": bdp_packets(cell.point.values),
             "buffer_packets": cell.point.experiment.link.queue_packets,
-            "runs": runs,
+            "runs": len(item.seeds),
         }
         | finding.interval("use_percent", cell.use)
         | finding.interval("share_percent", cell.share)
+        | tradeoff.means(item, tradeoff.ERRORS)
         | {"met": not cell.failed, "failed": cell.failed}
     )
 
@@ -99,7 +100,7 @@ def _row(cell: Cell, runs: int) -> Row:
 def find(results: Results, sweep: Sweep) -> Finding:
     """Measure use and share in every cell, and judge them together."""
     found = tradeoff.measure(results, sweep)
-    made, runs = cells(found, sweep), {item.point.name: len(item.seeds) for item in found}
+    made, measured = cells(found, sweep), {item.point.name: item for item in found}
     verdict = judge(made)
     failed = [cell for cell in made if cell.failed]
     why = [f"{count} fail: {half}" for half, count in Counter(c.failed for c in failed).items()]
@@ -107,5 +108,7 @@ def find(results: Results, sweep: Sweep) -> Finding:
         "; ".join([f"{len(made) - len(failed)} of {len(made)} cells hold", *why]) + ".",
         [verdict],
         tradeoff.frame(found),
-        finding.frame([_row(c, runs[c.point.name]) for c in made if c.point.name in runs]),
+        finding.frame(
+            [_row(c, item) for c in made if (item := measured.get(c.point.name)) is not None]
+        ),
     )

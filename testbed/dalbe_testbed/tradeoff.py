@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from dalbe_testbed import finding, stats
+from dalbe_testbed import finding, regimes, stats
 from dalbe_testbed.draw import Value
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.experiment import Experiment
-from dalbe_testbed.finding import Finding
+from dalbe_testbed.finding import Finding, Row
 from dalbe_testbed.results import Results
 from dalbe_testbed.stats import Estimate
-from dalbe_testbed.sweep import Point, Sweep
+from dalbe_testbed.sweep import Point, Run, Sweep
 from dalbe_testbed.verdict import Case, judge
 
 SETTLED_S = 10.0
@@ -84,14 +84,21 @@ class Tradeoff:
 
     alone_mbps: while alone. queue_ms, queue_p95_ms: mean and 95th percentile of the bins' queues
     meanwhile. share_percent: of all TCP payload while the others are there.
+
+    Of our flows only, the effect test's errors. yields_per_minute: how often each yielded while
+    alone. held_percent: for how much of that time they held back. carried_on_percent: for how much
+    of the time with others they did not.
     """
 
     point: Point
     seeds: tuple[int, ...]
-    alone_mbps: tuple[float, ...]
-    queue_ms: tuple[float, ...]
-    queue_p95_ms: tuple[float, ...]
-    share_percent: tuple[float, ...]
+    alone_mbps: tuple[float, ...] = ()
+    queue_ms: tuple[float, ...] = ()
+    queue_p95_ms: tuple[float, ...] = ()
+    share_percent: tuple[float, ...] = ()
+    yields_per_minute: tuple[float, ...] = ()
+    held_percent: tuple[float, ...] = ()
+    carried_on_percent: tuple[float, ...] = ()
 
     @property
     def name(self) -> str:
@@ -109,9 +116,57 @@ class Tradeoff:
         return stats.estimate([100 * rate / whole for rate in self.alone_mbps])
 
 
+ERRORS = ("yields_per_minute", "held_percent", "carried_on_percent")
+"""The measures of Tradeoff that only flows of ours have."""
+
+MEASURES = ("alone_mbps", "queue_ms", "queue_p95_ms", "share_percent", *ERRORS)
+"""All measures of Tradeoff, in the order of the tables."""
+
+
 def who(point: Point) -> str:
     """Return whose the flows of host `sender` are: a value of the axis `who`."""
     return str(point.values["who"])
+
+
+def _errors(
+    rounds: pl.DataFrame, flows: Sequence[str], alone: Window | None, contended: Window | None
+) -> dict[str, float]:
+    """Return the effect test's errors, as far as there are such phases."""
+    found = {}
+    if alone is not None:
+        phase = (rounds, flows, alone.start_s, alone.end_s)
+        found["yields_per_minute"] = regimes.yields_per_minute(*phase)
+        found["held_percent"] = regimes.held_percent(*phase)
+    if contended is not None:
+        found["carried_on_percent"] = regimes.carried_on_percent(
+            rounds, flows, contended.start_s, contended.end_s
+        )
+    return found
+
+
+def _measure(
+    results: Results, run: Run, alone: Window | None, contended: Window | None
+) -> dict[str, float]:
+    """Return what a run shows, by the name that it has in Tradeoff."""
+    flows = run.point.experiment.flows
+    ours = [flow.name for flow in flows if flow.host == "sender"]
+    weighted = [flow.name for flow in flows if flow.host == "sender" and flow.w is not None]
+    rates = results.table(run, "rates")
+    found = {}
+    if alone is not None:
+        queue = alone.of(results.table(run, "queue"))["queue_ms"]
+        found["alone_mbps"] = alone.mean_mbps(rates, ours)
+        found["queue_ms"] = float(queue.mean())  # type: ignore[arg-type]
+        found["queue_p95_ms"] = float(queue.quantile(0.95, "linear"))  # type: ignore[arg-type]
+    if contended is not None:
+        every = contended.mean_mbps(rates, [flow.name for flow in flows])
+        found["share_percent"] = 100 * contended.mean_mbps(rates, ours) / every
+    if weighted:
+        try:
+            found |= _errors(results.table(run, "rounds"), weighted, alone, contended)
+        except TestbedError as error:
+            raise TestbedError(f"{run.directory}: {error}") from None
+    return found
 
 
 def measure(results: Results, sweep: Sweep) -> list[Tradeoff]:
@@ -124,30 +179,9 @@ def measure(results: Results, sweep: Sweep) -> list[Tradeoff]:
         alone, contended = windows(point.experiment, sweep.last_s)
         if alone is None and contended is None:
             raise TestbedError(f"{sweep.name}.toml: last_s: no phase of {point.name} is that long")
-        ours = [flow.name for flow in point.experiment.flows if flow.host == "sender"]
-        every = [flow.name for flow in point.experiment.flows]
-        alone_mbps, queues, shares = [], [], []
-        for run in runs:
-            rates = results.table(run, "rates")
-            if alone is not None:
-                alone_mbps.append(alone.mean_mbps(rates, ours))
-                queues.append(alone.of(results.table(run, "queue"))["queue_ms"])
-            if contended is not None:
-                mbps = contended.mean_mbps(rates, ours), contended.mean_mbps(rates, every)
-                shares.append(100 * mbps[0] / mbps[1])
-        found.append(
-            Tradeoff(
-                point=point,
-                seeds=tuple(run.seed for run in runs),
-                alone_mbps=tuple(alone_mbps),
-                queue_ms=tuple(float(queue.mean()) for queue in queues),  # type: ignore[arg-type]
-                queue_p95_ms=tuple(
-                    float(queue.quantile(0.95, "linear"))  # type: ignore[arg-type]
-                    for queue in queues
-                ),
-                share_percent=tuple(shares),
-            )
-        )
+        rows = [_measure(results, run, alone, contended) for run in runs]
+        columns = {name: tuple(row[name] for row in rows) for name in rows[0]}
+        found.append(Tradeoff(point, tuple(run.seed for run in runs), **columns))
     return found
 
 
@@ -215,29 +249,31 @@ def frame(found: Sequence[Tradeoff]) -> pl.DataFrame:
     """Return a row per run: the point's settings, the seed, and what was measured."""
     rows = []
     for item in found:
-        columns = {
-            "alone_mbps": item.alone_mbps,
-            "queue_ms": item.queue_ms,
-            "queue_p95_ms": item.queue_p95_ms,
-            "share_percent": item.share_percent,
-        }
+        columns = {name: getattr(item, name) for name in MEASURES}
         for number, seed in enumerate(item.seeds):
             measured = {name: values[number] for name, values in columns.items() if values}
             rows.append(finding.settings(item.point) | {"seed": seed} | measured)
     return finding.rounded(finding.frame(rows))
 
 
+def means(item: Tradeoff, names: Sequence[str]) -> Row:
+    """Return the columns of means of some measures, with their intervals; null without values."""
+    row: Row = {}
+    for name in names:
+        row |= finding.estimated(name, getattr(item, name))
+    return row
+
+
 def summary(found: Sequence[Tradeoff]) -> pl.DataFrame:
     """Return a row per point: its settings, runs, and the means with their intervals."""
+    first, *rest = MEASURES
     return finding.frame(
         [
             finding.settings(item.point)
             | {"runs": len(item.seeds)}
-            | finding.estimated("alone_mbps", item.alone_mbps)
+            | means(item, [first])
             | finding.interval("use_percent", use_percent(item, found))
-            | finding.estimated("queue_ms", item.queue_ms)
-            | finding.estimated("queue_p95_ms", item.queue_p95_ms)
-            | finding.estimated("share_percent", item.share_percent)
+            | means(item, rest)
             for item in found
         ]
     )
@@ -250,6 +286,14 @@ def _least(found: Sequence[Tradeoff]) -> tuple[Tradeoff, Estimate] | None:
     return (item, use) if item and use else None
 
 
+def _say_errors(item: Tradeoff) -> str:
+    yields, held, carried_on = (stats.estimate(getattr(item, name)) for name in ERRORS)
+    return (
+        f"The effect test errs: alone, each yields {yields} times per minute and is held back for "
+        f"{held} % of the time; contended, it carries on for {carried_on} %."
+    )
+
+
 def say(found: Sequence[Tradeoff]) -> str:
     """Return the finding in a sentence: the least weight, whose flows take least."""
     least = _least(found)
@@ -259,7 +303,7 @@ def say(found: Sequence[Tradeoff]) -> str:
     return (
         f"At w = {item.w:g} two flows use {use} % of what CUBIC uses of an idle link, with a mean "
         f"queue of {stats.estimate(item.queue_ms)} ms, and take {share_percent(item)} % from two "
-        "CUBIC flows."
+        f"CUBIC flows. {_say_errors(item)}"
     )
 
 

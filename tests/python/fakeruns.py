@@ -102,6 +102,17 @@ class Site:
         pl.DataFrame(rows).write_parquet(directory / "rates.parquet")
         queue = pl.DataFrame({"t_s": bins, "queue_ms": [queue_ms] * len(bins)})
         queue.write_parquet(directory / "queue.parquet")
+        self.write_rounds(run, [(0.0, 0)])
+
+    def write_rounds(self, run: Run, regimes: list[tuple[float, int]]) -> None:
+        """Write when (s) each of our flows came to be alone (0), yielding (1) or contended (2)."""
+        ours = [flow.name for flow in run.point.experiment.flows if flow.w is not None]
+        rows = [
+            {"t_s": t_s, "flow": name, "effect": effect} for name in ours for t_s, effect in regimes
+        ]
+        schema = {"t_s": pl.Float64, "flow": pl.String} | ({"effect": pl.Int64} if ours else {})
+        rounds = pl.DataFrame(rows, schema=schema)
+        rounds.write_parquet(self.out / run.directory / "rounds.parquet")
 
     def write_table(self, run: Run, name: str, rows: dict[str, list[float | None]]) -> None:
         """Write a run of which one more table counts."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 from dalbe_testbed import breadth, figures_scavenger, sweep
 from dalbe_testbed.finding import Finding
@@ -52,6 +53,15 @@ def test_a_failure_is_named_with_its_half_and_its_parameters(tmp_path: Path):
     assert "1 fail: use; 1 fail: use and share" in found.sentence
     figures_scavenger.breadth(found, tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000
+
+
+def test_cells_have_the_effect_tests_errors(tmp_path: Path):
+    found = made(tmp_path, {"cell03": None})
+    assert found.summary.select("yields_per_minute", "held_percent").unique().rows() == [(0, 0)]
+    beside = found.runs.filter(pl.col("share_percent").is_not_null())
+    assert set(beside["carried_on_percent"]) == {100}
+    yardstick = found.runs.filter(who="cubic")
+    assert yardstick["held_percent"].null_count() == yardstick.height > 0
 
 
 def windows(point: Point) -> tuple[float, float]:

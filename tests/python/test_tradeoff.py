@@ -117,6 +117,31 @@ def test_the_least_weight_is_judged(tmp_path: Path, alone, queue, share, met: li
     assert (tmp_path / "it.png").stat().st_size > 5000
 
 
+def test_the_effect_tests_errors_are_our_flows_alone(tmp_path: Path):
+    site = Site(tmp_path, TWO_RTTS.replace("[20, 50]", "[50]").replace("seeds = 3", "seeds = 1"))
+    for run in site.runs:
+        site.write(run, {"ours1": 8.0}, {"ours1": 0.1, "cubic1": 9.9})
+        if run.point.values["who"] == "w0.01":  # what counts is 11.3 to 60 and 75 to 180 s
+            site.write_rounds(run, [(1, 2), (2, 0), (20.3, 1), (25.17, 0), (60, 2), (159, 0)])
+    found = tradeoff.find(site.results(), site.sweep)
+    rows = found.summary.select("who", *tradeoff.ERRORS)
+    assert rows.row(0)[1:] == pytest.approx((60 / 48.7, 10.0, 20.0))
+    assert rows.row(1) == ("w1", 0.0, 0.0, 100.0)  # carries on, and nothing else
+    assert rows.row(2) == ("vegas", None, None, None)
+    assert found.runs.select(tradeoff.ERRORS).row(0) == pytest.approx((1.23203, 10.0, 20.0))
+    assert "yields 1.2 times per minute and is held back for 10.0 %" in found.sentence
+    assert "carries on for 20.0 %" in found.sentence
+
+
+def test_a_run_of_ours_without_rounds_is_named(tmp_path: Path):
+    site = Site(tmp_path, TWO_RTTS)
+    for run in site.runs:
+        site.write(run, {"ours1": 8.0}, {"ours1": 0.1, "cubic1": 9.9})
+    site.write_rounds(site.runs[0], [])
+    with pytest.raises(TestbedError, match=r"^runs/scavenger/rtt20/seed1: .* no round before"):
+        tradeoff.measure(site.results(), site.sweep)
+
+
 def test_a_missing_run_fails_what_it_should_have_shown(tmp_path: Path):
     site = Site(tmp_path, TWO_RTTS.replace("[20, 50]", "[50]"))
     for run in site.runs:
