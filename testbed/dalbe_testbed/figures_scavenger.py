@@ -19,6 +19,7 @@ from dalbe_testbed.fairness import JAIN, LATE_PERCENT
 from dalbe_testbed.fairness import USE_PERCENT as USE_OF_ALL
 from dalbe_testbed.figures import SERIES, save
 from dalbe_testbed.finding import Finding
+from dalbe_testbed.impairments import HARM_PERCENT as HARM
 from dalbe_testbed.impairments import SHARE_PERCENT as IMPAIRED_SHARE
 from dalbe_testbed.plots import BLUE, STYLE
 from dalbe_testbed.tradeoff import CORNER, YARDSTICK
@@ -264,34 +265,48 @@ def fairness(found: Finding, path: Path) -> None:
 
 
 def impairments(found: Finding, path: Path) -> None:
-    """Draw goodput alone and share taken on every path, ours beside CUBIC in our place."""
+    """Draw goodput alone, share taken and the others' goodput on every path, ours beside peers.
+
+    Black is strict priority; dashed below it, what ours must leave to the others; at the bottom, by
+    how much these have more or less beside ours.
+    """
     rows = found.summary
     paths = rows["impairment"].unique(maintain_order=True).to_list()
     flows = rows["who"].unique(maintain_order=True).to_list()
     panels_of = {
-        "alone_mbps": ("goodput while alone, Mbit/s", None),
-        "share_percent": ("share taken from two CUBIC flows, %", IMPAIRED_SHARE),
+        "alone_mbps": "goodput while alone, Mbit/s",
+        "share_percent": "share taken from two CUBIC flows, %",
+        "others_mbps": "goodput of these two CUBIC flows, Mbit/s",
     }
     with mpl.rc_context(STYLE):
-        figure, panels = plt.subplots(1, 2, figsize=(13, 4.5))
-        for axes, (name, (label, limit)) in zip(panels, panels_of.items(), strict=True):
+        figure, panels = plt.subplots(1, 3, figsize=(15, 5))
+        for axes, (name, label) in zip(panels, panels_of.items(), strict=True):
             for number, (who, (colour, marker)) in enumerate(zip(flows, SERIES, strict=False)):
                 here = rows.filter(who=who).drop_nulls(name)
                 axes.errorbar(
                     [paths.index(it) + 0.15 * number for it in here["impairment"]],
                     here[name],
                     yerr=_bars(here, name),
-                    color=colour,
+                    color="black" if who == CORNER else colour,
                     marker=marker,
                     capsize=3,
                     linestyle="none",
                     label=who,
                 )
-            if limit is not None:
-                axes.axhline(limit, color="black", linewidth=0.9, linestyle="--")
-            axes.set_xticks(range(len(paths)), paths, rotation=30)
+            axes.set_xticks(range(len(paths)), paths, rotation=45)
             axes.set_ylim(bottom=0)
             axes.set_ylabel(label)
+        _alone, shares, others = panels
+        shares.axhline(IMPAIRED_SHARE, color="black", linewidth=0.9, linestyle="--")
+        shares.set_xlabel("dashed: required")
+        for row in rows.filter(who=CORNER).iter_rows(named=True):
+            place, least = paths.index(row["impairment"]), row["others_mbps"] * (1 - HARM / 100)
+            others.plot([place - 0.3, place + 0.6], [least] * 2, color="black", linestyle="--")
+        for row in rows.filter(pl.col("w").is_not_null()).iter_rows(named=True):
+            if (harm := row["harm_percent"]) is not None:
+                place = paths.index(row["impairment"])
+                others.text(place, 0.1, f"{-harm:+.1f} %", color=BLUE, fontsize=8, ha="center")
+        others.set_xlabel("dashed: required; numbers: against strict priority")
         panels[0].legend()
         figure.tight_layout()
         save(figure, path)

@@ -2,21 +2,26 @@
 """Impaired paths: the trade-off under loss, jitter, busy reverse paths and managed queues.
 
 No collapse: alone, a fair part of what CUBIC gets there. No aggression: a small share where the
-queue itself does not share out, as fair queueing does.
+queue itself does not share out, as fair queueing does. Where losses keep CUBIC from using the link,
+even strict priority has a share, of what CUBIC leaves. So the harm counts as well: how much less
+CUBIC gets beside ours than beside flows of strict priority. It is measured behind FIFOs.
 """
 
 from __future__ import annotations
 
-from dalbe_testbed import tradeoff, verdict
+from collections.abc import Sequence
+
+from dalbe_testbed import finding, stats, tradeoff, verdict
 from dalbe_testbed.finding import Finding
 from dalbe_testbed.results import Results
+from dalbe_testbed.stats import Estimate
 from dalbe_testbed.sweep import Point, Sweep
-from dalbe_testbed.tradeoff import share_percent, use_percent
+from dalbe_testbed.tradeoff import CORNER, Tradeoff, place, share_percent, use_percent, who
 from dalbe_testbed.verdict import judge
 
 AXIS = "impairment"
-USE_PERCENT, SHARE_PERCENT = 80.0, 10.0
-"""Required: use at least, in percent of CUBIC's there; share taken at most."""
+USE_PERCENT, SHARE_PERCENT, HARM_PERCENT = 80.0, 10.0, 10.0
+"""Required: use at least, in percent of CUBIC's there; share taken and harm at most."""
 
 FAIR_QUEUEING = ("fq_codel",)
 """Queue disciplines that give every flow its share, wanted or not."""
@@ -27,11 +32,30 @@ def where(point: Point) -> str:
     return str(point.values[AXIS])
 
 
+def corner(item: Tradeoff, found: Sequence[Tradeoff]) -> Tradeoff | None:
+    """Return the point of strict priority on an item's path; None if it has no run."""
+    there = place(item.point)
+    return next((o for o in found if o.name == CORNER and place(o.point) == there), None)
+
+
+def harm_percent(item: Tradeoff, found: Sequence[Tradeoff]) -> Estimate | None:
+    """Return by how much the others' goodput is below their mean beside strict priority.
+
+    Negative if they get more. None for strict priority itself and on paths without a run of it.
+    """
+    best = corner(item, found)
+    if best is None or best is item:
+        return None
+    whole = sum(best.others_mbps) / len(best.others_mbps)
+    return stats.estimate([100 * (1 - mbps / whole) for mbps in item.others_mbps])
+
+
 def find(results: Results, sweep: Sweep) -> Finding:
     """Measure the trade-off on every path, and judge our flows' means."""
     found = tradeoff.measure(results, sweep)
     ours = [point for point in sweep.points if point.experiment.flows[0].w is not None]
     unfair = [p for p in ours if p.experiment.link.qdisc not in FAIR_QUEUEING]
+    with_corner = [place(point) for point in sweep.points if who(point) == CORNER]
     verdicts = [
         judge(
             f"alone at least {USE_PERCENT:g} % of what CUBIC gets there",
@@ -42,6 +66,7 @@ def find(results: Results, sweep: Sweep) -> Finding:
                 value=lambda item: use_percent(item, found),
                 met=lambda use: use >= USE_PERCENT,
                 where=where,
+                base=lambda item: tradeoff.yardstick(item, found),
             ),
         ),
         judge(
@@ -55,10 +80,26 @@ def find(results: Results, sweep: Sweep) -> Finding:
                 where=where,
             ),
         ),
+        judge(
+            f"CUBIC's goodput at most {HARM_PERCENT:g} % below that beside strict priority",
+            tradeoff.cases(
+                [point for point in ours if place(point) in with_corner],
+                found,
+                sweep,
+                value=lambda item: harm_percent(item, found),
+                met=lambda harm: harm <= HARM_PERCENT,
+                where=where,
+                base=lambda item: corner(item, found),
+            ),
+        ),
     ]
     return Finding(
         verdict.say(verdicts),
         verdicts,
         tradeoff.frame(found),
-        tradeoff.summary(found),
+        tradeoff.summary(found).hstack(
+            finding.frame(
+                [finding.interval("harm_percent", harm_percent(item, found)) for item in found]
+            )
+        ),
     )

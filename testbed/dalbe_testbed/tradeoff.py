@@ -83,7 +83,8 @@ class Tradeoff:
     """What a point's runs measured, by seed; empty where the experiment has no such phase.
 
     alone_mbps: while alone. queue_ms, queue_p95_ms: mean and 95th percentile of the bins' queues
-    meanwhile. share_percent: of all TCP payload while the others are there.
+    meanwhile. share_percent: of all TCP payload while the others are there. others_mbps: what these
+    get then.
 
     Of our flows only, the effect test's errors. yields_per_minute: how often each yielded while
     alone. held_percent: for how much of that time they held back. carried_on_percent: for how much
@@ -96,6 +97,7 @@ class Tradeoff:
     queue_ms: tuple[float, ...] = ()
     queue_p95_ms: tuple[float, ...] = ()
     share_percent: tuple[float, ...] = ()
+    others_mbps: tuple[float, ...] = ()
     yields_per_minute: tuple[float, ...] = ()
     held_percent: tuple[float, ...] = ()
     carried_on_percent: tuple[float, ...] = ()
@@ -119,7 +121,7 @@ class Tradeoff:
 ERRORS = ("yields_per_minute", "held_percent", "carried_on_percent")
 """The measures of Tradeoff that only flows of ours have."""
 
-MEASURES = ("alone_mbps", "queue_ms", "queue_p95_ms", "share_percent", *ERRORS)
+MEASURES = ("alone_mbps", "queue_ms", "queue_p95_ms", "share_percent", "others_mbps", *ERRORS)
 """All measures of Tradeoff, in the order of the tables."""
 
 
@@ -159,8 +161,10 @@ def _measure(
         found["queue_ms"] = float(queue.mean())  # type: ignore[arg-type]
         found["queue_p95_ms"] = float(queue.quantile(0.95, "linear"))  # type: ignore[arg-type]
     if contended is not None:
-        every = contended.mean_mbps(rates, [flow.name for flow in flows])
-        found["share_percent"] = 100 * contended.mean_mbps(rates, ours) / every
+        mbps = contended.mean_mbps(rates, ours)
+        others = contended.mean_mbps(rates, [flow.name for flow in flows if flow.host == "xsender"])
+        found["share_percent"] = 100 * mbps / (mbps + others)
+        found["others_mbps"] = others
     if weighted:
         try:
             found |= _errors(results.table(run, "rounds"), weighted, alone, contended)
@@ -230,8 +234,12 @@ def cases(
     value: Callable[[Tradeoff], Estimate | None],
     met: Callable[[float], bool],
     where: Callable[[Point], str],
+    base: Callable[[Tradeoff], Tradeoff | None] = lambda _item: None,
 ) -> list[Case]:
-    """Return a case for each of some points of a sweep: whether its mean in percent will do."""
+    """Return a case for each of some points of a sweep: whether its mean in percent will do.
+
+    base: what the value is relative to; runs that it lacks are missing, too.
+    """
     measured = {item.point.name: item for item in found}
     made = []
     for point in points:
@@ -240,8 +248,8 @@ def cases(
         if item is None or estimate is None:
             made.append(Case(where(point), "no run", met=False))
         else:
-            holds = met(estimate.mean)
-            made.append(Case(where(point), f"{estimate} %", holds, missing(item, sweep)))
+            lacks = sum(missing(it, sweep) for it in (item, base(item)) if it is not None)
+            made.append(Case(where(point), f"{estimate} %", met(estimate.mean), lacks))
     return made
 
 

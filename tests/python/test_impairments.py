@@ -6,51 +6,125 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import figures_scavenger, impairments
+from dalbe_testbed import figures_scavenger, impairments, sweep
 from dalbe_testbed.finding import Finding
+from dalbe_testbed.impairments import where
+from dalbe_testbed.tradeoff import CORNER, who
 from fakeruns import Site
 
-THREE_PATHS = """
-title = "three queues"
+PATHS = """
+title = "four paths"
 experiment = "scavenger.toml"
 figure = "impairments"
 seeds = 2
 [[grid]]
-impairment = ["none", "codel", "fq_codel"]
+impairment = ["none", "loss0.01", "codel", "fq_codel"]
 who = ["w0.01", "cubic"]
+[[grid]]
+impairment = ["none", "loss0.01"]
+who = ["strict_priority"]
 """
+Rates = tuple[float, float, float]
+"""Mbit/s of ours alone, of ours beside CUBIC, and of CUBIC."""
+
+NOBODY_HURT: Rates = (8.0, 0.1, 9.9)
+LOSSY: Rates = (4.0, 4.0, 4.0)
 
 
-def made(tmp_path: Path, changed: dict[str, tuple[float, float]]) -> Finding:
-    """What was found where ours got these Mbit/s alone and this share; CUBIC gets 4 under CoDel."""
-    site = Site(tmp_path, THREE_PATHS)
+def usual(path: str) -> Rates:
+    """What anyone has; under loss, half of it."""
+    return {"loss0.01": LOSSY, "codel": (4.0, 0.1, 9.9)}.get(path, NOBODY_HURT)
+
+
+def made(
+    tmp_path: Path, changed: dict[str, Rates], absent: tuple[tuple[str, int], ...] = ()
+) -> Finding:
+    """What was found where ours had these rates by path, without some runs by point and seed."""
+    site = Site(tmp_path, PATHS)
     for run in site.runs:
         path = str(run.point.values["impairment"])
-        ours, share = (4.0 if path == "codel" else 8.0), 1.0
+        rates = usual(path)
         if run.point.values["who"] == "w0.01":
-            ours, share = changed.get(path, (ours, share))
-        site.write(run, {"ours1": ours}, {"ours2": share / 10, "cubic1": 10 - share / 10})
+            rates = changed.get(path, rates)
+        if (run.point.name, run.seed) not in absent:
+            site.write(run, {"ours1": rates[0]}, {"ours2": rates[1], "cubic1": rates[2]})
     return impairments.find(site.results(), site.sweep)
+
+
+GENTLE: dict[str, Rates] = {"loss0.01": (4.0, 0.1, 4.0)}
+"""Ours does not take what strict priority would."""
 
 
 @pytest.mark.parametrize(
     ("changed", "met"),
     [
-        ({}, [True, True]),
-        ({"codel": (3.3, 9.9)}, [True, True]),
-        ({"codel": (3.1, 1.0)}, [False, True]),
-        ({"none": (6.3, 1.0)}, [False, True]),
-        ({"codel": (4.0, 10.1)}, [True, False]),
-        ({"fq_codel": (8.0, 50.0)}, [True, True]),
+        ({}, [True, True, True]),
+        ({"codel": (3.3, 0.99, 9.01)}, [True, True, True]),
+        ({"codel": (3.1, 0.1, 9.9)}, [False, True, True]),
+        ({"none": (6.3, 0.1, 9.9)}, [False, True, True]),
+        ({"codel": (4.0, 1.01, 8.99)}, [True, False, True]),
+        ({"fq_codel": (8.0, 5.0, 5.0)}, [True, True, True]),
+        ({"loss0.01": LOSSY}, [True, False, True]),  # what CUBIC leaves, as at strict priority
+        ({"loss0.01": (4.0, 0.1, 3.65)}, [True, True, True]),
+        ({"loss0.01": (4.0, 0.1, 3.55)}, [True, True, False]),
+        ({"none": (8.0, 0.9, 8.85)}, [True, True, False]),
+        ({"codel": (4.0, 0.1, 1.0)}, [True, True, True]),  # harm is unknown there
     ],
 )
 def test_no_collapse_and_no_aggression(tmp_path: Path, changed, met: list[bool]):
-    found = made(tmp_path, changed)
+    found = made(tmp_path, GENTLE | changed)
     assert [verdict.met for verdict in found.verdicts] == met
 
 
+def test_harm_is_what_cubic_has_less_than_beside_strict_priority(tmp_path: Path):
+    found = made(tmp_path, {"loss0.01": (4.0, 4.0, 3.0), "none": (8.0, 0.0, 10.89)})
+    table = found.summary.select("who", "impairment", "others_mbps", "harm_percent")
+    rows = {row[:2]: row[2:] for row in table.iter_rows()}
+    assert rows["w0.01", "loss0.01"] == pytest.approx((3.0, 25.0))
+    assert rows["w0.01", "none"] == pytest.approx((10.89, -10.0))
+    assert rows["cubic", "none"] == pytest.approx((9.9, 0.0))
+    assert rows["strict_priority", "none"] == (pytest.approx(9.9), None)
+    assert rows["w0.01", "codel"] == (pytest.approx(9.9), None)
+    assert found.runs["others_mbps"].null_count() == 0
+
+
+@pytest.mark.parametrize(
+    ("absent", "said"),
+    [
+        ((("strict_priority", 1), ("strict_priority", 2)), "none: no run"),
+        ((("strict_priority", 2),), "none: 0.0 [0.0, 0.0] %, 1 run missing"),
+        ((("loss0.01", 1), ("loss0.01-strict_priority", 1)), "loss0.01: 0.0 %, 2 runs missing"),
+    ],
+)
+def test_no_harm_is_shown_without_all_runs_of_both(tmp_path: Path, absent, said: str):
+    verdict = made(tmp_path, GENTLE, absent).verdicts[2]
+    assert not verdict.met
+    assert verdict.detail.startswith(said)
+
+
+def test_a_sweep_without_strict_priority_shows_no_lack_of_harm(tmp_path: Path):
+    site = Site(tmp_path, PATHS.partition('[[grid]]\nimpairment = ["none", "loss0.01"]\n')[0])
+    for run in site.runs:
+        site.write(run, {"ours1": 8.0}, {"ours2": 0.1, "cubic1": 9.9})
+    verdict = impairments.find(site.results(), site.sweep).verdicts[2]
+    assert (verdict.met, verdict.detail) == (False, "no run")
+
+
 def test_the_paths_are_all_judged_and_drawn(tmp_path: Path):
-    found = made(tmp_path, {})
-    assert [found.verdicts[n].detail.count(":") for n in (0, 1)] == [3, 2]
+    found = made(tmp_path, GENTLE)
+    assert [verdict.detail.count(":") for verdict in found.verdicts] == [4, 3, 2]
     figures_scavenger.impairments(found, tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000
+
+
+def test_strict_priority_is_run_on_every_path_with_a_fifo_and_nowhere_else():
+    points = sweep.load(sweep.find("impairments")).points
+    assert {p.experiment.link.qdisc for p in points if who(p) != CORNER} > {"pfifo", "pie"}
+    fifos = {where(p) for p in points if who(p) != CORNER and p.experiment.link.fifo}
+    corners = [p for p in points if who(p) == CORNER]
+    assert {where(p) for p in corners} == fifos
+    clean = next(p for p in corners if where(p) == "none").experiment.link
+    for point in corners:  # nothing else of the path has gone
+        link = point.experiment.link
+        assert link.qdisc == "strict_priority"
+        assert (link == clean) == (where(point) == "none")
