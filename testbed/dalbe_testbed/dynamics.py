@@ -3,14 +3,18 @@
 
 Bytes are counted as they leave the bottleneck, Ethernet headers included. The competitor is there
 from its first packet to its last. What is compared to a limit is a mean over a window that ends
-then: of one base RTT on arrival, of one RTT or 0.5 s on departure.
+then: of one base RTT, but at least 50 ms on arrival and 0.5 s on departure.
+
+Who yields late need not be in the way: a newcomer that left slow start early does not ask for the
+whole link for seconds. So what the link did meanwhile is measured, too: where it is in use and its
+queue no longer than ours alone keeps it, ours has what nobody asked for.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -30,6 +34,13 @@ BACK_PERCENT, BACK_S, BACK_RTTS = 80.0, 2.0, 20.0
 SHORTEST_S = 0.5
 """The least window in which a departure is judged."""
 
+SHORTEST_SHARE_S = 0.05
+"""The least window in which an arrival is: two packets that leave together, as they do at the least
+rate, would be 12 % of one RTT's bytes at 10 Mbit/s and 20 ms."""
+
+QUEUE_RTTS = 5
+"""How many RTTs after an arrival the queue begins to count."""
+
 BEFORE_S, AFTER_S = 1.0, 10.0
 """What the curves show of a departure; of an arrival, as much in RTTs, times three."""
 
@@ -48,26 +59,34 @@ def _event(at: int, done: int | None, bin_s: float) -> Event:
 
 @dataclass(frozen=True)
 class Dynamics:
-    """What a run showed. series: per bin t_s, share_percent of the bytes and link_percent."""
+    """What a run showed, with the bins of series().
+
+    Until ours had yielded, or until the departure if it never did: link_percent, how much of the
+    link all together used from WITHIN_RTTS after the arrival; queue_ms, the mean of the bins'
+    queues from QUEUE_RTTS after it. None if ours had yielded before.
+    """
 
     run: Run
     arrival: Event
     departure: Event
+    link_percent: float | None
+    queue_ms: float | None
     series: pl.DataFrame
 
 
-def series(rates: pl.DataFrame, point: Point) -> pl.DataFrame:
+def series(rates: pl.DataFrame, queue: pl.DataFrame, point: Point) -> pl.DataFrame:
     """Return per bin, for the windows that end with it, what `sender`'s flows had.
 
     Columns: t_s (the bin's end), share_percent (of all bytes; null if there were none),
-    link_percent (of the link's rate), theirs (bytes of `xsender`'s flows in the bin).
+    link_percent (of the link's rate); and of the bin alone theirs (bytes of `xsender`'s flows),
+    used_percent (all bytes, of the link's rate) and queue_ms.
     """
     what = point.experiment
     ours, theirs = (
         pl.col("flow").is_in([flow.name for flow in what.flows if flow.host == host])
         for host in ("sender", "xsender")
     )
-    rtt = window_bins(rtt_ms(point) / 1e3, what.bin_s)
+    rtt = window_bins(max(rtt_ms(point) / 1e3, SHORTEST_SHARE_S), what.bin_s)
     longer = window_bins(max(rtt_ms(point) / 1e3, SHORTEST_S), what.bin_s)
     bins = (
         rates.group_by("t_s")
@@ -76,6 +95,7 @@ def series(rates: pl.DataFrame, point: Point) -> pl.DataFrame:
             pl.col("wire_bytes").filter(theirs).sum().alias("theirs"),
             pl.col("wire_bytes").sum().alias("all"),
         )
+        .join(queue.select("t_s", "queue_ms"), on="t_s", how="left")
         .sort("t_s")
     )
     share = 100 * pl.col("ours").rolling_sum(rtt) / pl.col("all").rolling_sum(rtt)
@@ -85,6 +105,8 @@ def series(rates: pl.DataFrame, point: Point) -> pl.DataFrame:
         pl.when(share.is_finite()).then(share).alias("share_percent"),
         (100 * pl.col("ours").rolling_sum(longer) / whole).alias("link_percent"),
         "theirs",
+        (100 * pl.col("all") * longer / whole).alias("used_percent"),
+        "queue_ms",
     )
 
 
@@ -98,20 +120,33 @@ def _first(condition: pl.Series, begin: int, end: int) -> int | None:
     return next((n for n in range(begin, end) if condition[n]), None)
 
 
-def measure(run: Run, rates: pl.DataFrame) -> Dynamics | None:
-    """Return what a run shows; None if no packet of a competitor got through."""
-    bins = series(rates, run.point)
+def measure(run: Run, rates: pl.DataFrame, queue: pl.DataFrame) -> Dynamics | None:
+    """Return what a run's tables show; None if no packet of a competitor got through."""
+    bins = series(rates, queue, run.point)
     present = (bins["theirs"] > 0).arg_true()
     if present.is_empty():
         return None
     arrival, departure = int(present[0]), int(present[-1]) + 1
-    bin_s = run.point.experiment.bin_s
-    stays = window_bins(STAYS_RTTS * rtt_ms(run.point) / 1e3, bin_s)
+    bin_s, rtt_s = run.point.experiment.bin_s, rtt_ms(run.point) / 1e3
+    stays = window_bins(STAYS_RTTS * rtt_s, bin_s)
     low = (bins["share_percent"] < YIELDED_PERCENT).fill_null(value=False)
     for_good = low.cast(pl.Int8).reverse().rolling_min(stays).reverse() == 1
     yielded = _first(for_good, arrival, departure - stays)
     back = _first(bins["link_percent"] >= BACK_PERCENT, departure, bins.height)
-    return Dynamics(run, _event(arrival, yielded, bin_s), _event(departure, back, bin_s), bins)
+    until = departure if yielded is None else yielded + 1
+
+    def meanwhile(name: str, after_rtts: float) -> float | None:
+        begin = arrival + window_bins(after_rtts * rtt_s, bin_s)
+        return bins[name][begin:until].mean() if begin < until else None  # type: ignore[return-value]
+
+    return Dynamics(
+        run,
+        _event(arrival, yielded, bin_s),
+        _event(departure, back, bin_s),
+        meanwhile("used_percent", WITHIN_RTTS),
+        meanwhile("queue_ms", QUEUE_RTTS),
+        bins,
+    )
 
 
 def _rtts(seconds: float | None, point: Point) -> float | None:
@@ -130,6 +165,8 @@ def _row(item: Dynamics) -> Row:
         "seed": item.run.seed,
         "yielded_s": yielded_s,
         "yielded_rtts": _rtts(yielded_s, item.run.point),
+        "link_meanwhile_percent": item.link_percent,
+        "queue_meanwhile_ms": item.queue_ms,
         "back_s": back_s,
         "back_rtts": _rtts(back_s, item.run.point),
     }
@@ -142,6 +179,10 @@ def _spread(times: Sequence[float | None]) -> tuple[float | None, float | None]:
     return median if math.isfinite(median) else None, worst if math.isfinite(worst) else None
 
 
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
 def _summary(point: Point, items: Sequence[Dynamics]) -> Row:
     columns: Row = {}
     for name, times in (
@@ -151,7 +192,15 @@ def _summary(point: Point, items: Sequence[Dynamics]) -> Row:
         for kind, time in zip(("median", "worst"), _spread(times), strict=True):
             columns[f"{name}_{kind}_s"] = time
             columns[f"{name}_{kind}_rtts"] = _rtts(time, point)
-    return finding.settings(point) | {"runs": len(items)} | columns
+    late = [item for item in items if item.link_percent is not None]
+    return (
+        finding.settings(point)
+        | {"runs": len(items)}
+        | columns
+        | {"late": len(late)}
+        | finding.estimated("link_meanwhile_percent", _known(item.link_percent for item in late))
+        | finding.estimated("queue_meanwhile_ms", _known(item.queue_ms for item in late))
+    )
 
 
 def _curves(point: Point, items: Sequence[Dynamics]) -> Iterator[pl.DataFrame]:
@@ -213,7 +262,10 @@ def find(results: Results, sweep: Sweep) -> Finding:
     """Measure arrivals and departures, and judge every run of ours."""
     found = {
         point.name: [
-            item for run in runs if (item := measure(run, results.table(run, "rates"))) is not None
+            item
+            for run in runs
+            if (item := measure(run, *(results.table(run, it) for it in ("rates", "queue"))))
+            is not None
         ]
         for point, runs in results.measured(sweep)
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 from dalbe_testbed import dynamics, figures_scavenger
 from dalbe_testbed.finding import Finding
@@ -71,6 +72,61 @@ def test_who_comes_back_within_ten_rtts_has_not_yielded(tmp_path: Path):
     assert min(found.runs["yielded_s"]) > 0.6
     later = made(tmp_path, 0.1, 1.0, again_s=ARRIVAL_S + 1.5)
     assert max(later.runs["yielded_s"]) < 0.3
+
+
+def test_a_pair_of_packets_now_and_then_is_no_tenth_of_a_short_rtt(tmp_path: Path):
+    site = Site(tmp_path, TWO_RTTS.replace("[50, 100]", "[20]"))
+    pair_mbps = 2 * 1514 * 8e-6 / 0.01  # in a bin of 10 ms
+
+    def mbps(flow: str, t_s: float) -> float:
+        busy, pair = ARRIVAL_S <= t_s < DEPARTURE_S, round(t_s * 100) % 30 == 0
+        ours = pair * pair_mbps if busy else 9.0
+        return ours if flow == "ours" else busy * (10.0 - ours)
+
+    for run in site.runs:
+        site.write_rates(run, mbps)
+    assert 2 * 1514 * 8 > 0.1 * 10e6 * 0.02  # in a window of one RTT it would be
+    assert max(dynamics.find(site.results(), site.sweep).runs["yielded_s"]) == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(
+    ("yields_s", "link_percent", "queue_ms"),
+    [
+        (0.2, [None, None], [None, None]),  # within 5 RTTs of 50 and of 100 ms
+        (0.41, [None, None], [7, None]),
+        (0.9, [95, None], [7, 7]),
+        (2.0, [95, 95], [7, 7]),
+        (999.0, [95, 95], [7, 7]),
+    ],
+)
+def test_what_the_link_did_until_ours_yielded(tmp_path: Path, yields_s, link_percent, queue_ms):
+    site = Site(tmp_path, TWO_RTTS)
+    for run in site.runs:
+        write(site, run, yields_s, 1.0)
+        bins = [n / 100 for n in range(12000)]
+        # what does not count: before 5 RTTs of 50 ms, and when ours is out of the way for sure
+        counts = [0.25 <= round(t - ARRIVAL_S, 6) < min(yields_s + 0.1, 59) for t in bins]
+        rows = {"t_s": bins, "queue_ms": [7.0 if it else 1000.0 for it in counts]}
+        pl.DataFrame(rows).write_parquet(site.out / run.directory / "queue.parquet")
+    found = dynamics.find(site.results(), site.sweep)
+    rows = found.runs.filter(seed=1)
+    assert rows["link_meanwhile_percent"].to_list() == pytest.approx(link_percent)
+    assert rows["queue_meanwhile_ms"].to_list() == pytest.approx(queue_ms)
+    late = found.summary["late"].to_list()
+    assert late == [2 * (percent is not None) for percent in link_percent]
+    of_late = [
+        queue if percent else None for queue, percent in zip(queue_ms, link_percent, strict=True)
+    ]
+    assert found.summary["queue_meanwhile_ms"].to_list() == pytest.approx(of_late)
+
+
+def test_use_meanwhile_is_everybodys(tmp_path: Path):
+    site = Site(tmp_path, TWO_RTTS)
+    for run in site.runs:  # neither takes what the other leaves
+        site.write_rates(run, lambda flow, t_s: 2.0 if flow == "ours" else 4.0 * (t_s > ARRIVAL_S))
+    found = dynamics.find(site.results(), site.sweep)
+    assert list(found.runs["link_meanwhile_percent"]) == pytest.approx([60] * 4)
+    assert found.runs["yielded_s"].null_count() == 4
 
 
 def test_a_run_without_a_competitor_is_no_run(tmp_path: Path):
