@@ -39,11 +39,9 @@
 #define EFFECT_LOSS_ROUNDS	64	/* a loss is remembered for so many rounds */
 #define EFFECT_TRY_MIN_US	2000000	/* contended by a short queue for so long: */
 #define EFFECT_TRY_MAX_US	8000000	/* are they like us? Ever more rarely. */
-#define EFFECT_OFTEN_US		16000000 /* alone for no longer than this, */
-#define EFFECT_SHORT_US		32000000 /* by a competitor that stayed no longer than
-					 * this: short flows keep coming, and
-					 */
-#define EFFECT_PATIENCE_US	8000000	/* the link is left alone for so long */
+#define EFFECT_OFTEN_US		16000000 /* alone for less than this, and */
+#define EFFECT_SHORT_US		32000000 /* contended for less: short flows keep */
+#define EFFECT_PATIENCE_US	8000000	/* coming, and are left alone for so long */
 #define EFFECT_YIELD_ROUNDS	4	/* rounds until yielding has shown what it
 					 * can: one for the packets under way, one
 					 * to see the queue, two more to be sure

@@ -550,12 +550,11 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 	u32 packets = tp->delivered - flow->round_delivered;
 
 	/* A pause, or a timeout, is in the time but not in the packets. */
-	if (flow->round_limited || inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR)
+	if (flow->round_limited || inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR) {
 		flow->effect.last_us = 0;
-	else if (effect_part(&flow->effect, packets, elapsed_us,
-			     flow->cdg.rtt_prev.min_us,
-			     cdg_base_rtt_us(&flow->cdg),
-			     tp->tcp_mstamp)) {
+	} else if (effect_part(&flow->effect, packets, elapsed_us,
+			       flow->cdg.rtt_prev.min_us,
+			       cdg_base_rtt_us(&flow->cdg), tp->tcp_mstamp)) {
 		dalbe_yield(sk);
 		return true;
 	}
