@@ -336,6 +336,7 @@ def _experiment(name: str, sweep: Path) -> Path:
 
 def _settings(file: Path, names: Iterable[str], values: dict[str, Value], where: str) -> list[str]:
     settings: list[str] = []
+    owner: dict[str, str] = {}
     for name in names:
         if "." not in name and name not in axes() and name not in Experiment.model_fields:
             raise TestbedError(
@@ -344,7 +345,11 @@ def _settings(file: Path, names: Iterable[str], values: dict[str, Value], where:
             )
         try:
             for setting in axis(name).changes(values[name]):
-                settings += _of_every_flow(file, setting)
+                for changed in _of_every_flow(file, setting):
+                    key = changed.partition("=")[0]
+                    if owner.setdefault(key, name) != name:
+                        raise TestbedError(f"{where}: {owner[key]} and {name} both set {key}")
+                    settings.append(changed)
         except KeyError:
             allowed = ", ".join([str(axis(name).default), *axis(name).settings])
             raise TestbedError(

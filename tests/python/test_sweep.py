@@ -172,6 +172,10 @@ def test_the_first_seed_of_every_point_comes_first():
         ('figure = "ablation"\nvary = "hz"\n' + MINIMAL + "rtt = [20]", "not an axis of every"),
         ('figure = "ablation"\nvary = "rtt"\n' + MINIMAL + "rtt = [20]", "an axis with a default"),
         (MINIMAL + '"link.rate_mbps" = [1]\n"link.rate_mbqs" = [1]', "link.rate_mbqs"),
+        (
+            MINIMAL + 'impairment = ["codel"]\n"link.qdisc" = ["pie"]',
+            "mine.toml: impairment and link.qdisc both set link.qdisc",
+        ),
     ],
 )
 def test_a_broken_sweep_is_one_clear_line(tmp_path: Path, text: str, message: str):
