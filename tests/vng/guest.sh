@@ -124,7 +124,8 @@ check "a connection held the module all the time" kill -0 "$holder"
 sed 's/^/#   /' holder.log
 check "rmmod is refused under stress ($attempts attempts)" \
 	test "$attempts" -gt 0 -a "$taken" -eq 0
-kill "$holder" && wait "$holder" 2>/dev/null
+# Told to end, iperf may go on to the end of its 600 s.
+kill -KILL "$holder" && wait "$holder" 2>/dev/null
 
 # --- unload -------------------------------------------------------------------
 step "rmmod"
