@@ -15,10 +15,10 @@ import polars as pl
 from dalbe_testbed import finding, stats, verdict
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.finding import Finding, Row
-from dalbe_testbed.results import Results
+from dalbe_testbed.results import Results, weight
 from dalbe_testbed.stats import Estimate
 from dalbe_testbed.sweep import Point, Run, Sweep
-from dalbe_testbed.tradeoff import CORNER, place, who
+from dalbe_testbed.tradeoff import CORNER, beside, place, who
 from dalbe_testbed.verdict import Case, Verdict, judge
 
 NOBODY, NOBODY_BYTES = "nobody", 100_000
@@ -88,12 +88,6 @@ def measure(results: Results, sweep: Sweep) -> list[Completion]:
     return found
 
 
-def beside(item: Completion, found: Sequence[Completion], name: str) -> Completion | None:
-    """Return the point with `name` in the place of an item's long flow; None if it has no run."""
-    there = place(item.point)
-    return next((o for o in found if who(o.point) == name and place(o.point) == there), None)
-
-
 def slower_percent(
     item: Completion, found: Sequence[Completion], name: str, quantile: float
 ) -> list[float]:
@@ -152,7 +146,7 @@ def _verdict(found: Sequence[Completion], sweep: Sweep, name: str) -> Verdict:
     measured = {item.point.name: item for item in found}
     cases = []
     for point in sweep.points:
-        if point.experiment.flows[0].w is None:
+        if weight(point) is None:
             continue
         item = measured.get(point.name)
         for kind, quantile in QUANTILES.items():

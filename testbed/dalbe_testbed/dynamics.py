@@ -21,7 +21,7 @@ import polars as pl
 
 from dalbe_testbed import finding, verdict
 from dalbe_testbed.finding import Finding, Row
-from dalbe_testbed.results import Results, rtt_ms
+from dalbe_testbed.results import Results, rtt_ms, weight
 from dalbe_testbed.sweep import Point, Run, Sweep
 from dalbe_testbed.verdict import Case, Verdict, judge
 
@@ -246,7 +246,7 @@ def _verdict(
     """Judge every run of ours: `which` of the two due times."""
     cases = []
     for point in sweep.points:
-        if point.experiment.flows[0].w is None:
+        if weight(point) is None:
             continue
         items, due_s = found.get(point.name, []), _due_s(point)[which]
         times = [getattr(item, event).after_s for item in items]

@@ -14,7 +14,7 @@ import polars as pl
 from dalbe_testbed import finding, stats, verdict
 from dalbe_testbed.experiment import Experiment
 from dalbe_testbed.finding import Finding, Row
-from dalbe_testbed.results import Results
+from dalbe_testbed.results import Results, weight
 from dalbe_testbed.stats import Estimate
 from dalbe_testbed.sweep import Point, Sweep
 from dalbe_testbed.tradeoff import SETTLED_S, YARDSTICK, Window, who
@@ -121,7 +121,7 @@ def _verdict(
     cases = []
     for point in sweep.points:
         flows = point.experiment.flows
-        if flows[0].w is None or len(flows) < least_flows:
+        if weight(point) is None or len(flows) < least_flows:
             continue
         group = measured.get(point.name)
         estimate = group.estimate(name) if group else None

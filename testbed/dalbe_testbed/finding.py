@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from dalbe_testbed import stats
+from dalbe_testbed.results import weight
 from dalbe_testbed.stats import Estimate
 from dalbe_testbed.sweep import Point
 from dalbe_testbed.verdict import Verdict
@@ -52,7 +53,7 @@ def settings(point: Point) -> Row:
 
     w is null if the flows are not ours.
     """
-    return {"point": point.name, **point.values, "w": point.experiment.flows[0].w}
+    return {"point": point.name, **point.values, "w": weight(point)}
 
 
 def interval(name: str, estimate: Estimate | None) -> Row:

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 from dalbe_testbed import finding, stats, tradeoff, verdict
 from dalbe_testbed.finding import Finding
-from dalbe_testbed.results import Results
+from dalbe_testbed.results import Results, weight
 from dalbe_testbed.stats import Estimate
 from dalbe_testbed.sweep import Point, Sweep
-from dalbe_testbed.tradeoff import CORNER, Tradeoff, place, share_percent, use_percent, who
+from dalbe_testbed.tradeoff import CORNER, Tradeoff, beside, place, share_percent, use_percent, who
 from dalbe_testbed.verdict import judge
 
 AXIS = "impairment"
@@ -32,18 +32,12 @@ def where(point: Point) -> str:
     return str(point.values[AXIS])
 
 
-def corner(item: Tradeoff, found: Sequence[Tradeoff]) -> Tradeoff | None:
-    """Return the point of strict priority on an item's path; None if it has no run."""
-    there = place(item.point)
-    return next((o for o in found if o.name == CORNER and place(o.point) == there), None)
-
-
 def harm_percent(item: Tradeoff, found: Sequence[Tradeoff]) -> Estimate | None:
     """Return by how much the others' goodput is below their mean beside strict priority.
 
     Negative if they get more. None for strict priority itself and on paths without a run of it.
     """
-    best = corner(item, found)
+    best = beside(item, found, CORNER)
     if best is None or best is item:
         return None
     whole = sum(best.others_mbps) / len(best.others_mbps)
@@ -53,7 +47,7 @@ def harm_percent(item: Tradeoff, found: Sequence[Tradeoff]) -> Estimate | None:
 def find(results: Results, sweep: Sweep) -> Finding:
     """Measure the trade-off on every path, and judge our flows' means."""
     found = tradeoff.measure(results, sweep)
-    ours = [point for point in sweep.points if point.experiment.flows[0].w is not None]
+    ours = [point for point in sweep.points if weight(point) is not None]
     unfair = [p for p in ours if p.experiment.link.qdisc not in FAIR_QUEUEING]
     with_corner = [place(point) for point in sweep.points if who(point) == CORNER]
     verdicts = [
@@ -89,7 +83,7 @@ def find(results: Results, sweep: Sweep) -> Finding:
                 value=lambda item: harm_percent(item, found),
                 met=lambda harm: harm <= HARM_PERCENT,
                 where=where,
-                base=lambda item: corner(item, found),
+                base=lambda item: beside(item, found, CORNER),
             ),
         ),
     ]

@@ -111,6 +111,11 @@ def g_ms(point: Point) -> float | None:
     return point.experiment.flows[0].g_ms
 
 
+def weight(point: Point) -> float | None:
+    """Return the w of the flows under test, 0.001 to 1; None if they have none: a peer's."""
+    return point.experiment.flows[0].w
+
+
 def cc(point: Point) -> str:
     """Return the congestion control under test: that of the first flow."""
     return point.experiment.flows[0].cc

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import polars as pl
 
@@ -18,7 +19,7 @@ from dalbe_testbed.draw import Value
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.experiment import Experiment
 from dalbe_testbed.finding import Finding, Row
-from dalbe_testbed.results import Results
+from dalbe_testbed.results import Results, weight
 from dalbe_testbed.stats import Estimate
 from dalbe_testbed.sweep import Point, Run, Sweep
 from dalbe_testbed.verdict import Case, judge
@@ -110,7 +111,7 @@ class Tradeoff:
     @property
     def w(self) -> float | None:
         """Return the weight of flows of ours; None of a peer's."""
-        return self.point.experiment.flows[0].w
+        return weight(self.point)
 
     def use_percent(self, yardstick: Tradeoff) -> Estimate:
         """Return the use of the idle link, in percent of the yardstick's mean."""
@@ -191,16 +192,7 @@ def measure(results: Results, sweep: Sweep) -> list[Tradeoff]:
 
 def yardstick(item: Tradeoff, found: Sequence[Tradeoff]) -> Tradeoff | None:
     """Return the point that an item's use is measured by; None if it has no run while alone."""
-    return next(
-        (
-            other
-            for other in found
-            if other.name == YARDSTICK
-            and other.alone_mbps
-            and place(other.point) == place(item.point)
-        ),
-        None,
-    )
+    return beside(item, [other for other in found if other.alone_mbps], YARDSTICK)
 
 
 def place(point: Point) -> dict[str, Value]:
@@ -208,6 +200,23 @@ def place(point: Point) -> dict[str, Value]:
     if point.cell is not None:
         return {"cell": point.cell}
     return {name: value for name, value in point.values.items() if name != "who"}
+
+
+class Measured(Protocol):
+    """What was measured at a point."""
+
+    @property
+    def point(self) -> Point:
+        """Return the point."""
+
+
+M = TypeVar("M", bound=Measured)
+
+
+def beside(item: M, found: Iterable[M], name: str) -> M | None:
+    """Return what `found` has for `name` in the place of an item's flows; None without a run."""
+    there = place(item.point)
+    return next((o for o in found if who(o.point) == name and place(o.point) == there), None)
 
 
 def use_percent(item: Tradeoff, found: Sequence[Tradeoff]) -> Estimate | None:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from dalbe_testbed import tradeoff
 from dalbe_testbed.finding import Finding
-from dalbe_testbed.results import Results, rtt_ms
-from dalbe_testbed.sweep import Point, Sweep
+from dalbe_testbed.results import Results, rtt_ms, weight
+from dalbe_testbed.sweep import Sweep
 from dalbe_testbed.tradeoff import YARDSTICK, Tradeoff, share_percent
 from dalbe_testbed.verdict import Verdict, judge
 
@@ -22,10 +22,6 @@ NEVER_PERCENT = 52.0
 """The share that no weight may exceed: more than the others' would be no scavenger's."""
 
 
-def _w(point: Point) -> float | None:
-    return point.experiment.flows[0].w
-
-
 def _verdict(
     requirement: str,
     found: Sequence[Tradeoff],
@@ -34,7 +30,7 @@ def _verdict(
     met: Callable[[float], bool],
 ) -> Verdict:
     """Judge the shares of our flows of the weights that `chosen` picks."""
-    points = [p for p in sweep.points for w in [_w(p)] if w is not None and chosen(w)]
+    points = [p for p in sweep.points for w in [weight(p)] if w is not None and chosen(w)]
     return judge(
         requirement,
         tradeoff.cases(
@@ -43,7 +39,7 @@ def _verdict(
             sweep,
             value=share_percent,
             met=met,
-            where=lambda point: f"w = {_w(point):g}, {rtt_ms(point):g} ms",
+            where=lambda point: f"w = {weight(point):g}, {rtt_ms(point):g} ms",
         ),
     )
 

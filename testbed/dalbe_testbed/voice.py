@@ -15,7 +15,7 @@ import polars as pl
 from dalbe_testbed import finding, stats, verdict
 from dalbe_testbed.completion import NOBODY, check_nobody
 from dalbe_testbed.finding import Finding, Row
-from dalbe_testbed.results import Results
+from dalbe_testbed.results import Results, weight
 from dalbe_testbed.sweep import Point, Sweep
 from dalbe_testbed.tradeoff import place, who
 from dalbe_testbed.verdict import Case, judge
@@ -120,7 +120,7 @@ def _cases(
     cases = []
     for point in sweep.points:
         rate = point.experiment.link.rate_mbps
-        if point.experiment.flows[0].w is None or rate not in rates:
+        if weight(point) is None or rate not in rates:
             continue
         item = measured.get(point.name)
         added = item.added_ms("p95_ms") if item else []
