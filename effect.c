@@ -125,8 +125,11 @@ void effect_expect(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
 }
 
 /**
- * effect_forget - the cut under test cannot be judged: there was nothing to send
+ * effect_forget - what was measured so far is of no use for what comes
  * @e: the flow
+ *
+ * After a pause in which there was nothing to send, a timeout, a change of regime: the
+ * cut under test cannot be judged, nor our part of the link.
  */
 void effect_forget(struct effect *e)
 {
@@ -179,8 +182,7 @@ static enum effect_verdict effect_alone(struct effect *e, u64 now_us,
 	e->unsure = why != EFFECT_TAKE;
 	e->since_us = now_us;
 	e->lossy = 0;
-	e->part_q16 = 0;
-	e->last_us = 0;
+	effect_forget(e);
 	return why;
 }
 
@@ -196,8 +198,7 @@ static u32 effect_patience_us(const struct effect *e)
 static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 {
 	e->state = EFFECT_YIELDING;
-	e->before_us = 0;
-	e->doubt = false;
+	effect_forget(e);
 	e->rounds = 0;
 	e->peak_us = 0;
 	e->gone = 0;
@@ -274,6 +275,12 @@ bool effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
 	return false;
 }
 
+/* Of the last eight or so. */
+static void effect_mean(struct effect *e, u32 queue_us)
+{
+	e->mean_us = e->mean_us - e->mean_us / 8 + queue_us / 8;
+}
+
 static enum effect_verdict effect_judge(struct effect *e, u32 rtt_us,
 					u32 base_rtt_us, u64 now_us)
 {
@@ -322,7 +329,7 @@ enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,
 
 	if (e->state == EFFECT_ALONE) {
 		e->lossy -= e->lossy > 0;
-		e->mean_us = e->mean_us - e->mean_us / 8 + queue_us / 8;
+		effect_mean(e, queue_us);
 		return e->before_us ? effect_judge(e, rtt_us, base_rtt_us,
 						   now_us) : EFFECT_NONE;
 	}
@@ -344,7 +351,7 @@ enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,
 		e->gone |= 1;
 	else
 		e->busy_us = now_us;
-	e->mean_us = e->mean_us - e->mean_us / 8 + queue_us / 8;
+	effect_mean(e, queue_us);
 
 	if (e->state == EFFECT_YIELDING && e->gone) {
 		e->resumes++;

@@ -230,6 +230,14 @@ def _other_servers(experiment: Experiment) -> Iterator[str]:
         yield f"ip netns exec {host} {iperf} >/dev/null 2>&1 &"
 
 
+def _udp(experiment: Experiment, receiver: str, port: int, packet_bytes: int, pace: str) -> str:
+    """Return the command that sends UDP until after the end; pace: when, in D-ITG's words."""
+    return (
+        f"{QUIETLY} ITGSend -a {ADDRESS[receiver][0]} -T UDP -rp {port} -c {packet_bytes} {pace} "
+        f"-t {round(experiment.end_s + AFTER_END_S) * 1000}"
+    )
+
+
 def _schedule(
     experiment: Experiment, flows: list[PlannedFlow], seed: int, tools: Tools, directory: Path
 ) -> list[tuple[float, str]]:
@@ -240,19 +248,17 @@ def _schedule(
             if host not in experiment.background.hosts:
                 continue
             draw = random.Random(f"{seed} background {host}").random()
-            command = (
-                f"{QUIETLY} ITGSend -a {ADDRESS[receiver][0]} -T UDP -rp {BACKGROUND_PORT + index} "
-                f"-c {experiment.background.packet_bytes} "
-                f"-E {experiment.background.packets_per_s:.3f} -s {draw:.6f} "
-                f"-t {round(experiment.end_s + AFTER_END_S) * 1000}"
+            command = _udp(
+                experiment,
+                receiver,
+                BACKGROUND_PORT + index,
+                experiment.background.packet_bytes,
+                f"-E {experiment.background.packets_per_s:.3f} -s {draw:.6f}",
             )
             events.append((0.0, f"start\tbackground{index + 1}\t{host}\t{command}"))
     if voice := experiment.voice:
-        command = (
-            f"{QUIETLY} ITGSend -a {ADDRESS[PEER[voice.host]][0]} -T UDP -rp {VOICE_PORT} "
-            f"-c {voice.packet_bytes} -C {voice.packets_per_s} "
-            f"-t {round(experiment.end_s + AFTER_END_S) * 1000}"
-        )
+        pace = f"-C {voice.packets_per_s}"
+        command = _udp(experiment, PEER[voice.host], VOICE_PORT, voice.packet_bytes, pace)
         events.append((voice.start_s, f"start\tvoice\t{voice.host}\t{command}"))
     if short := experiment.short_flows:
         command = (
