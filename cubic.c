@@ -118,6 +118,19 @@ void cubic_acked(struct cubic *c, u32 packets)
 }
 
 /**
+ * cubic_regain - grow back to a window that was given up for a moment only
+ * @c: the window, started
+ * @window_q16: packets; below what a Reno flow would have, of no effect
+ *
+ * By half per round trip at most, as all growth; beyond it as before.
+ */
+void cubic_regain(struct cubic *c, u64 window_q16)
+{
+	c->reno_q16 = max_t(u64, c->reno_q16,
+			    min_t(u64, window_q16, (u64)CUBIC_WINDOW_MAX << 16));
+}
+
+/**
  * cubic_loss - cut for a loss, with fast convergence
  * @c: the window, started
  *

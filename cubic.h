@@ -45,6 +45,7 @@ struct cubic {
 void cubic_start(struct cubic *c, u64 window_q16, u64 origin_q16);
 void cubic_round(struct cubic *c, u64 elapsed_us, u32 rtt_us);
 void cubic_acked(struct cubic *c, u32 packets);
+void cubic_regain(struct cubic *c, u64 window_q16);
 void cubic_loss(struct cubic *c);
 
 #endif /* DALBE_CUBIC_H */

@@ -54,12 +54,16 @@ u32 effect_queue_us(u32 rtt_us, u32 base_rtt_us)
 	return rtt_us > base_rtt_us ? rtt_us - base_rtt_us : 0;
 }
 
-static bool effect_surge(u32 rtt_us, u32 before_us, u32 base_rtt_us)
+/* What the queue grew by, us, where that is a surge: @shift says of what part of the
+ * base RTT; else 0.
+ */
+static u32 effect_surge_us(u32 rtt_us, u32 before_us, u32 base_rtt_us, int shift)
 {
-	u32 surge_us = max_t(u32, base_rtt_us >> EFFECT_SURGE_SHIFT,
-			     EFFECT_ALONE_G_NS / 1000);
+	u32 least_us = clamp_t(u32, base_rtt_us >> shift,
+			       EFFECT_ALONE_G_NS / 1000, EFFECT_SURGE_MAX_US);
+	u32 grown_us = effect_queue_us(rtt_us, before_us);
 
-	return before_us && effect_queue_us(rtt_us, before_us) >= surge_us;
+	return before_us && grown_us >= least_us ? grown_us : 0;
 }
 
 /**
@@ -71,22 +75,29 @@ static bool effect_surge(u32 rtt_us, u32 before_us, u32 base_rtt_us)
  * @ssthresh: what CDG would cut to, C(5)
  *
  * A queue that is ours is drained by the window's part in it: cutting deeper
- * leaves the link idle. One packet more, to see the base RTT again.
+ * leaves the link idle. One packet more, to see the base RTT again. For a newcomer
+ * in slow start room is made as well, by twice its surge: what it sends next.
  *
  * Return: slow start threshold, packets, from half of @cwnd to @cwnd - 1, and at
  * least 2, never more for a longer queue; @ssthresh where the queue is not known to
  * be ours: too short to tell, in doubt, or not EFFECT_ALONE.
  */
-u32 effect_cut(const struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
+u32 effect_cut(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	       u32 ssthresh)
 {
 	u32 queue_us = effect_queue_us(rtt_us, base_rtt_us);
+	u32 room_us = cwnd < EFFECT_ROOM_CWND ? 0 : e->room_us;
 	u32 kept;
 
+	e->lent = 0;
 	if (e->state != EFFECT_ALONE || e->doubt || !base_rtt_us ||
 	    queue_us < effect_shortest_us(base_rtt_us))
 		return ssthresh;
-	kept = fp_mul_div(cwnd, base_rtt_us, base_rtt_us + queue_us);
+	if (room_us)
+		e->lent = fp_mul_div(cwnd, base_rtt_us, base_rtt_us + queue_us -
+				     min(queue_us, room_us));
+	kept = fp_mul_div(cwnd, base_rtt_us,
+			  (u64)base_rtt_us + queue_us + EFFECT_ROOM * room_us);
 	return max3(kept ? kept - 1 : 0, cwnd / 2, 2U);
 }
 
@@ -153,17 +164,58 @@ void effect_forget(struct effect *e)
  *
  * Return: true to back off now; false unless EFFECT_ALONE.
  */
-bool effect_urgent(const struct effect *e, u32 rtt_us, u32 before_us,
+bool effect_urgent(struct effect *e, u32 rtt_us, u32 before_us,
 		   u32 base_rtt_us)
 {
 	u32 longest_us = max_t(u32, effect_kin_us(base_rtt_us),
 			       2 * EFFECT_ALONE_G_NS / 1000);
 
+	e->room_us = 0;
 	if (e->state != EFFECT_ALONE)
 		return false;
-	return effect_surge(rtt_us, before_us, base_rtt_us) ||
+	if (e->steady >= EFFECT_STEADY_ROUNDS)	/* else the surge is ours */
+		e->room_us = effect_surge_us(rtt_us, before_us, base_rtt_us,
+					     EFFECT_ROOM_SHIFT);
+	return effect_surge_us(rtt_us, before_us, base_rtt_us,
+			       EFFECT_SURGE_SHIFT) ||
 	       (base_rtt_us &&
 		effect_queue_us(rtt_us, base_rtt_us) > longest_us);
+}
+
+/**
+ * effect_begin_round - RTTs from here on belong to another round
+ * @e: the flow
+ */
+void effect_begin_round(struct effect *e)
+{
+	e->surged = 0;
+}
+
+/**
+ * effect_sample - is there a surge that is not to wait for the round's end?
+ * @e: the flow
+ * @rtt_us: an RTT, above 0
+ * @before_us: lowest RTT of the round before; 0: there was none
+ * @base_rtt_us: lowest RTT known
+ *
+ * A newcomer's first packets may come just behind a round's beginning, whose lowest
+ * RTT then tells nothing. A round trip earlier is two of its four or five in slow start.
+ *
+ * Return: true once in a round, to end it here, with the lowest RTT @surged_us.
+ */
+bool effect_sample(struct effect *e, u32 rtt_us, u32 before_us,
+		   u32 base_rtt_us)
+{
+	if (e->state != EFFECT_ALONE)
+		return false;
+	if (!effect_surge_us(rtt_us, before_us, base_rtt_us,
+			     EFFECT_ROOM_SHIFT)) {
+		e->surged = 0;
+		return false;
+	}
+	e->surged_us = e->surged ? min(e->surged_us, rtt_us) : rtt_us;
+	e->surged += e->surged < U8_MAX;
+	return e->surged == EFFECT_SAMPLES;
 }
 
 /**
@@ -204,7 +256,8 @@ static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 	e->gone = 0;
 	e->yields++;
 	if (e->lossy)		/* no kin's */
-		e->try_us = EFFECT_TRY_MAX_US;
+		e->try_us = clamp_t(u32, 2 * e->try_us, EFFECT_TRY_MAX_US,
+				    EFFECT_TRY_LOSSY_US);
 	else if (now_us - e->since_us > 2 * EFFECT_TRY_MIN_US)
 		e->try_us = EFFECT_TRY_MIN_US;
 	else
@@ -216,6 +269,15 @@ static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 	}
 	e->since_us = now_us;
 	e->busy_us = now_us;
+	return EFFECT_YIELD;
+}
+
+/* No need to stand back and look. */
+static enum effect_verdict effect_give_way(struct effect *e, u64 now_us)
+{
+	effect_yield(e, now_us);
+	e->state = EFFECT_CONTENDED;
+	e->looked_us = now_us;
 	return EFFECT_YIELD;
 }
 
@@ -260,11 +322,9 @@ bool effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
 	part_q16 = min_t(u64, S64_MAX, fp_mul_div((u64)packets << 16,
 						  USEC_PER_SEC, elapsed_us));
 	if ((queue_us > effect_kin_us(base_rtt_us) || e->lossy) &&
-	    effect_surge(rtt_us, last_us, base_rtt_us) &&
+	    effect_surge_us(rtt_us, last_us, base_rtt_us, EFFECT_SURGE_SHIFT) &&
 	    effect_part_lost(e, part_q16, elapsed_us)) {
-		effect_yield(e, now_us);
-		e->state = EFFECT_CONTENDED;
-		e->looked_us = now_us;
+		effect_give_way(e, now_us);
 		return true;
 	}
 	if (!e->part_q16)
@@ -289,6 +349,13 @@ static enum effect_verdict effect_judge(struct effect *e, u32 rtt_us,
 	e->drained_q16 = min_t(u32, fp_ratio_q16(drained_us, e->expected_us),
 			       Q16_ONE);
 	e->before_us = 0;
+	if (e->lent) {	/* the room made is idle, or somebody has taken it */
+		if (effect_queue_us(rtt_us, base_rtt_us) >=
+		    effect_shortest_us(base_rtt_us))
+			return effect_give_way(e, now_us);
+		e->doubt = false;
+		return EFFECT_REGAIN;
+	}
 	if (e->drained_q16 >= EFFECT_OURS_Q16 ||
 	    (e->mean_us <= effect_kin_us(base_rtt_us) && !e->lossy)) {
 		e->doubt = false;

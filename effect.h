@@ -20,6 +20,19 @@
 					 * of the base RTT, that a flow at work alone
 					 * does not cause; at least G
 					 */
+#define EFFECT_SURGE_MAX_US	25000	/* on long paths, too: a newcomer has left slow
+					 * start when it sees that much
+					 */
+#define EFFECT_SAMPLES		4	/* RTTs in a row that tell of a surge before the
+					 * round has ended: of eight packets, as HyStart
+					 * looks at, where every second has an ACK
+					 */
+#define EFFECT_ROOM_SHIFT	2	/* a surge of 1/4 of the base RTT is no burst */
+#define EFFECT_ROOM		2	/* but slow start, which next time doubles it */
+#define EFFECT_ROOM_CWND	10	/* room for an initial window (RFC 6928) can only
+					 * be made by a flow that has one
+					 */
+#define EFFECT_STEADY_ROUNDS	4	/* until the queue of our own slow start has gone */
 #define EFFECT_PART_SHIFT	3	/* our part of the link is a mean of eight
 					 * rounds or so
 					 */
@@ -38,7 +51,8 @@
 					 */
 #define EFFECT_LOSS_ROUNDS	64	/* a loss is remembered for so many rounds */
 #define EFFECT_TRY_MIN_US	2000000	/* contended by a short queue for so long: */
-#define EFFECT_TRY_MAX_US	8000000	/* are they like us? Ever more rarely. */
+#define EFFECT_TRY_MAX_US	8000000	/* are they like us? Ever more rarely, */
+#define EFFECT_TRY_LOSSY_US	64000000 /* and more so where that ended in a loss */
 #define EFFECT_OFTEN_US		16000000 /* alone for less than this, and */
 #define EFFECT_SHORT_US		32000000 /* contended for less: short flows keep */
 #define EFFECT_PATIENCE_US	8000000	/* coming, and are left alone for so long */
@@ -63,6 +77,7 @@ enum effect_state {
 enum effect_verdict {
 	EFFECT_NONE,		/* no change */
 	EFFECT_DOUBT,		/* in EFFECT_ALONE: cut once more, and deeper */
+	EFFECT_REGAIN,		/* in EFFECT_ALONE: nobody took the room that was made */
 	EFFECT_YIELD,		/* from EFFECT_ALONE: stand back now */
 	EFFECT_RESUME,		/* to EFFECT_ALONE: the queue went with us */
 	EFFECT_TAKE,		/* to EFFECT_ALONE: the others have gone */
@@ -83,6 +98,12 @@ enum effect_verdict {
  * @doubt: a cut had too little effect: the next is deeper, and decides
  * @gone: the last looks, a bit each; 1: it was gone
  * @lossy: rounds for which the last loss is still remembered
+ * @steady: rounds since the caller's slow start, saturating; set by the caller
+ * @surged: RTTs in a row, in this round, that tell of a surge
+ * @surged_us: the lowest of them
+ * @room_us: the surge that the next cut is to make room for; 0: none
+ * @lent: window before that surge, less its queue: what the last cut gave up for a
+ *	newcomer, packets; 0: it made no room
  * @since_us: when the regime began, EFFECT_YIELDING and EFFECT_CONTENDED as one
  * @came_us: when the competitor came that the link was left to
  * @busy_us: when the queue was last seen
@@ -103,6 +124,8 @@ struct effect {
 	u8 rounds;
 	u8 gone;
 	u8 lossy;
+	u8 steady;
+	u8 surged;
 	bool doubt;
 	bool patient;
 	bool unsure;
@@ -112,6 +135,9 @@ struct effect {
 	u32 peak_us;
 	u32 mean_us;
 	u32 last_us;
+	u32 surged_us;
+	u32 room_us;
+	u32 lent;
 	u64 since_us;
 	u64 came_us;
 	u64 looked_us;
@@ -124,14 +150,17 @@ struct effect {
 };
 
 u32 effect_queue_us(u32 rtt_us, u32 base_rtt_us);
-u32 effect_cut(const struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
+u32 effect_cut(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	       u32 ssthresh);
 void effect_expect(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
 		   u32 base_rtt_us);
-bool effect_urgent(const struct effect *e, u32 rtt_us, u32 before_us,
+bool effect_urgent(struct effect *e, u32 rtt_us, u32 before_us,
 		   u32 base_rtt_us);
 bool effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
 		 u32 base_rtt_us, u64 now_us);
+void effect_begin_round(struct effect *e);
+bool effect_sample(struct effect *e, u32 rtt_us, u32 before_us,
+		   u32 base_rtt_us);
 void effect_loss(struct effect *e);
 void effect_forget(struct effect *e);
 u64 effect_look_us(u32 base_rtt_us);

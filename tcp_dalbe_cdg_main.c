@@ -294,6 +294,7 @@ static void dalbe_begin_round(struct sock *sk)
 	flow->round_start_us = tp->tcp_mstamp;
 	flow->round_delivered = tp->delivered;
 	flow->round_limited = false;
+	effect_begin_round(&flow->effect);
 }
 
 static void dalbe_set_scavenger(struct sock *sk, bool on)
@@ -549,6 +550,10 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 	u32 w_q16 = Q16_ONE;
 	u32 packets = tp->delivered - flow->round_delivered;
 
+	if (tcp_in_slow_start(tp))
+		flow->effect.steady = 0;
+	else
+		flow->effect.steady += flow->effect.steady < U8_MAX;
 	/* A pause, or a timeout, is in the time but not in the packets. */
 	if (flow->round_limited || inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR) {
 		flow->effect.last_us = 0;
@@ -581,6 +586,10 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 	case EFFECT_TRY:
 		dalbe_resume(sk, tcp_snd_cwnd(tp), tcp_snd_cwnd(tp));
 		return true;
+	case EFFECT_REGAIN:
+		/* over a round trip: a burst would pass for a newcomer's */
+		cubic_regain(&flow->best_effort, (u64)flow->effect.lent << 16);
+		break;
 	case EFFECT_NONE:
 		break;
 	}
@@ -727,12 +736,29 @@ static s32 dalbe_rtt_us(struct sock *sk, s32 rtt_us)
 	return flow->scavenger ? there_us : rtt_us;
 }
 
+/* A surge ends the round, and is what is known of it. Of our part of the link a piece
+ * of a round says nothing: ACKs come in clumps.
+ */
+static void dalbe_effect_sample(struct sock *sk, s32 rtt_us)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+
+	if (rtt_us <= 0 || inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR ||
+	    !effect_sample(&flow->effect, rtt_us, flow->cdg.rtt_prev.min_us,
+			   cdg_base_rtt_us(&flow->cdg)))
+		return;
+	flow->cdg.rtt.min_us = flow->effect.surged_us;
+	flow->round_end = tcp_sk(sk)->snd_una - 1;
+	flow->round_limited = true;
+}
+
 static void dalbe_cdg_pkts_acked(struct sock *sk,
 				 const struct ack_sample *sample)
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	bool finished;
+	s32 rtt_us;
 
 	if (unlikely(!ca->flow) &&
 	    (!inet_csk(sk)->icsk_ca_initialized ||
@@ -740,8 +766,11 @@ static void dalbe_cdg_pkts_acked(struct sock *sk,
 		return;
 	ca->flow->round_limited |= tp->app_limited ||
 				   tp->chrono_type == TCP_CHRONO_RWND_LIMITED;
-	cdg_rtt_sample(&ca->flow->cdg, dalbe_rtt_us(sk, sample->rtt_us),
-		       sample->pkts_acked, tp->sacked_out);
+	rtt_us = dalbe_rtt_us(sk, sample->rtt_us);
+	cdg_rtt_sample(&ca->flow->cdg, rtt_us, sample->pkts_acked,
+		       tp->sacked_out);
+	if (ca->flow->scavenger)
+		dalbe_effect_sample(sk, rtt_us);
 	/* The last byte need not wait for the end of Tw: nothing may follow it. */
 	finished = dalbe_just_finished(ca, tp);
 	if (ca->controlled &&
@@ -778,8 +807,13 @@ static u32 dalbe_scavenger_ssthresh(struct sock *sk, u32 ssthresh)
 	}
 	cubic_loss(&flow->best_effort);
 	effect_loss(&flow->effect);
-	if (flow->effect.state == EFFECT_ALONE)
-		return max_t(u32, 2, flow->best_effort.window_q16 >> 16);
+	if (flow->effect.state == EFFECT_ALONE) {
+		ssthresh = max_t(u32, 2, flow->best_effort.window_q16 >> 16);
+		flow->effect.lent = 0;	/* a test as well, but no room was made */
+		effect_expect(&flow->effect, cwnd, ssthresh, rtt_us,
+			      base_rtt_us);
+		return ssthresh;
+	}
 	return clamp_t(u64, dalbe_level_q16(flow) >> 16, 2, max(cwnd, 2U));
 }
 
@@ -820,11 +854,13 @@ static void dalbe_cdg_set_state(struct sock *sk, u8 state)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 
-	if (!flow || !flow->scavenger || state != TCP_CA_Loss)
+	if (!flow || !flow->scavenger || state < TCP_CA_Recovery)
+		return;
+	effect_loss(&flow->effect);	/* nobody asks in a backoff */
+	if (state != TCP_CA_Loss)
 		return;
 	if (flow->cdg.state == CDG_BACKOFF)
 		flow->cdg.state = CDG_UNKNOWN;
-	effect_loss(&flow->effect);
 	effect_forget(&flow->effect);
 }
 

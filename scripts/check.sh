@@ -28,7 +28,7 @@ Runs all stages, or only those named: ${stages[*]}.
 Logs go to results/check/STAGE.log; a stage that failed is also shown.
 The last line is "N passed, N failed"; the exit status is 0 if none failed.
 
-  STAGE_TIMEOUT  seconds after which a stage is stopped (default: 1500)
+  STAGE_TIMEOUT  seconds after which a stage is stopped (default: 3000)
 EOF
 }
 
@@ -90,12 +90,12 @@ run()
 {
 	local stage=$1 begin=$SECONDS status=0 passed failed log=$out/$1.log
 	echo "$(clock) $stage ..." | print
-	timeout -k 10 "${STAGE_TIMEOUT:-1500}" "${BASH_SOURCE[0]}" --stage "$stage" \
+	timeout -k 10 "${STAGE_TIMEOUT:-3000}" "${BASH_SOURCE[0]}" --stage "$stage" \
 		</dev/null >"$log" 2>&1 || status=$?
 	passed=$(grep -E '^ok( [0-9]+)?( -)? ' "$log" | grep -vc '# SKIP' || true)
 	failed=$(grep -Ec '^not ok( [0-9]+)?( -)? ' "$log" || true)
 	case $status in
-	124 | 137) echo "not ok - $stage: stopped after ${STAGE_TIMEOUT:-1500} s" >>"$log" ;;
+	124 | 137) echo "not ok - $stage: stopped after ${STAGE_TIMEOUT:-3000} s" >>"$log" ;;
 	0) [[ $((passed + failed)) -gt 0 ]] || echo "not ok - $stage: no test ran" >>"$log" ;;
 	*) [[ $failed -gt 0 ]] || echo "not ok - $stage: exit status $status" >>"$log" ;;
 	esac

@@ -135,7 +135,7 @@ static void what_shows_nothing_is_no_test(struct kunit *test)
 /* From two packets up to all, for queues up to the longest. */
 static void cut_keeps_half_to_all_but_one(struct kunit *test)
 {
-	const struct effect alone = {}, doubting = { .doubt = true };
+	struct effect alone = {}, doubting = { .doubt = true };
 	u64 cwnd, queue_us;
 
 	for (cwnd = 3; cwnd <= U32_MAX; cwnd = cwnd * 3 / 2) {
@@ -160,6 +160,57 @@ static void cut_keeps_half_to_all_but_one(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, effect_cut(&alone, 100, 53124, BASE_US, 7), 7u);
 	KUNIT_EXPECT_EQ(test, effect_cut(&alone, 100, BASE_US, 0, 7), 7u);
 	KUNIT_EXPECT_EQ(test, effect_cut(&doubting, 100, 90000, BASE_US, 7), 7u);
+}
+
+/* Of a queue of 20 ms 15 have come at once: 50 of 100 ms are kept, but for a packet. */
+static struct effect room_made(struct kunit *test, u32 cwnd, u32 left)
+{
+	struct effect e = {
+		.steady = EFFECT_STEADY_ROUNDS,
+		.since_us = -(u64)EFFECT_OFTEN_US,
+	};
+	u32 rtt_us = BASE_US + 20000;
+
+	KUNIT_EXPECT_TRUE(test, effect_urgent(&e, rtt_us, rtt_us - 15000, BASE_US));
+	KUNIT_EXPECT_EQ(test, effect_cut(&e, cwnd, rtt_us, BASE_US, 7), left);
+	effect_expect(&e, cwnd, left, rtt_us, BASE_US);
+	return e;
+}
+
+static void room_is_made_for_a_newcomer(struct kunit *test)
+{
+	struct effect e = room_made(test, 100, 50);
+
+	KUNIT_EXPECT_EQ(test, e.lent, 90u);	/* 50 of 55 ms */
+	KUNIT_EXPECT_EQ(test, (int)round_at(&e, BASE_US / 16 - 1, 0),
+			(int)EFFECT_REGAIN);
+	KUNIT_EXPECT_EQ(test, (int)e.state, (int)EFFECT_ALONE);
+
+	e = room_made(test, 100, 50);
+	KUNIT_EXPECT_EQ(test, (int)round_at(&e, BASE_US / 16, 0),
+			(int)EFFECT_YIELD);
+	KUNIT_EXPECT_EQ(test, (int)e.state, (int)EFFECT_CONTENDED);
+
+	/* a small flow only drains its own: 50 of 70 ms */
+	e = room_made(test, 9, 5);
+	KUNIT_EXPECT_EQ(test, e.lent, 0u);
+}
+
+static void four_rtts_in_a_row_end_the_round(struct kunit *test)
+{
+	struct effect e = {};
+	u32 surge_us = BASE_US + BASE_US / 4;
+	int i;
+
+	for (i = 0; i < 1000; i++)	/* never four */
+		KUNIT_EXPECT_FALSE(test, effect_sample(&e, surge_us - (i % 4 == 3),
+						       BASE_US, BASE_US));
+	effect_begin_round(&e);
+	for (i = 0; i < 1000; i++)	/* and once */
+		KUNIT_EXPECT_EQ(test, effect_sample(&e, surge_us + i % 3, BASE_US,
+						    BASE_US),
+				i == EFFECT_SAMPLES - 1);
+	KUNIT_EXPECT_EQ(test, e.surged_us, surge_us);
 }
 
 static void resumes_where_the_queue_goes_with_us(struct kunit *test)
@@ -240,6 +291,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(a_quarter_of_our_part_gone_in_a_surge_is_a_newcomers),
 	KUNIT_CASE(what_shows_nothing_is_no_test),
 	KUNIT_CASE(cut_keeps_half_to_all_but_one),
+	KUNIT_CASE(room_is_made_for_a_newcomer),
+	KUNIT_CASE(four_rtts_in_a_row_end_the_round),
 	KUNIT_CASE(resumes_where_the_queue_goes_with_us),
 	KUNIT_CASE(packets_under_way_say_nothing),
 	KUNIT_CASE(takes_the_link_at_the_third_look_of_six),

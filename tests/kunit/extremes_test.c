@@ -403,6 +403,11 @@ static void any_effect(struct rnd_state *rnd, struct effect *e)
 		.last_us = any_time_us(rnd),
 		.try_us = any_time_us(rnd),
 		.lossy = random >> 8,
+		.steady = random >> 3,
+		.surged = random >> 5,
+		.surged_us = any_time_us(rnd),
+		.room_us = any_time_us(rnd),
+		.lent = random & 0x400 ? any_count(rnd) : 0,
 		.yields = U32_MAX,
 		.resumes = U32_MAX,
 	};
@@ -426,8 +431,19 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 			any_effect(&rnd, &e);
 		before = e.state;
 		if (prandom_u32_state(&rnd) % 2) {
+			u32 cwnd = any_count(&rnd), left;
+
 			effect_expect(&e, any_count(&rnd), any_count(&rnd),
 				      any_time_us(&rnd), any_time_us(&rnd));
+			effect_sample(&e, any_time_us(&rnd), any_time_us(&rnd),
+				      any_time_us(&rnd));
+			effect_urgent(&e, any_time_us(&rnd), any_time_us(&rnd),
+				      any_time_us(&rnd));
+			left = effect_cut(&e, cwnd, any_time_us(&rnd),
+					  any_time_us(&rnd), cwnd);
+			assert_within(test, i, "cut", left, min(cwnd / 2, 2U),
+				      max(cwnd, 2U));
+			assert_within(test, i, "lent", e.lent, 0, cwnd);
 			KUNIT_ASSERT_EQ(test, e.state, before);
 			KUNIT_ASSERT_EQ(test,
 					effect_part(&e, any_count(&rnd),
@@ -441,12 +457,14 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 		} else {
 			enum effect_verdict v;
 
+			if (i % 8 == 1)	/* a cut that made room, to be judged */
+				e.before_us = e.expected_us = U32_MAX;
 			v = effect_round(&e, any_time_us(&rnd),
 					 any_time_us(&rnd), any_clock_us(&rnd));
 			seen[v]++;
 			KUNIT_ASSERT_EQ(test, v == EFFECT_YIELD,
 					before == EFFECT_ALONE &&
-					e.state == EFFECT_YIELDING);
+					e.state != EFFECT_ALONE);
 			KUNIT_ASSERT_EQ(test,
 					v == EFFECT_RESUME ||
 					v == EFFECT_TAKE || v == EFFECT_TRY,

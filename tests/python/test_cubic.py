@@ -137,6 +137,26 @@ def test_the_window_before_fast_convergence_is_what_the_curve_reached(pure: Any)
     assert (cubic.window_q16 >> 16, cubic.origin_q16 >> 16) == (49, 59)
 
 
+@pytest.mark.parametrize("given_up", [0.1, 0.4, 0.6])
+def test_a_window_given_up_for_a_moment_comes_back_by_half_a_round_trip(
+    pure: Any, given_up: float
+) -> None:
+    """And from there on grows as before."""
+    cubic = start(pure, round(100 * (1 - given_up)) * Q16)
+    pure.cubic_regain(cubic, 100 * Q16)
+    for _ in range(4):
+        before = cubic.window_q16 / Q16
+        pure.cubic_round(cubic, 50_000, 50_000)
+        pure.cubic_acked(cubic, cubic.window_q16 >> 16)
+        after = cubic.window_q16 / Q16
+        if before < 100 / 1.5:
+            assert after == pytest.approx(1.5 * before, rel=0.02)
+        else:
+            assert max(before, 99) <= after <= max(before, 100) + 2  # and Reno's growth
+    pure.cubic_regain(cubic, 50 * Q16)  # less than it has
+    assert cubic.reno_q16 > 99 * Q16
+
+
 # Bounds
 
 states = st.fixed_dictionaries(
@@ -154,6 +174,7 @@ events = st.one_of(
     st.tuples(st.just("acked"), u32),
     st.tuples(st.just("loss")),
     st.tuples(st.just("start"), u64, u64),
+    st.tuples(st.just("regain"), u64),
 )
 
 

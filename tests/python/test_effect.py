@@ -173,7 +173,7 @@ def test_a_contended_flow_tries_ever_more_rarely(pure: Any, lossy: bool, first_s
         assert effect.state == pure.EFFECT_ALONE
         look_us = int(pure.effect_look_us(BASE_US))
         assert 0 <= clock_us - yielded_us - wait_s * 1_000_000 <= look_us + 100_000
-        wait_s = min(2 * wait_s, 8)
+        wait_s = min(2 * wait_s, 64 if lossy else 8)
 
     effect = contended(pure)
     assert set(rounds(pure, effect, [KIN_US * 2] * 99, 10**9)) == {pure.EFFECT_NONE}
@@ -206,6 +206,81 @@ def test_a_queue_longer_than_flows_like_us_leave_it_is_not_left_to_the_gradient(
             alone = state == pure.EFFECT_ALONE
             assert pure.effect_urgent(effect, rtt_us, rtt_us, base_us) == (alone and urgent)
             assert not pure.effect_urgent(effect, rtt_us, rtt_us, 0)
+
+
+# Room for a newcomer
+
+
+STEADY = 4  # rounds
+ROOM_US = BASE_US // 4
+
+
+def surged(pure: Any, grown_us: int = 15_000, cwnd: int = 100, **fields: Any) -> tuple[Any, int]:
+    """A flow whose queue of 20 ms has grown by so much in a round, and what it cuts to."""
+    effect = pure.new("effect", **{"steady": STEADY, "since_us": -OFTEN_US % 2**64, **fields})
+    rtt_us = BASE_US + 20_000
+    assert pure.effect_urgent(effect, rtt_us, rtt_us - grown_us, BASE_US)
+    ssthresh = pure.effect_cut(effect, cwnd, rtt_us, BASE_US, 7)
+    pure.effect_expect(effect, cwnd, ssthresh, rtt_us, BASE_US)
+    return effect, ssthresh
+
+
+@pytest.mark.parametrize(("fields", "room"), [
+    ({}, True),
+    ({"grown_us": ROOM_US}, True),
+    ({"grown_us": ROOM_US - 1}, False),  # a burst, perhaps
+    ({"steady": STEADY - 1}, False),  # our own slow start
+    ({"cwnd": 10}, True),
+    ({"cwnd": 9}, False),  # smaller than a newcomer's first window
+])  # fmt: skip
+def test_room_is_made_for_twice_a_surge(pure: Any, fields: dict[str, int], room: bool) -> None:
+    effect, ssthresh = surged(pure, **fields)
+    cwnd, grown_us = fields.get("cwnd", 100), fields.get("grown_us", 15_000)
+    drained_us = 20_000 + room * 2 * grown_us
+    kept = cwnd * BASE_US // (BASE_US + drained_us) - 1
+    assert ssthresh == max(kept, cwnd // 2)
+    assert effect.lent == room * (cwnd * BASE_US // (BASE_US + 20_000 - grown_us))
+
+
+def test_room_that_nobody_takes_is_taken_back(pure: Any) -> None:
+    effect, _ = surged(pure)
+    assert rounds(pure, effect, [SHORT_US - 1]) == [pure.EFFECT_REGAIN]
+    assert (effect.state, effect.yields) == (pure.EFFECT_ALONE, 0)
+    assert rounds(pure, effect, [SHORT_US - 1]) == [pure.EFFECT_NONE]  # once
+
+
+@pytest.mark.parametrize("queue_us", [SHORT_US, KIN_US, QUEUE_US])
+def test_room_that_is_taken_is_a_newcomers(pure: Any, queue_us: int) -> None:
+    effect, _ = surged(pure)
+    assert rounds(pure, effect, [queue_us]) == [pure.EFFECT_YIELD]
+    assert (effect.state, effect.yields) == (pure.EFFECT_CONTENDED, 1)
+
+
+def test_the_next_cut_makes_no_room_again(pure: Any) -> None:
+    effect, _ = surged(pure)
+    assert rounds(pure, effect, [0]) == [pure.EFFECT_REGAIN]
+    rtt_us = BASE_US + 5_000
+    assert not pure.effect_urgent(effect, rtt_us, rtt_us, BASE_US)
+    assert pure.effect_cut(effect, 100, rtt_us, BASE_US, 7) == 100 * BASE_US // rtt_us - 1
+    assert effect.lent == 0
+
+
+@pytest.mark.parametrize("base_us", [1_000, BASE_US, 400_000])
+def test_four_rtts_in_a_row_tell_of_a_surge(pure: Any, base_us: int) -> None:
+    surge_us = min(max(base_us // 4, 4_000), 25_000)
+    before_us = base_us + 1_000
+    for state in range(3):
+        effect = pure.new("effect", state=state)
+        seen = [before_us + surge_us + more for more in (9, 7, 8, 9, 0)]
+        tells = [bool(pure.effect_sample(effect, rtt_us, before_us, base_us)) for rtt_us in seen]
+        assert tells == [False, False, False, state == pure.EFFECT_ALONE, False]  # once
+    effect = pure.new("effect")
+    for rtt_us in [*seen[:3], before_us + surge_us - 1, *seen[:3]]:
+        assert not pure.effect_sample(effect, rtt_us, before_us, base_us)
+    assert effect.surged_us == seen[1]
+    pure.effect_begin_round(effect)
+    assert not any(pure.effect_sample(effect, r, before_us, base_us) for r in seen[:3])
+    assert not any(pure.effect_sample(pure.new("effect"), r, 0, base_us) for r in seen)
 
 
 # Our part of the link
@@ -535,6 +610,11 @@ states = st.fixed_dictionaries(
         "last_us": u32,
         "part_q16": st.integers(0, 2**63 - 1),
         "lossy": st.integers(0, 255),
+        "steady": st.integers(0, 255),
+        "surged": st.integers(0, 255),
+        "surged_us": u32,
+        "room_us": u32,
+        "lent": st.one_of(st.just(0), u32),
         "yields": u32,
         "resumes": u32,
     }
@@ -542,6 +622,9 @@ states = st.fixed_dictionaries(
 events = st.one_of(
     st.tuples(st.just("expect"), u32, u32, u32, u32),
     st.tuples(st.just("round"), u32, u32, u64),
+    st.tuples(st.just("cut"), u32, u32, u32, u32),
+    st.tuples(st.just("urgent"), u32, u32, u32),
+    st.tuples(st.just("sample"), u32, u32, u32),
 )
 
 
@@ -559,18 +642,22 @@ def test_from_any_state_to_a_valid_one(
         assert effect.gone < 64
         assert effect.drained_q16 <= Q16
         arrow = (before, effect.state)
-        if name == "expect":
+        if name != "round":
             assert before == effect.state
-            assert not effect.before_us or before == alone
+            assert name != "expect" or not effect.before_us or before == alone
         elif verdict == pure.EFFECT_NONE:
             assert before == effect.state or arrow == (stand_back, pure.EFFECT_CONTENDED)
         elif verdict == pure.EFFECT_DOUBT:
             assert arrow == (alone, alone)
             assert effect.doubt
         elif verdict == pure.EFFECT_YIELD:
-            assert arrow == (alone, stand_back)
+            taken = pure.EFFECT_CONTENDED if effect.lent else stand_back
+            assert arrow == (alone, taken)
         elif verdict == pure.EFFECT_RESUME:
             assert arrow == (stand_back, alone)
+        elif verdict == pure.EFFECT_REGAIN:
+            assert arrow == (alone, alone)
+            assert not effect.doubt
         else:
             assert verdict in (pure.EFFECT_TAKE, pure.EFFECT_TRY)
             assert arrow[1] == alone
@@ -708,7 +795,7 @@ class Scavenger(Flow):
         pure.cdg_init(self.cdg, ALONE_G_NS, 10)
         pure.cdg_set_idle_g(self.cdg, IDLE_G_NS)
         self.w, self.resume_window = w, window
-        self.contended_s, self.delay_cuts = 0.0, 0
+        self.contended_s, self.delay_cuts, self.cut_short = 0.0, 0, False
 
     @property
     def contended(self) -> bool:
@@ -728,7 +815,14 @@ class Scavenger(Flow):
         """Measure, too: with half a millisecond of noise."""
         self.contended_s += TICK_S * self.contended
         noise_us = self.link.random.random() * 500
-        self.pure.cdg_rtt_sample(self.cdg, round(rtt_s * 1e6 + noise_us), 2, False)
+        rtt_us = round(rtt_s * 1e6 + noise_us)
+        self.pure.cdg_rtt_sample(self.cdg, rtt_us, 2, False)
+        before_us, base_us = self.cdg.rtt_prev.min_us, self.pure.cdg_base_rtt_us(self.cdg)
+        self.cut_short = self.cut_left_s <= 0 and bool(
+            self.pure.effect_sample(self.effect, rtt_us, before_us, base_us)
+        )
+        if self.cut_short:
+            self.cdg.rtt.min_us, self.round_left_s = self.effect.surged_us, 0.0
         super().step(now_s, rtt_s)
 
     def grow(self, acked: float) -> None:
@@ -749,6 +843,7 @@ class Scavenger(Flow):
     def cut_done(self) -> None:
         """CDG is to compare with this round."""
         self.pure.cdg_backoff_done(self.cdg)
+        self.pure.effect_begin_round(self.effect)
 
     def back_off(self, rtt_s: float) -> None:
         """Cut for delay: a test, if we are alone."""
@@ -769,7 +864,11 @@ class Scavenger(Flow):
         gradient = pure.cdg_round(self.cdg, self.off)
         base_us = pure.cdg_base_rtt_us(self.cdg)
         now_us = round(now_s * 1e6)
-        if pure.effect_part(
+        self.effect.steady = 0 if self.slow_start else min(self.effect.steady + 1, 255)
+        pure.effect_begin_round(self.effect)
+        if self.cut_short:
+            self.effect.last_us = 0
+        if not self.cut_short and pure.effect_part(
             self.effect,
             int(self.round_acked),
             elapsed_us,
@@ -786,12 +885,14 @@ class Scavenger(Flow):
             self.resume_window, self.slow_start = self.window, False
             pure.cubic_start(self.cubic, int(self.window / 2 * Q16), int(self.window * Q16))
             self.window = self.level()
-        elif verdict != pure.EFFECT_NONE:
+        elif verdict not in (pure.EFFECT_NONE, pure.EFFECT_REGAIN):
             self.ssthresh, self.slow_start = float("inf"), verdict == pure.EFFECT_TAKE
             self.window = self.resume_window if verdict == pure.EFFECT_RESUME else 2.0
             pure.cubic_start(self.cubic, int(self.window * Q16), 0)
             pure.cdg_restart(self.cdg, int(self.window))
         else:
+            if verdict == pure.EFFECT_REGAIN:
+                pure.cubic_regain(self.cubic, self.effect.lent * Q16)
             slow_us = elapsed_us if self.alone else round(elapsed_us * self.w)
             pure.cubic_round(self.cubic, slow_us, base_us)
             random_u32 = self.link.random.getrandbits(32)
