@@ -14,7 +14,8 @@
  *
  *	     two cuts that drained too little
  *	ALONE ---------------------------------> YIELDING
- *	  |       (a part of the link lost: at once to CONTENDED)
+ *	  |       (a part of the link lost, or the room
+ *	  |        made for a newcomer taken: at once CONTENDED)
  *	  ^  ^        the queue went with us         |
  *	  |  +---------------------------------------+
  *	  |                                          | it stayed
@@ -27,6 +28,9 @@
  *
  * What we deliver while a queue stands is our part of the link. Where a good part of
  * it goes as the queue grows, no cut is needed to know: CONTENDED at once.
+ *
+ * A queue that grows by leaps is a newcomer's in slow start. For twice the leap room is
+ * made; a round later it is idle and taken back, or the newcomer has it.
  */
 #include "effect.h"
 
