@@ -64,7 +64,8 @@ u32 effect_queue_us(u32 rtt_us, u32 base_rtt_us)
 static u32 effect_surge_us(u32 rtt_us, u32 before_us, u32 base_rtt_us, int shift)
 {
 	u32 least_us = clamp_t(u32, base_rtt_us >> shift,
-			       EFFECT_ALONE_G_NS / 1000, EFFECT_SURGE_MAX_US);
+			       EFFECT_ALONE_G_NS / 1000 << (EFFECT_SURGE_SHIFT - shift),
+			       EFFECT_SURGE_MAX_US);
 	u32 grown_us = effect_queue_us(rtt_us, before_us);
 
 	return before_us && grown_us >= least_us ? grown_us : 0;
@@ -79,30 +80,34 @@ static u32 effect_surge_us(u32 rtt_us, u32 before_us, u32 base_rtt_us, int shift
  * @ssthresh: what CDG would cut to, C(5)
  *
  * A queue that is ours is drained by the window's part in it: cutting deeper
- * leaves the link idle. One packet more, to see the base RTT again. For a newcomer
- * in slow start room is made as well, by twice its surge: what it sends next.
+ * leaves the link idle, a large window for seconds. One packet more, to see the base
+ * RTT again; rounding does that for small windows. For a newcomer in slow start room is
+ * made as well, by twice its surge: what it sends next.
  *
  * Return: slow start threshold, packets, from half of @cwnd to @cwnd - 1, and at
  * least 2, never more for a longer queue; @ssthresh where the queue is not known to
- * be ours: too short to tell, in doubt, or not EFFECT_ALONE.
+ * be ours: in doubt, not EFFECT_ALONE, or too short to tell while packets are lost.
  */
 u32 effect_cut(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	       u32 ssthresh)
 {
 	u32 queue_us = effect_queue_us(rtt_us, base_rtt_us);
-	u32 room_us = cwnd < EFFECT_ROOM_CWND ? 0 : e->room_us;
+	u32 room_us = cwnd < EFFECT_SMALL_CWND ? 0 : e->room_us;
 	u32 kept;
 
 	e->lent = 0;
 	if (e->state != EFFECT_ALONE || e->doubt || !base_rtt_us ||
-	    queue_us < effect_shortest_us(base_rtt_us))
+	    (e->lossy && queue_us < effect_shortest_us(base_rtt_us)))
 		return ssthresh;
-	if (room_us)
-		e->lent = fp_mul_div(cwnd, base_rtt_us, base_rtt_us + queue_us -
-				     min(queue_us, room_us));
+	if (room_us) {	/* the queue may be all ours: not to come back to it */
+		e->lent = fp_mul_div(cwnd, base_rtt_us, base_rtt_us + queue_us);
+		e->again = e->regained;
+	}
 	kept = fp_mul_div(cwnd, base_rtt_us,
 			  (u64)base_rtt_us + queue_us + EFFECT_ROOM * room_us);
-	return max3(kept ? kept - 1 : 0, cwnd / 2, 2U);
+	if (kept && cwnd >= EFFECT_SMALL_CWND)
+		kept--;
+	return max3(min(kept, cwnd - 1), cwnd / 2, 2U);
 }
 
 /**
@@ -354,10 +359,12 @@ static enum effect_verdict effect_judge(struct effect *e, u32 rtt_us,
 			       Q16_ONE);
 	e->before_us = 0;
 	if (e->lent) {	/* the room made is idle, or somebody has taken it */
-		if (effect_queue_us(rtt_us, base_rtt_us) >=
+		if (e->again ||
+		    effect_queue_us(rtt_us, base_rtt_us) >=
 		    effect_shortest_us(base_rtt_us))
 			return effect_give_way(e, now_us);
 		e->doubt = false;
+		e->regained = EFFECT_REGAIN_ROUNDS;
 		return EFFECT_REGAIN;
 	}
 	if (e->drained_q16 >= EFFECT_OURS_Q16 ||
@@ -400,6 +407,7 @@ enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,
 
 	if (e->state == EFFECT_ALONE) {
 		e->lossy -= e->lossy > 0;
+		e->regained -= e->regained > 0;
 		effect_mean(e, queue_us);
 		return e->before_us ? effect_judge(e, rtt_us, base_rtt_us,
 						   now_us) : EFFECT_NONE;

@@ -29,10 +29,13 @@
 					 */
 #define EFFECT_ROOM_SHIFT	2	/* a surge of 1/4 of the base RTT is no burst */
 #define EFFECT_ROOM		2	/* but slow start, which next time doubles it */
-#define EFFECT_ROOM_CWND	10	/* room for an initial window (RFC 6928) can only
+#define EFFECT_SMALL_CWND	10	/* room for an initial window (RFC 6928) can only
 					 * be made by a flow that has one
 					 */
 #define EFFECT_STEADY_ROUNDS	4	/* until the queue of our own slow start has gone */
+#define EFFECT_REGAIN_ROUNDS	8	/* a second surge so soon after room was made for
+					 * one is no burst, and none of ours
+					 */
 #define EFFECT_PART_SHIFT	3	/* our part of the link is a mean of eight
 					 * rounds or so
 					 */
@@ -99,11 +102,13 @@ enum effect_verdict {
  * @gone: the last looks, a bit each; 1: it was gone
  * @lossy: rounds for which the last loss is still remembered
  * @steady: rounds since the caller's slow start, saturating; set by the caller
+ * @regained: rounds for which EFFECT_REGAIN is still remembered
+ * @again: the last cut made room so soon after EFFECT_REGAIN
  * @surged: RTTs in a row, in this round, that tell of a surge
  * @surged_us: the lowest of them
  * @room_us: the surge that the next cut is to make room for; 0: none
- * @lent: window before that surge, less its queue: what the last cut gave up for a
- *	newcomer, packets; 0: it made no room
+ * @lent: the window that the last cut left but for the room it made, and that
+ *	EFFECT_REGAIN returns to, packets; 0: it made no room
  * @since_us: when the regime began, EFFECT_YIELDING and EFFECT_CONTENDED as one
  * @came_us: when the competitor came that the link was left to
  * @busy_us: when the queue was last seen
@@ -125,8 +130,10 @@ struct effect {
 	u8 gone;
 	u8 lossy;
 	u8 steady;
+	u8 regained;
 	u8 surged;
 	bool doubt;
+	bool again;
 	bool patient;
 	bool unsure;
 	u32 before_us;

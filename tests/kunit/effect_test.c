@@ -136,6 +136,7 @@ static void what_shows_nothing_is_no_test(struct kunit *test)
 static void cut_keeps_half_to_all_but_one(struct kunit *test)
 {
 	struct effect alone = {}, doubting = { .doubt = true };
+	struct effect lossy = { .lossy = 1 };
 	u64 cwnd, queue_us;
 
 	for (cwnd = 3; cwnd <= U32_MAX; cwnd = cwnd * 3 / 2) {
@@ -157,7 +158,8 @@ static void cut_keeps_half_to_all_but_one(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, effect_cut(&alone, 0, 90000, BASE_US, 7), 2u);
 	KUNIT_EXPECT_EQ(test, effect_cut(&alone, 2, 90000, BASE_US, 7), 2u);
 	/* CDG's cut where nothing is known, and for the cut that decides. */
-	KUNIT_EXPECT_EQ(test, effect_cut(&alone, 100, 53124, BASE_US, 7), 7u);
+	KUNIT_EXPECT_EQ(test, effect_cut(&lossy, 100, 53124, BASE_US, 7), 7u);
+	KUNIT_EXPECT_EQ(test, effect_cut(&alone, 100, 53124, BASE_US, 7), 93u);
 	KUNIT_EXPECT_EQ(test, effect_cut(&alone, 100, BASE_US, 0, 7), 7u);
 	KUNIT_EXPECT_EQ(test, effect_cut(&doubting, 100, 90000, BASE_US, 7), 7u);
 }
@@ -181,7 +183,7 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 {
 	struct effect e = room_made(test, 100, 50);
 
-	KUNIT_EXPECT_EQ(test, e.lent, 90u);	/* 50 of 55 ms */
+	KUNIT_EXPECT_EQ(test, e.lent, 71u);	/* 50 of 70 ms */
 	KUNIT_EXPECT_EQ(test, (int)round_at(&e, BASE_US / 16 - 1, 0),
 			(int)EFFECT_REGAIN);
 	KUNIT_EXPECT_EQ(test, (int)e.state, (int)EFFECT_ALONE);
@@ -191,8 +193,13 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 			(int)EFFECT_YIELD);
 	KUNIT_EXPECT_EQ(test, (int)e.state, (int)EFFECT_CONTENDED);
 
+	/* a second one, soon: it does not matter what is left of it */
+	e = room_made(test, 100, 50);
+	e.again = true;
+	KUNIT_EXPECT_EQ(test, (int)round_at(&e, 0, 0), (int)EFFECT_YIELD);
+
 	/* a small flow only drains its own: 50 of 70 ms */
-	e = room_made(test, 9, 5);
+	e = room_made(test, 9, 6);
 	KUNIT_EXPECT_EQ(test, e.lent, 0u);
 }
 
