@@ -206,6 +206,7 @@ void effect_begin_round(struct effect *e)
  * @rtt_us: an RTT, above 0
  * @before_us: lowest RTT of the round before; 0: there was none
  * @base_rtt_us: lowest RTT known
+ * @cwnd: congestion window, packets
  *
  * A newcomer's first packets may come just behind a round's beginning, whose lowest
  * RTT then tells nothing. A round trip earlier is two of its four or five in slow start.
@@ -213,7 +214,7 @@ void effect_begin_round(struct effect *e)
  * Return: true once in a round, to end it here, with the lowest RTT @surged_us.
  */
 bool effect_sample(struct effect *e, u32 rtt_us, u32 before_us,
-		   u32 base_rtt_us)
+		   u32 base_rtt_us, u32 cwnd)
 {
 	if (e->state != EFFECT_ALONE)
 		return false;
@@ -223,8 +224,9 @@ bool effect_sample(struct effect *e, u32 rtt_us, u32 before_us,
 		return false;
 	}
 	e->surged_us = e->surged ? min(e->surged_us, rtt_us) : rtt_us;
-	e->surged += e->surged < U8_MAX;
-	return e->surged == EFFECT_SAMPLES;
+	e->surged += e->surged < U16_MAX;
+	return e->surged == clamp_t(u32, cwnd / EFFECT_SAMPLES_PART,
+				    EFFECT_SAMPLES, U16_MAX - 1);
 }
 
 /**

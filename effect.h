@@ -27,6 +27,9 @@
 					 * round has ended: of eight packets, as HyStart
 					 * looks at, where every second has an ACK
 					 */
+#define EFFECT_SAMPLES_PART	16	/* and of an eighth of a window: less may be a
+					 * clump of our own packets
+					 */
 #define EFFECT_ROOM_SHIFT	2	/* a surge of 1/4 of the base RTT is no burst */
 #define EFFECT_ROOM		2	/* but slow start, which next time doubles it */
 #define EFFECT_SMALL_CWND	10	/* room for an initial window (RFC 6928) can only
@@ -131,7 +134,7 @@ struct effect {
 	u8 lossy;
 	u8 steady;
 	u8 regained;
-	u8 surged;
+	u16 surged;
 	bool doubt;
 	bool again;
 	bool patient;
@@ -167,7 +170,7 @@ bool effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
 		 u32 base_rtt_us, u64 now_us);
 void effect_begin_round(struct effect *e);
 bool effect_sample(struct effect *e, u32 rtt_us, u32 before_us,
-		   u32 base_rtt_us);
+		   u32 base_rtt_us, u32 cwnd);
 void effect_loss(struct effect *e);
 void effect_forget(struct effect *e);
 u64 effect_look_us(u32 base_rtt_us);

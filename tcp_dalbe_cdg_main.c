@@ -745,7 +745,8 @@ static void dalbe_effect_sample(struct sock *sk, s32 rtt_us)
 
 	if (rtt_us <= 0 || inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR ||
 	    !effect_sample(&flow->effect, rtt_us, flow->cdg.rtt_prev.min_us,
-			   cdg_base_rtt_us(&flow->cdg)))
+			   cdg_base_rtt_us(&flow->cdg),
+			   tcp_snd_cwnd(tcp_sk(sk))))
 		return;
 	flow->cdg.rtt.min_us = flow->effect.surged_us;
 	flow->round_end = tcp_sk(sk)->snd_una - 1;

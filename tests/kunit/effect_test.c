@@ -211,13 +211,18 @@ static void four_rtts_in_a_row_end_the_round(struct kunit *test)
 
 	for (i = 0; i < 1000; i++)	/* never four */
 		KUNIT_EXPECT_FALSE(test, effect_sample(&e, surge_us - (i % 4 == 3),
-						       BASE_US, BASE_US));
+						       BASE_US, BASE_US, 64));
 	effect_begin_round(&e);
 	for (i = 0; i < 1000; i++)	/* and once */
 		KUNIT_EXPECT_EQ(test, effect_sample(&e, surge_us + i % 3, BASE_US,
-						    BASE_US),
+						    BASE_US, 64),
 				i == EFFECT_SAMPLES - 1);
 	KUNIT_EXPECT_EQ(test, e.surged_us, surge_us);
+	effect_begin_round(&e);
+	for (i = 0; i < 1000; i++)	/* an eighth of the window, two by two */
+		KUNIT_EXPECT_EQ(test, effect_sample(&e, surge_us, BASE_US, BASE_US,
+						    1600),
+				i == 99);
 }
 
 static void resumes_where_the_queue_goes_with_us(struct kunit *test)

@@ -436,7 +436,7 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 			effect_expect(&e, any_count(&rnd), any_count(&rnd),
 				      any_time_us(&rnd), any_time_us(&rnd));
 			effect_sample(&e, any_time_us(&rnd), any_time_us(&rnd),
-				      any_time_us(&rnd));
+				      any_time_us(&rnd), cwnd);
 			effect_urgent(&e, any_time_us(&rnd), any_time_us(&rnd),
 				      any_time_us(&rnd));
 			left = effect_cut(&e, cwnd, any_time_us(&rnd),

@@ -280,21 +280,32 @@ def test_the_next_cut_makes_no_room_again(pure: Any) -> None:
 
 
 @pytest.mark.parametrize("base_us", [1_000, BASE_US, 400_000])
-def test_four_rtts_in_a_row_tell_of_a_surge(pure: Any, base_us: int) -> None:
+@pytest.mark.parametrize(("cwnd", "samples"), [(0, 4), (79, 4), (80, 5), (1600, 100),
+                                               (U32_MAX, 65534)])  # fmt: skip
+def test_four_rtts_or_an_eighth_of_the_window_in_a_row_tell_of_a_surge(
+    pure: Any, base_us: int, cwnd: int, samples: int
+) -> None:
     surge_us = min(max(base_us // 4, 8_000), 25_000)
     before_us = base_us + 1_000
-    for state in range(3):
-        effect = pure.new("effect", state=state)
-        seen = [before_us + surge_us + more for more in (9, 7, 8, 9, 0)]
-        tells = [bool(pure.effect_sample(effect, rtt_us, before_us, base_us)) for rtt_us in seen]
-        assert tells == [False, False, False, state == pure.EFFECT_ALONE, False]  # once
+
+    def tells(effect: Any, rtt_us: int, before_us: int = before_us) -> bool:
+        return bool(pure.effect_sample(effect, rtt_us, before_us, base_us, cwnd))
+
+    high_us = before_us + surge_us
     effect = pure.new("effect")
-    for rtt_us in [*seen[:3], before_us + surge_us - 1, *seen[:3]]:
-        assert not pure.effect_sample(effect, rtt_us, before_us, base_us)
-    assert effect.surged_us == seen[1]
+    assert not any(tells(effect, high_us + 7 + n % 2) for n in range(samples - 1))
+    assert tells(effect, high_us + 8)
+    assert not tells(effect, high_us)  # once
+    for state in (pure.EFFECT_YIELDING, pure.EFFECT_CONTENDED):
+        effect = pure.new("effect", state=state, surged=samples - 1)
+        assert not tells(effect, high_us)
+    effect = pure.new("effect", surged=samples - 1, surged_us=high_us + 7)
+    assert not tells(effect, high_us - 1)
+    assert not any(tells(effect, high_us) for _ in range(samples - 1))
     pure.effect_begin_round(effect)
-    assert not any(pure.effect_sample(effect, r, before_us, base_us) for r in seen[:3])
-    assert not any(pure.effect_sample(pure.new("effect"), r, 0, base_us) for r in seen)
+    assert not any(tells(effect, high_us) for _ in range(samples - 1))
+    effect = pure.new("effect", surged=samples - 1)
+    assert not tells(effect, high_us, before_us=0)
 
 
 # Our part of the link
@@ -624,7 +635,7 @@ states = st.fixed_dictionaries(
         "part_q16": st.integers(0, 2**63 - 1),
         "lossy": st.integers(0, 255),
         "steady": st.integers(0, 255),
-        "surged": st.integers(0, 255),
+        "surged": st.integers(0, 65535),
         "surged_us": u32,
         "room_us": u32,
         "lent": st.one_of(st.just(0), u32),
@@ -637,7 +648,7 @@ events = st.one_of(
     st.tuples(st.just("round"), u32, u32, u64),
     st.tuples(st.just("cut"), u32, u32, u32, u32),
     st.tuples(st.just("urgent"), u32, u32, u32),
-    st.tuples(st.just("sample"), u32, u32, u32),
+    st.tuples(st.just("sample"), u32, u32, u32, u32),
 )
 
 
@@ -832,7 +843,7 @@ class Scavenger(Flow):
         self.pure.cdg_rtt_sample(self.cdg, rtt_us, 2, False)
         before_us, base_us = self.cdg.rtt_prev.min_us, self.pure.cdg_base_rtt_us(self.cdg)
         self.cut_short = self.cut_left_s <= 0 and bool(
-            self.pure.effect_sample(self.effect, rtt_us, before_us, base_us)
+            self.pure.effect_sample(self.effect, rtt_us, before_us, base_us, int(self.window))
         )
         if self.cut_short:
             self.cdg.rtt.min_us, self.round_left_s = self.effect.surged_us, 0.0
