@@ -163,18 +163,20 @@ void cdg_restart(struct cdg *c, u32 cwnd)
  * by credit (Hayes, CAIA TR 100219A): each ACK of two or more packets earns
  * one, up to five; a single-packet ACK spends one and may then lower the
  * round's minimum but not raise its maximum.
+ *
+ * Return: the RTT, us, held to CDG_RTT_MAX_US; 0 if it is none, or such a single one's.
  */
-void cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool sacked)
+s32 cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool sacked)
 {
 	if (rtt_us <= 0)
-		return;
+		return 0;
 	rtt_us = min(rtt_us, CDG_RTT_MAX_US);
 
 	if (!sacked) {
 		if (pkts_acked == 1 && c->delack) {
 			c->rtt.min_us = min(c->rtt.min_us, rtt_us);
 			c->delack--;
-			return;
+			return 0;
 		}
 		if (pkts_acked > 1 && c->delack < 5)
 			c->delack++;
@@ -183,6 +185,7 @@ void cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool sacked)
 	if (!c->rtt.min_us || rtt_us < c->rtt.min_us)
 		c->rtt.min_us = rtt_us;
 	c->rtt.max_us = max(c->rtt.max_us, rtt_us);
+	return rtt_us;
 }
 
 /* Was the queue of the round just ended short, that is, did its lowest RTT come
@@ -210,6 +213,21 @@ static void cdg_update_base_rtt(struct cdg *c, s32 min_us)
 	else
 		c->base_rtt_q16 += (min_q16 - c->base_rtt_q16) >>
 				   CDG_BASE_RTT_SHIFT;
+}
+
+/**
+ * cdg_cut_round_short - the round under way is to end with this lowest RTT
+ * @c: the flow
+ * @min_us: us, above 0
+ *
+ * What was lower in it is no less a base RTT.
+ */
+void cdg_cut_round_short(struct cdg *c, s32 min_us)
+{
+	if (c->rtt.min_us)
+		cdg_update_base_rtt(c, c->rtt.min_us);
+	c->rtt.min_us = min_us;
+	c->rtt.max_us = max(c->rtt.max_us, min_us);
 }
 
 static void cdg_hist_add(struct cdg *c, s32 gradient_sum_us)

@@ -92,12 +92,14 @@ u32 effect_cut(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	       u32 ssthresh)
 {
 	u32 queue_us = effect_queue_us(rtt_us, base_rtt_us);
-	u32 room_us = cwnd < EFFECT_SMALL_CWND ? 0 : e->room_us;
+	bool tells = queue_us >= effect_shortest_us(base_rtt_us);
+	u32 room_us = cwnd < EFFECT_SMALL_CWND || !tells ? 0 : e->room_us;
 	u32 kept;
 
 	e->lent = 0;
+	e->room_us = 0;
 	if (e->state != EFFECT_ALONE || e->doubt || !base_rtt_us ||
-	    (e->lossy && queue_us < effect_shortest_us(base_rtt_us)))
+	    (e->lossy && !tells))
 		return ssthresh;
 	if (room_us) {	/* the queue may be all ours: not to come back to it */
 		e->lent = fp_mul_div(cwnd, base_rtt_us, base_rtt_us + queue_us);
@@ -157,6 +159,8 @@ void effect_forget(struct effect *e)
 	e->doubt = false;
 	e->part_q16 = 0;
 	e->last_us = 0;
+	e->steady = 0;
+	e->regained = 0;
 }
 
 /**
@@ -169,7 +173,7 @@ void effect_forget(struct effect *e)
  * The window grows by a packet per round. A queue that grows by much more has a
  * newcomer in it, and CDG's gradient, a mean of eight rounds, is slow to tell. Nor does
  * CDG look at the queue itself: what is longer than flows like us leave it is to be
- * drained by those of us whose it is.
+ * drained by those of us whose it is. Tells the next effect_cut() what to make room for.
  *
  * Return: true to back off now; false unless EFFECT_ALONE.
  */
@@ -204,38 +208,71 @@ void effect_begin_round(struct effect *e)
  * effect_sample - is there a surge that is not to wait for the round's end?
  * @e: the flow
  * @rtt_us: an RTT, above 0
+ * @packets: that its ACK covers
  * @before_us: lowest RTT of the round before; 0: there was none
  * @base_rtt_us: lowest RTT known
  * @cwnd: congestion window, packets
  *
  * A newcomer's first packets may come just behind a round's beginning, whose lowest
  * RTT then tells nothing. A round trip earlier is two of its four or five in slow start.
+ * Nor is our own slow start to go on for another round trip. Where the window is too
+ * small to make room, or the round is to judge a cut, there is no hurry.
  *
- * Return: true once in a round, to end it here, with the lowest RTT @surged_us.
+ * Return: true to end the round here, with the lowest RTT @surged_us.
  */
-bool effect_sample(struct effect *e, u32 rtt_us, u32 before_us,
+bool effect_sample(struct effect *e, u32 rtt_us, u32 packets, u32 before_us,
 		   u32 base_rtt_us, u32 cwnd)
 {
-	if (e->state != EFFECT_ALONE)
+	if (e->state != EFFECT_ALONE || cwnd < EFFECT_SMALL_CWND ||
+	    (e->before_us && !e->lent))
 		return false;
 	if (!effect_surge_us(rtt_us, before_us, base_rtt_us,
 			     EFFECT_ROOM_SHIFT)) {
 		e->surged = 0;
 		return false;
 	}
-	e->surged_us = e->surged ? min(e->surged_us, rtt_us) : rtt_us;
-	e->surged += e->surged < U16_MAX;
-	return e->surged == clamp_t(u32, cwnd / EFFECT_SAMPLES_PART,
-				    EFFECT_SAMPLES, U16_MAX - 1);
+	if (!e->surged) {
+		e->surged_us = U32_MAX;
+		e->surged_packets = 0;
+	}
+	e->surged_us = min(e->surged_us, rtt_us);
+	e->surged_packets += min(packets, U32_MAX - e->surged_packets);
+	e->surged += e->surged < U8_MAX;
+	return e->surged >= EFFECT_SAMPLES &&
+	       e->surged_packets >= cwnd / EFFECT_SAMPLES_PART;
 }
 
 /**
  * effect_loss - a packet was lost, or marked
  * @e: the flow
+ *
+ * Where room was just made, that is a newcomer's doing.
  */
 void effect_loss(struct effect *e)
 {
 	e->lossy = EFFECT_LOSS_ROUNDS;
+	if (e->before_us && e->lent)
+		e->again = true;
+}
+
+/**
+ * effect_expect_loss - a cut is made for a loss
+ * @e: the flow
+ * @cwnd: window before, packets
+ * @ssthresh: and after
+ * @rtt_us: lowest RTT of the round before
+ * @base_rtt_us: lowest RTT known; 0: none
+ *
+ * A test like any other, unless one of room that was made is under way.
+ */
+void effect_expect_loss(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
+			u32 base_rtt_us)
+{
+	effect_loss(e);
+	if (e->before_us && e->lent)
+		return;
+	e->lent = 0;
+	effect_expect(e, cwnd, ssthresh, rtt_us, base_rtt_us);
 }
 
 static enum effect_verdict effect_alone(struct effect *e, u64 now_us,
@@ -266,9 +303,11 @@ static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 	e->peak_us = 0;
 	e->gone = 0;
 	e->yields++;
-	if (e->lossy)		/* no kin's */
+	if (e->lossy && now_us - e->since_us < EFFECT_OFTEN_US)	/* no kin's */
 		e->try_us = clamp_t(u32, 2 * e->try_us, EFFECT_TRY_MAX_US,
 				    EFFECT_TRY_LOSSY_US);
+	else if (e->lossy)
+		e->try_us = EFFECT_TRY_MAX_US;
 	else if (now_us - e->since_us > 2 * EFFECT_TRY_MIN_US)
 		e->try_us = EFFECT_TRY_MIN_US;
 	else
@@ -335,6 +374,7 @@ bool effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
 	if ((queue_us > effect_kin_us(base_rtt_us) || e->lossy) &&
 	    effect_surge_us(rtt_us, last_us, base_rtt_us, EFFECT_SURGE_SHIFT) &&
 	    effect_part_lost(e, part_q16, elapsed_us)) {
+		e->lent = 0;
 		effect_give_way(e, now_us);
 		return true;
 	}

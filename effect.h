@@ -27,7 +27,7 @@
 					 * round has ended: of eight packets, as HyStart
 					 * looks at, where every second has an ACK
 					 */
-#define EFFECT_SAMPLES_PART	16	/* and of an eighth of a window: less may be a
+#define EFFECT_SAMPLES_PART	8	/* and of an eighth of a window: less may be a
 					 * clump of our own packets
 					 */
 #define EFFECT_ROOM_SHIFT	2	/* a surge of 1/4 of the base RTT is no burst */
@@ -35,7 +35,9 @@
 #define EFFECT_SMALL_CWND	10	/* room for an initial window (RFC 6928) can only
 					 * be made by a flow that has one
 					 */
-#define EFFECT_STEADY_ROUNDS	4	/* until the queue of our own slow start has gone */
+#define EFFECT_STEADY_ROUNDS	4	/* from slow start on, or its like: the first three
+					 * may see our own queue
+					 */
 #define EFFECT_REGAIN_ROUNDS	8	/* a second surge so soon after room was made for
 					 * one is no burst, and none of ours
 					 */
@@ -58,7 +60,7 @@
 #define EFFECT_LOSS_ROUNDS	64	/* a loss is remembered for so many rounds */
 #define EFFECT_TRY_MIN_US	2000000	/* contended by a short queue for so long: */
 #define EFFECT_TRY_MAX_US	8000000	/* are they like us? Ever more rarely, */
-#define EFFECT_TRY_LOSSY_US	64000000 /* and more so where that ended in a loss */
+#define EFFECT_TRY_LOSSY_US	64000000 /* and more so where one ended in a loss */
 #define EFFECT_OFTEN_US		16000000 /* alone for less than this, and */
 #define EFFECT_SHORT_US		32000000 /* contended for less: short flows keep */
 #define EFFECT_PATIENCE_US	8000000	/* coming, and are left alone for so long */
@@ -104,11 +106,12 @@ enum effect_verdict {
  * @doubt: a cut had too little effect: the next is deeper, and decides
  * @gone: the last looks, a bit each; 1: it was gone
  * @lossy: rounds for which the last loss is still remembered
- * @steady: rounds since the caller's slow start, saturating; set by the caller
+ * @steady: rounds since the caller's slow start, counted by the caller, saturating
  * @regained: rounds for which EFFECT_REGAIN is still remembered
- * @again: the last cut made room so soon after EFFECT_REGAIN
+ * @again: the last cut made room soon after EFFECT_REGAIN, or packets were lost after it
  * @surged: RTTs in a row, in this round, that tell of a surge
  * @surged_us: the lowest of them
+ * @surged_packets: what their ACKs covered
  * @room_us: the surge that the next cut is to make room for; 0: none
  * @lent: the window that the last cut left but for the room it made, and that
  *	EFFECT_REGAIN returns to, packets; 0: it made no room
@@ -134,7 +137,7 @@ struct effect {
 	u8 lossy;
 	u8 steady;
 	u8 regained;
-	u16 surged;
+	u8 surged;
 	bool doubt;
 	bool again;
 	bool patient;
@@ -146,6 +149,7 @@ struct effect {
 	u32 mean_us;
 	u32 last_us;
 	u32 surged_us;
+	u32 surged_packets;
 	u32 room_us;
 	u32 lent;
 	u64 since_us;
@@ -169,9 +173,11 @@ bool effect_urgent(struct effect *e, u32 rtt_us, u32 before_us,
 bool effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
 		 u32 base_rtt_us, u64 now_us);
 void effect_begin_round(struct effect *e);
-bool effect_sample(struct effect *e, u32 rtt_us, u32 before_us,
+bool effect_sample(struct effect *e, u32 rtt_us, u32 packets, u32 before_us,
 		   u32 base_rtt_us, u32 cwnd);
 void effect_loss(struct effect *e);
+void effect_expect_loss(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
+			u32 base_rtt_us);
 void effect_forget(struct effect *e);
 u64 effect_look_us(u32 base_rtt_us);
 enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,

@@ -516,7 +516,8 @@ static void dalbe_cdg_hystart(struct sock *sk, u8 detect)
 static void dalbe_yield(struct sock *sk)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
-	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+	/* what was given up as room was ours, too */
+	u32 cwnd = max(tcp_snd_cwnd(tcp_sk(sk)), flow->effect.lent);
 
 	flow->resume_cwnd = cwnd;
 	/* Whoever is there now shares what was ours. */
@@ -649,17 +650,24 @@ static bool dalbe_cdg_end_round(struct sock *sk, const struct cdg_heuristics *h)
 	return backoff;
 }
 
-/* Alone: the best-effort window itself. TCP has the last word on it, after a
- * timeout for one.
+/* Alone: the best-effort window itself. TCP has the last word on it, in slow start
+ * and after a timeout.
  */
+static void dalbe_follow_cwnd(struct sock *sk)
+{
+	struct cubic *best_effort = &dalbe_sk(sk)->flow->best_effort;
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+
+	if (best_effort->window_q16 >> 16 != cwnd)
+		cubic_start(best_effort, (u64)cwnd << 16, 0);
+}
+
 static void dalbe_grow(struct sock *sk, u32 acked)
 {
 	struct cubic *best_effort = &dalbe_sk(sk)->flow->best_effort;
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 cwnd = tcp_snd_cwnd(tp);
 
-	if (best_effort->window_q16 >> 16 != cwnd)
-		cubic_start(best_effort, (u64)cwnd << 16, 0);
+	dalbe_follow_cwnd(sk);
 	cubic_acked(best_effort, acked);
 	tcp_snd_cwnd_set(tp, min_t(u64, best_effort->window_q16 >> 16,
 				   tp->snd_cwnd_clamp));
@@ -739,16 +747,17 @@ static s32 dalbe_rtt_us(struct sock *sk, s32 rtt_us)
 /* A surge ends the round, and is what is known of it. Of our part of the link a piece
  * of a round says nothing: ACKs come in clumps.
  */
-static void dalbe_effect_sample(struct sock *sk, s32 rtt_us)
+static void dalbe_effect_sample(struct sock *sk, u32 rtt_us, u32 packets)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 
-	if (rtt_us <= 0 || inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR ||
-	    !effect_sample(&flow->effect, rtt_us, flow->cdg.rtt_prev.min_us,
+	if (inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR ||
+	    !effect_sample(&flow->effect, rtt_us, packets,
+			   flow->cdg.rtt_prev.min_us,
 			   cdg_base_rtt_us(&flow->cdg),
 			   tcp_snd_cwnd(tcp_sk(sk))))
 		return;
-	flow->cdg.rtt.min_us = flow->effect.surged_us;
+	cdg_cut_round_short(&flow->cdg, flow->effect.surged_us);
 	flow->round_end = tcp_sk(sk)->snd_una - 1;
 	flow->round_limited = true;
 }
@@ -767,11 +776,10 @@ static void dalbe_cdg_pkts_acked(struct sock *sk,
 		return;
 	ca->flow->round_limited |= tp->app_limited ||
 				   tp->chrono_type == TCP_CHRONO_RWND_LIMITED;
-	rtt_us = dalbe_rtt_us(sk, sample->rtt_us);
-	cdg_rtt_sample(&ca->flow->cdg, rtt_us, sample->pkts_acked,
-		       tp->sacked_out);
-	if (ca->flow->scavenger)
-		dalbe_effect_sample(sk, rtt_us);
+	rtt_us = cdg_rtt_sample(&ca->flow->cdg, dalbe_rtt_us(sk, sample->rtt_us),
+				sample->pkts_acked, tp->sacked_out);
+	if (ca->flow->scavenger && rtt_us)
+		dalbe_effect_sample(sk, rtt_us, sample->pkts_acked);
 	/* The last byte need not wait for the end of Tw: nothing may follow it. */
 	finished = dalbe_just_finished(ca, tp);
 	if (ca->controlled &&
@@ -806,15 +814,16 @@ static u32 dalbe_scavenger_ssthresh(struct sock *sk, u32 ssthresh)
 		cubic_start(&flow->best_effort, (u64)ssthresh << 16, 0);
 		return ssthresh;
 	}
-	cubic_loss(&flow->best_effort);
-	effect_loss(&flow->effect);
 	if (flow->effect.state == EFFECT_ALONE) {
+		dalbe_follow_cwnd(sk);
+		cubic_loss(&flow->best_effort);
 		ssthresh = max_t(u32, 2, flow->best_effort.window_q16 >> 16);
-		flow->effect.lent = 0;	/* a test as well, but no room was made */
-		effect_expect(&flow->effect, cwnd, ssthresh, rtt_us,
-			      base_rtt_us);
+		effect_expect_loss(&flow->effect, cwnd, ssthresh, rtt_us,
+				   base_rtt_us);
 		return ssthresh;
 	}
+	cubic_loss(&flow->best_effort);
+	effect_loss(&flow->effect);
 	return clamp_t(u64, dalbe_level_q16(flow) >> 16, 2, max(cwnd, 2U));
 }
 
@@ -848,6 +857,16 @@ static u32 dalbe_cdg_ssthresh(struct sock *sk)
 	return ssthresh;
 }
 
+/* The loss was none: its cut is taken back, and shows nothing. */
+static u32 dalbe_cdg_undo_cwnd(struct sock *sk)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+
+	if (flow && flow->scavenger)
+		effect_forget(&flow->effect);
+	return tcp_reno_undo_cwnd(sk);
+}
+
 /* A timeout during a backoff cuts without asking for ssthresh. CDG at a fixed G takes
  * the next loss for a backoff's, as in the kernel's own module.
  */
@@ -857,7 +876,7 @@ static void dalbe_cdg_set_state(struct sock *sk, u8 state)
 
 	if (!flow || !flow->scavenger || state < TCP_CA_Recovery)
 		return;
-	effect_loss(&flow->effect);	/* nobody asks in a backoff */
+	effect_loss(&flow->effect);	/* within a backoff nobody asks for ssthresh */
 	if (state != TCP_CA_Loss)
 		return;
 	if (flow->cdg.state == CDG_BACKOFF)
@@ -936,7 +955,7 @@ static struct tcp_congestion_ops tcp_dalbe_cdg __read_mostly = {
 	.cwnd_event	= dalbe_cdg_cwnd_event,
 	.set_state	= dalbe_cdg_set_state,
 	.min_tso_segs	= dalbe_cdg_min_tso_segs,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.undo_cwnd	= dalbe_cdg_undo_cwnd,
 	.get_info	= dalbe_cdg_get_info,
 	.owner		= THIS_MODULE,
 	.name		= DALBE_CC_CDG,

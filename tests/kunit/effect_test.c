@@ -164,7 +164,7 @@ static void cut_keeps_half_to_all_but_one(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, effect_cut(&doubting, 100, 90000, BASE_US, 7), 7u);
 }
 
-/* Of a queue of 20 ms 15 have come at once: 50 of 100 ms are kept, but for a packet. */
+/* Of a queue of 20 ms 12.5 have come at once: 50 of 95 ms are kept, but for a packet. */
 static struct effect room_made(struct kunit *test, u32 cwnd, u32 left)
 {
 	struct effect e = {
@@ -173,7 +173,7 @@ static struct effect room_made(struct kunit *test, u32 cwnd, u32 left)
 	};
 	u32 rtt_us = BASE_US + 20000;
 
-	KUNIT_EXPECT_TRUE(test, effect_urgent(&e, rtt_us, rtt_us - 15000, BASE_US));
+	KUNIT_EXPECT_TRUE(test, effect_urgent(&e, rtt_us, rtt_us - 12500, BASE_US));
 	KUNIT_EXPECT_EQ(test, effect_cut(&e, cwnd, rtt_us, BASE_US, 7), left);
 	effect_expect(&e, cwnd, left, rtt_us, BASE_US);
 	return e;
@@ -181,22 +181,26 @@ static struct effect room_made(struct kunit *test, u32 cwnd, u32 left)
 
 static void room_is_made_for_a_newcomer(struct kunit *test)
 {
-	struct effect e = room_made(test, 100, 50);
+	struct effect e = room_made(test, 100, 51);
 
 	KUNIT_EXPECT_EQ(test, e.lent, 71u);	/* 50 of 70 ms */
 	KUNIT_EXPECT_EQ(test, (int)round_at(&e, BASE_US / 16 - 1, 0),
 			(int)EFFECT_REGAIN);
 	KUNIT_EXPECT_EQ(test, (int)e.state, (int)EFFECT_ALONE);
 
-	e = room_made(test, 100, 50);
+	e = room_made(test, 100, 51);
 	KUNIT_EXPECT_EQ(test, (int)round_at(&e, BASE_US / 16, 0),
 			(int)EFFECT_YIELD);
 	KUNIT_EXPECT_EQ(test, (int)e.state, (int)EFFECT_CONTENDED);
 
-	/* a second one, soon: it does not matter what is left of it */
-	e = room_made(test, 100, 50);
+	/* A second one soon, or a loss: it does not matter what is left of it. */
+	e = room_made(test, 100, 51);
 	e.again = true;
 	KUNIT_EXPECT_EQ(test, (int)round_at(&e, 0, 0), (int)EFFECT_YIELD);
+	e = room_made(test, 100, 51);
+	effect_expect_loss(&e, 51, 35, BASE_US + 20000, BASE_US);
+	KUNIT_EXPECT_EQ(test, (int)round_at(&e, 0, 0), (int)EFFECT_YIELD);
+	KUNIT_EXPECT_EQ(test, (int)e.state, (int)EFFECT_CONTENDED);
 
 	/* a small flow only drains its own: 50 of 70 ms */
 	e = room_made(test, 9, 6);
@@ -210,19 +214,19 @@ static void four_rtts_in_a_row_end_the_round(struct kunit *test)
 	int i;
 
 	for (i = 0; i < 1000; i++)	/* never four */
-		KUNIT_EXPECT_FALSE(test, effect_sample(&e, surge_us - (i % 4 == 3),
+		KUNIT_EXPECT_FALSE(test, effect_sample(&e, surge_us - (i % 4 == 3), 2,
 						       BASE_US, BASE_US, 64));
 	effect_begin_round(&e);
-	for (i = 0; i < 1000; i++)	/* and once */
-		KUNIT_EXPECT_EQ(test, effect_sample(&e, surge_us + i % 3, BASE_US,
+	for (i = 1; i <= 1000; i++)
+		KUNIT_EXPECT_EQ(test, effect_sample(&e, surge_us + i % 3, 2, BASE_US,
 						    BASE_US, 64),
-				i == EFFECT_SAMPLES - 1);
+				i >= EFFECT_SAMPLES);
 	KUNIT_EXPECT_EQ(test, e.surged_us, surge_us);
 	effect_begin_round(&e);
-	for (i = 0; i < 1000; i++)	/* an eighth of the window, two by two */
-		KUNIT_EXPECT_EQ(test, effect_sample(&e, surge_us, BASE_US, BASE_US,
+	for (i = 1; i <= 1000; i++)	/* an eighth of the window, two by two */
+		KUNIT_EXPECT_EQ(test, effect_sample(&e, surge_us, 2, BASE_US, BASE_US,
 						    1600),
-				i == 99);
+				i >= 100);
 }
 
 static void resumes_where_the_queue_goes_with_us(struct kunit *test)

@@ -404,6 +404,8 @@ static void any_effect(struct rnd_state *rnd, struct effect *e)
 		.try_us = any_time_us(rnd),
 		.lossy = random >> 8,
 		.steady = random >> 3,
+		.regained = random >> 7,
+		.again = random & 0x800,
 		.surged = random >> 5,
 		.surged_us = any_time_us(rnd),
 		.room_us = any_time_us(rnd),
@@ -433,17 +435,22 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 		if (prandom_u32_state(&rnd) % 2) {
 			u32 cwnd = any_count(&rnd), left;
 
-			effect_expect(&e, any_count(&rnd), any_count(&rnd),
-				      any_time_us(&rnd), any_time_us(&rnd));
-			effect_sample(&e, any_time_us(&rnd), any_time_us(&rnd),
-				      any_time_us(&rnd), cwnd);
+			effect_sample(&e, any_time_us(&rnd), any_count(&rnd),
+				      any_time_us(&rnd), any_time_us(&rnd),
+				      cwnd);
 			effect_urgent(&e, any_time_us(&rnd), any_time_us(&rnd),
 				      any_time_us(&rnd));
 			left = effect_cut(&e, cwnd, any_time_us(&rnd),
 					  any_time_us(&rnd), cwnd);
-			assert_within(test, i, "cut", left, min(cwnd / 2, 2U),
+			assert_within(test, i, "cut", left, cwnd / 2,
 				      max(cwnd, 2U));
 			assert_within(test, i, "lent", e.lent, 0, cwnd);
+			effect_expect(&e, cwnd, left, any_time_us(&rnd),
+				      any_time_us(&rnd));
+			if (i % 4)
+				effect_expect_loss(&e, left, left / 2,
+						   any_time_us(&rnd),
+						   any_time_us(&rnd));
 			KUNIT_ASSERT_EQ(test, e.state, before);
 			KUNIT_ASSERT_EQ(test,
 					effect_part(&e, any_count(&rnd),

@@ -138,7 +138,7 @@ def test_the_window_before_fast_convergence_is_what_the_curve_reached(pure: Any)
 
 
 @pytest.mark.parametrize("given_up", [0.1, 0.4, 0.6])
-def test_a_window_given_up_for_a_moment_comes_back_by_half_a_round_trip(
+def test_a_window_given_up_for_a_moment_comes_back_by_half_per_round_trip(
     pure: Any, given_up: float
 ) -> None:
     """And from there on grows as before."""

@@ -270,6 +270,30 @@ def test_two_surges_within_eight_rounds_are_no_bursts(
     assert (again.state == pure.EFFECT_CONTENDED) is newcomer
 
 
+@pytest.mark.parametrize("told", ["loss", "expect_loss"])
+def test_a_loss_in_the_room_that_was_made_is_a_newcomers(pure: Any, told: str) -> None:
+    """However idle it is afterwards; where no room was made, a loss's cut is a test."""
+    cut_to = (50, 35, BASE_US + 20_000, BASE_US) if told == "expect_loss" else ()
+    effect, _ = surged(pure)
+    getattr(pure, f"effect_{told}")(effect, *cut_to)
+    assert rounds(pure, effect, [0]) == [pure.EFFECT_YIELD]
+    assert effect.state == pure.EFFECT_CONTENDED
+
+    effect = pure.new("effect", mean_us=QUEUE_US, lent=70)  # of a test long over
+    pure.effect_expect_loss(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
+    assert (effect.lossy, effect.lent) == (64, 0)
+    assert rounds(pure, effect, [QUEUE_US]) == [pure.EFFECT_DOUBT]
+
+
+def test_a_short_queue_of_a_long_path_is_no_reason_to_make_room(pure: Any) -> None:
+    """It would not be looked at again."""
+    base_us, rtt_us = 600_000, 630_000
+    effect = pure.new("effect", steady=STEADY)
+    assert pure.effect_urgent(effect, rtt_us, base_us, base_us)
+    assert pure.effect_cut(effect, 1000, rtt_us, base_us, 7) == 1000 * base_us // rtt_us - 1
+    assert effect.lent == 0
+
+
 def test_the_next_cut_makes_no_room_again(pure: Any) -> None:
     effect, _ = surged(pure)
     assert rounds(pure, effect, [0]) == [pure.EFFECT_REGAIN]
@@ -280,32 +304,37 @@ def test_the_next_cut_makes_no_room_again(pure: Any) -> None:
 
 
 @pytest.mark.parametrize("base_us", [1_000, BASE_US, 400_000])
-@pytest.mark.parametrize(("cwnd", "samples"), [(0, 4), (79, 4), (80, 5), (1600, 100),
-                                               (U32_MAX, 65534)])  # fmt: skip
+@pytest.mark.parametrize(("cwnd", "packets", "samples"), [
+    (10, 2, 4), (71, 2, 4), (72, 2, 5), (1600, 2, 100), (1600, 100, 4), (1600, U32_MAX, 4),
+])  # fmt: skip
 def test_four_rtts_or_an_eighth_of_the_window_in_a_row_tell_of_a_surge(
-    pure: Any, base_us: int, cwnd: int, samples: int
+    pure: Any, base_us: int, cwnd: int, packets: int, samples: int
 ) -> None:
     surge_us = min(max(base_us // 4, 8_000), 25_000)
     before_us = base_us + 1_000
 
-    def tells(effect: Any, rtt_us: int, before_us: int = before_us) -> bool:
-        return bool(pure.effect_sample(effect, rtt_us, before_us, base_us, cwnd))
+    def tells(effect: Any, rtt_us: int, before_us: int = before_us, cwnd: int = cwnd) -> bool:
+        return bool(pure.effect_sample(effect, rtt_us, packets, before_us, base_us, cwnd))
 
     high_us = before_us + surge_us
     effect = pure.new("effect")
     assert not any(tells(effect, high_us + 7 + n % 2) for n in range(samples - 1))
     assert tells(effect, high_us + 8)
-    assert not tells(effect, high_us)  # once
-    for state in (pure.EFFECT_YIELDING, pure.EFFECT_CONTENDED):
-        effect = pure.new("effect", state=state, surged=samples - 1)
-        assert not tells(effect, high_us)
-    effect = pure.new("effect", surged=samples - 1, surged_us=high_us + 7)
+    assert effect.surged_us == high_us + 7
     assert not tells(effect, high_us - 1)
     assert not any(tells(effect, high_us) for _ in range(samples - 1))
     pure.effect_begin_round(effect)
     assert not any(tells(effect, high_us) for _ in range(samples - 1))
-    effect = pure.new("effect", surged=samples - 1)
-    assert not tells(effect, high_us, before_us=0)
+    for fields in (
+        {"state": pure.EFFECT_YIELDING},
+        {"state": pure.EFFECT_CONTENDED},
+        {"before_us": high_us},  # the round is to judge a cut
+    ):
+        effect = pure.new("effect", **fields)
+        assert not any(tells(effect, high_us) for _ in range(2 * samples))
+    effect = pure.new("effect")
+    assert not any(tells(effect, high_us, cwnd=9) for _ in range(2 * samples))
+    assert not any(tells(effect, high_us, before_us=0) for _ in range(2 * samples))
 
 
 # Our part of the link
@@ -635,8 +664,11 @@ states = st.fixed_dictionaries(
         "part_q16": st.integers(0, 2**63 - 1),
         "lossy": st.integers(0, 255),
         "steady": st.integers(0, 255),
-        "surged": st.integers(0, 65535),
+        "regained": st.integers(0, 255),
+        "again": st.booleans(),
+        "surged": st.integers(0, 255),
         "surged_us": u32,
+        "surged_packets": u32,
         "room_us": u32,
         "lent": st.one_of(st.just(0), u32),
         "yields": u32,
@@ -648,7 +680,10 @@ events = st.one_of(
     st.tuples(st.just("round"), u32, u32, u64),
     st.tuples(st.just("cut"), u32, u32, u32, u32),
     st.tuples(st.just("urgent"), u32, u32, u32),
-    st.tuples(st.just("sample"), u32, u32, u32, u32),
+    st.tuples(st.just("sample"), u32, u32, u32, u32, u32),
+    st.tuples(st.just("expect_loss"), u32, u32, u32, u32),
+    st.tuples(st.just("loss")),
+    st.tuples(st.just("forget")),
 )
 
 
@@ -843,10 +878,11 @@ class Scavenger(Flow):
         self.pure.cdg_rtt_sample(self.cdg, rtt_us, 2, False)
         before_us, base_us = self.cdg.rtt_prev.min_us, self.pure.cdg_base_rtt_us(self.cdg)
         self.cut_short = self.cut_left_s <= 0 and bool(
-            self.pure.effect_sample(self.effect, rtt_us, before_us, base_us, int(self.window))
+            self.pure.effect_sample(self.effect, rtt_us, 2, before_us, base_us, int(self.window))
         )
         if self.cut_short:
-            self.cdg.rtt.min_us, self.round_left_s = self.effect.surged_us, 0.0
+            self.pure.cdg_cut_round_short(self.cdg, self.effect.surged_us)
+            self.round_left_s = 0.0
         super().step(now_s, rtt_s)
 
     def grow(self, acked: float) -> None:
@@ -858,11 +894,16 @@ class Scavenger(Flow):
             self.window = self.level()
 
     def lose(self, rtt_s: float) -> None:
-        """Cut B."""
+        """Cut B; alone, that is a test."""
+        cwnd, cutting = int(self.window), self.cut_left_s > 0
         super().lose(rtt_s)
         self.pure.effect_loss(self.effect)
         if not self.alone:
             self.cut_to = self.level()
+        elif not cutting:
+            pure, rtt_us = self.pure, self.cdg.rtt_prev.min_us
+            base_us = pure.cdg_base_rtt_us(self.cdg)
+            pure.effect_expect_loss(self.effect, cwnd, int(self.cut_to), rtt_us, base_us)
 
     def cut_done(self) -> None:
         """CDG is to compare with this round."""
