@@ -58,6 +58,13 @@ u32 effect_queue_us(u32 rtt_us, u32 base_rtt_us)
 	return rtt_us > base_rtt_us ? rtt_us - base_rtt_us : 0;
 }
 
+/* Is there a queue long enough to judge by? */
+static bool effect_stands(u32 rtt_us, u32 base_rtt_us)
+{
+	return effect_queue_us(rtt_us, base_rtt_us) >=
+	       effect_shortest_us(base_rtt_us);
+}
+
 /* What the queue grew by, us, where that is a surge: @shift says of what part of the
  * base RTT; else 0.
  */
@@ -92,14 +99,14 @@ u32 effect_cut(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	       u32 ssthresh)
 {
 	u32 queue_us = effect_queue_us(rtt_us, base_rtt_us);
-	bool tells = queue_us >= effect_shortest_us(base_rtt_us);
-	u32 room_us = cwnd < EFFECT_SMALL_CWND || !tells ? 0 : e->room_us;
+	bool stands = effect_stands(rtt_us, base_rtt_us);
+	u32 room_us = cwnd < EFFECT_SMALL_CWND || !stands ? 0 : e->room_us;
 	u32 kept;
 
 	e->lent = 0;
 	e->room_us = 0;
 	if (e->state != EFFECT_ALONE || e->doubt || !base_rtt_us ||
-	    (e->lossy && !tells))
+	    (e->lossy && !stands))
 		return ssthresh;
 	if (room_us) {	/* the queue may be all ours: not to come back to it */
 		e->lent = fp_mul_div(cwnd, base_rtt_us, base_rtt_us + queue_us);
@@ -131,7 +138,7 @@ void effect_expect(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
 
 	e->before_us = 0;
 	if (e->state != EFFECT_ALONE || !base_rtt_us ||
-	    queue_us < effect_shortest_us(base_rtt_us)) {
+	    !effect_stands(rtt_us, base_rtt_us)) {
 		e->doubt = false;
 		return;
 	}
@@ -204,6 +211,12 @@ void effect_begin_round(struct effect *e)
 	e->surged = 0;
 }
 
+/* Is the cut under test one that made room? */
+static bool effect_tests_room(const struct effect *e)
+{
+	return e->before_us && e->lent;
+}
+
 /**
  * effect_sample - is there a surge that is not to wait for the round's end?
  * @e: the flow
@@ -251,7 +264,7 @@ bool effect_sample(struct effect *e, u32 rtt_us, u32 packets, u32 before_us,
 void effect_loss(struct effect *e)
 {
 	e->lossy = EFFECT_LOSS_ROUNDS;
-	if (e->before_us && e->lent)
+	if (effect_tests_room(e))
 		e->again = true;
 }
 
@@ -269,7 +282,7 @@ void effect_expect_loss(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
 			u32 base_rtt_us)
 {
 	effect_loss(e);
-	if (e->before_us && e->lent)
+	if (effect_tests_room(e))
 		return;
 	e->lent = 0;
 	effect_expect(e, cwnd, ssthresh, rtt_us, base_rtt_us);
@@ -303,11 +316,10 @@ static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 	e->peak_us = 0;
 	e->gone = 0;
 	e->yields++;
-	if (e->lossy && now_us - e->since_us < EFFECT_OFTEN_US)	/* no kin's */
+	if (e->lossy)		/* no kin's */
 		e->try_us = clamp_t(u32, 2 * e->try_us, EFFECT_TRY_MAX_US,
-				    EFFECT_TRY_LOSSY_US);
-	else if (e->lossy)
-		e->try_us = EFFECT_TRY_MAX_US;
+				    now_us - e->since_us < EFFECT_OFTEN_US ?
+				    EFFECT_TRY_LOSSY_US : EFFECT_TRY_MAX_US);
 	else if (now_us - e->since_us > 2 * EFFECT_TRY_MIN_US)
 		e->try_us = EFFECT_TRY_MIN_US;
 	else
@@ -367,7 +379,7 @@ bool effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
 
 	e->last_us = rtt_us;
 	if (e->state != EFFECT_ALONE || !base_rtt_us || !elapsed_us ||
-	    queue_us < effect_shortest_us(base_rtt_us))
+	    !effect_stands(rtt_us, base_rtt_us))
 		return false;
 	part_q16 = min_t(u64, S64_MAX, fp_mul_div((u64)packets << 16,
 						  USEC_PER_SEC, elapsed_us));
@@ -401,9 +413,7 @@ static enum effect_verdict effect_judge(struct effect *e, u32 rtt_us,
 			       Q16_ONE);
 	e->before_us = 0;
 	if (e->lent) {	/* the room made is idle, or somebody has taken it */
-		if (e->again ||
-		    effect_queue_us(rtt_us, base_rtt_us) >=
-		    effect_shortest_us(base_rtt_us))
+		if (e->again || effect_stands(rtt_us, base_rtt_us))
 			return effect_give_way(e, now_us);
 		e->doubt = false;
 		e->regained = EFFECT_REGAIN_ROUNDS;

@@ -174,14 +174,14 @@ def _server(planned: PlannedFlow) -> str:
         family = "-V " if flow.ipv6 else ""
         iperf = f"{QUIETLY} iperf -s {family}-p {planned.port}"
         return f"ip netns exec {receiver} {iperf} >/dev/null 2>&1 &"
-    home = f"/run/work/{flow.name}"
+    home = f"$TMPDIR/{flow.name}"
     config = (
         f"port = {planned.port}\\naddress = {_address(flow)}\\nuse chroot = no\\n"
         f"reverse lookup = no\\npid file = {home}/pid\\nlog file = {home}/log\\n"
         f"[in]\\npath = {home}/in\\nread only = no\\nuid = 0\\ngid = 0\\n"
     )
     return (
-        f"mkdir -p {home}/in && printf '{config}' >{home}/conf && "
+        f'mkdir -p {home}/in && printf "{config}" >{home}/conf && '
         f"ip netns exec {receiver} rsync --daemon --no-detach --config={home}/conf "
         f"</dev/null >/dev/null 2>&1 &"
     )
@@ -363,7 +363,7 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
         ],
         "verify": [
             f"if cmp -s {shlex.quote(str((directory / name).resolve()))}.bin "
-            f"/run/work/{name}/in/{name}.bin; "
+            f'"$TMPDIR/{name}/in/{name}.bin"; '
             f'then echo same; else echo differs; fi >"$OUT/{name}.cmp"'
             for name in (planned.flow.name for planned in rsyncs)
         ],
