@@ -58,6 +58,20 @@ u32 effect_queue_us(u32 rtt_us, u32 base_rtt_us)
 	return rtt_us > base_rtt_us ? rtt_us - base_rtt_us : 0;
 }
 
+/* The part of a window that fits a path without a queue, packets. Of a window of few
+ * packets a packet is a good part, and half of one too much is the lesser evil; of a
+ * large one it is nothing, and one less shows the base RTT again.
+ */
+static u32 effect_fit(u32 cwnd, u32 base_rtt_us, u64 rtt_us)
+{
+	u32 fit;
+
+	if (cwnd < EFFECT_SMALL_CWND)
+		return (fp_mul_div(2 * cwnd, base_rtt_us, rtt_us) + 1) / 2;
+	fit = fp_mul_div(cwnd, base_rtt_us, rtt_us);
+	return fit && cwnd >= EFFECT_LARGE_CWND ? fit - 1 : fit;
+}
+
 /* Is there a queue long enough to judge by? */
 static bool effect_stands(u32 rtt_us, u32 base_rtt_us)
 {
@@ -87,8 +101,7 @@ static u32 effect_surge_us(u32 rtt_us, u32 before_us, u32 base_rtt_us, int shift
  * @ssthresh: what CDG would cut to, C(5)
  *
  * A queue that is ours is drained by the window's part in it: cutting deeper
- * leaves the link idle, a large window for seconds. One packet more, to see the base
- * RTT again; rounding does that for small windows. For a newcomer in slow start room is
+ * leaves the link idle, a large window for seconds. For a newcomer in slow start room is
  * made as well, by twice its surge: what it sends next.
  *
  * Return: slow start threshold, packets, from half of @cwnd to @cwnd - 1, and at
@@ -112,10 +125,8 @@ u32 effect_cut(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 		e->lent = fp_mul_div(cwnd, base_rtt_us, base_rtt_us + queue_us);
 		e->again = e->regained;
 	}
-	kept = fp_mul_div(cwnd, base_rtt_us,
+	kept = effect_fit(cwnd, base_rtt_us,
 			  (u64)base_rtt_us + queue_us + EFFECT_ROOM * room_us);
-	if (kept && cwnd >= EFFECT_SMALL_CWND)
-		kept--;
 	return max3(min(kept, cwnd - 1), cwnd / 2, 2U);
 }
 
@@ -228,19 +239,24 @@ static bool effect_tests_room(const struct effect *e)
  *
  * A newcomer's first packets may come just behind a round's beginning, whose lowest
  * RTT then tells nothing. A round trip earlier is two of its four or five in slow start.
- * Nor is our own slow start to go on for another round trip. Where the window is too
- * small to make room, or the round is to judge a cut, there is no hurry.
+ * Nor is our own slow start to go on for another round trip. Where room was made, a queue
+ * as long as before tells as well: somebody has taken it. Where the window is too small to
+ * make room, or the round is to judge any other cut, there is no hurry.
  *
  * Return: true to end the round here, with the lowest RTT @surged_us.
  */
 bool effect_sample(struct effect *e, u32 rtt_us, u32 packets, u32 before_us,
 		   u32 base_rtt_us, u32 cwnd)
 {
+	bool tells;
+
 	if (e->state != EFFECT_ALONE || cwnd < EFFECT_SMALL_CWND ||
 	    (e->before_us && !e->lent))
 		return false;
-	if (!effect_surge_us(rtt_us, before_us, base_rtt_us,
-			     EFFECT_ROOM_SHIFT)) {
+	tells = effect_tests_room(e) ? rtt_us >= e->before_us :
+		effect_surge_us(rtt_us, before_us, base_rtt_us,
+				EFFECT_ROOM_SHIFT) > 0;
+	if (!tells) {
 		e->surged = 0;
 		return false;
 	}
@@ -341,6 +357,24 @@ static enum effect_verdict effect_give_way(struct effect *e, u64 now_us)
 	e->state = EFFECT_CONTENDED;
 	e->looked_us = now_us;
 	return EFFECT_YIELD;
+}
+
+/**
+ * effect_repair - a loss is being repaired, and until it is no round will end
+ * @e: the flow
+ * @now_us: clock
+ *
+ * Where room was just made nothing is left to be waited for.
+ *
+ * Return: true if so, and the flow is EFFECT_CONTENDED.
+ */
+bool effect_repair(struct effect *e, u64 now_us)
+{
+	effect_loss(e);
+	if (e->state != EFFECT_ALONE || !effect_tests_room(e))
+		return false;
+	effect_give_way(e, now_us);
+	return true;
 }
 
 static bool effect_part_lost(const struct effect *e, u64 part_q16,

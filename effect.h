@@ -35,6 +35,7 @@
 #define EFFECT_SMALL_CWND	10	/* room for an initial window (RFC 6928) can only
 					 * be made by a flow that has one
 					 */
+#define EFFECT_LARGE_CWND	24	/* a packet more or less is no matter */
 #define EFFECT_STEADY_ROUNDS	4	/* from slow start on, or its like: the first three
 					 * may see our own queue
 					 */
@@ -176,6 +177,7 @@ void effect_begin_round(struct effect *e);
 bool effect_sample(struct effect *e, u32 rtt_us, u32 packets, u32 before_us,
 		   u32 base_rtt_us, u32 cwnd);
 void effect_loss(struct effect *e);
+bool effect_repair(struct effect *e, u64 now_us);
 void effect_expect_loss(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
 			u32 base_rtt_us);
 void effect_forget(struct effect *e);

@@ -876,8 +876,12 @@ static void dalbe_cdg_set_state(struct sock *sk, u8 state)
 
 	if (!flow || !flow->scavenger || state < TCP_CA_Recovery)
 		return;
-	effect_loss(&flow->effect);	/* within a backoff nobody asks for ssthresh */
-	if (state != TCP_CA_Loss)
+	/* within a backoff nobody asks for ssthresh */
+	if (state == TCP_CA_Loss)
+		effect_loss(&flow->effect);
+	else if (effect_repair(&flow->effect, tcp_sk(sk)->tcp_mstamp))
+		dalbe_yield(sk);
+	else
 		return;
 	if (flow->cdg.state == CDG_BACKOFF)
 		flow->cdg.state = CDG_UNKNOWN;
