@@ -155,6 +155,8 @@ static void cut_keeps_half_to_all_but_one(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, last, max_t(u32, 2, cwnd / 2));
 	}
 	KUNIT_EXPECT_EQ(test, effect_cut(&alone, 100, 62500, BASE_US, 7), 79u);
+	KUNIT_EXPECT_EQ(test, effect_cut(&alone, 20, 62500, BASE_US, 7), 16u);
+	KUNIT_EXPECT_EQ(test, effect_cut(&alone, 6, 66000, BASE_US, 7), 5u);
 	KUNIT_EXPECT_EQ(test, effect_cut(&alone, 0, 90000, BASE_US, 7), 2u);
 	KUNIT_EXPECT_EQ(test, effect_cut(&alone, 2, 90000, BASE_US, 7), 2u);
 	/* CDG's cut where nothing is known, and for the cut that decides. */
@@ -201,6 +203,11 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 	effect_expect_loss(&e, 51, 35, BASE_US + 20000, BASE_US);
 	KUNIT_EXPECT_EQ(test, (int)round_at(&e, 0, 0), (int)EFFECT_YIELD);
 	KUNIT_EXPECT_EQ(test, (int)e.state, (int)EFFECT_CONTENDED);
+
+	e = room_made(test, 100, 51);
+	KUNIT_EXPECT_TRUE(test, effect_repair(&e, 0));
+	KUNIT_EXPECT_EQ(test, (int)e.state, (int)EFFECT_CONTENDED);
+	KUNIT_EXPECT_FALSE(test, effect_repair(&e, 0));
 
 	/* a small flow only drains its own: 50 of 70 ms */
 	e = room_made(test, 9, 6);

@@ -420,7 +420,7 @@ static void any_effect(struct rnd_state *rnd, struct effect *e)
  */
 static void effect_is_sane_in_any_order(struct kunit *test)
 {
-	u32 seen[EFFECT_TRY + 1] = {}, lost = 0;
+	u32 seen[EFFECT_TRY + 1] = {}, lost = 0, repaired = 0;
 	struct rnd_state rnd;
 	struct effect e;
 	size_t i;
@@ -451,6 +451,12 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 				effect_expect_loss(&e, left, left / 2,
 						   any_time_us(&rnd),
 						   any_time_us(&rnd));
+			KUNIT_ASSERT_EQ(test, e.state, before);
+			if (!(i % 4) && effect_repair(&e, any_clock_us(&rnd))) {
+				KUNIT_ASSERT_EQ(test, before, EFFECT_ALONE);
+				before = EFFECT_CONTENDED;
+				repaired++;
+			}
 			KUNIT_ASSERT_EQ(test, e.state, before);
 			KUNIT_ASSERT_EQ(test,
 					effect_part(&e, any_count(&rnd),
@@ -485,6 +491,7 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 			      BIT(EFFECT_LOOKS) - 1);
 	}
 	KUNIT_EXPECT_GT(test, lost, 0u);
+	KUNIT_EXPECT_GT(test, repaired, 0u);
 	for (i = 0; i < ARRAY_SIZE(seen); i++)
 		KUNIT_EXPECT_GT_MSG(test, seen[i], 0u, "verdict %zu", i);
 }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -208,6 +209,16 @@ def test_a_queue_longer_than_flows_like_us_leave_it_is_not_left_to_the_gradient(
             assert not pure.effect_urgent(effect, rtt_us, rtt_us, 0)
 
 
+# The part of a window that fits the path
+
+
+def fit(cwnd: int, base_us: int, rtt_us: int) -> int:
+    """Of a few packets the nearest, of many one less, packets."""
+    if cwnd < 10:
+        return (2 * cwnd * base_us // rtt_us + 1) // 2
+    return int(cwnd * base_us // rtt_us - (cwnd >= 24))
+
+
 # Room for a newcomer
 
 
@@ -236,8 +247,7 @@ def surged(pure: Any, grown_us: int = 15_000, cwnd: int = 100, **fields: Any) ->
 def test_room_is_made_for_twice_a_surge(pure: Any, fields: dict[str, int], room: bool) -> None:
     effect, ssthresh = surged(pure, **fields)
     cwnd, grown_us = fields.get("cwnd", 100), fields.get("grown_us", 15_000)
-    drained_us = 20_000 + room * 2 * grown_us
-    kept = cwnd * BASE_US // (BASE_US + drained_us) - (cwnd >= 10)
+    kept = fit(cwnd, BASE_US, BASE_US + 20_000 + room * 2 * grown_us)
     assert ssthresh == max(kept, cwnd // 2)
     assert effect.lent == room * (cwnd * BASE_US // (BASE_US + 20_000))
 
@@ -283,6 +293,34 @@ def test_a_loss_in_the_room_that_was_made_is_a_newcomers(pure: Any, told: str) -
     pure.effect_expect_loss(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
     assert (effect.lossy, effect.lent) == (64, 0)
     assert rounds(pure, effect, [QUEUE_US]) == [pure.EFFECT_DOUBT]
+
+
+def test_a_loss_under_repair_in_the_room_that_was_made_is_not_waited_for(pure: Any) -> None:
+    """No round ends before the repair does."""
+    effect, _ = surged(pure)
+    assert pure.effect_repair(effect, 0)
+    assert (effect.state, effect.yields) == (pure.EFFECT_CONTENDED, 1)
+
+    for state in range(3):
+        for fields in ({"lent": 0, "before_us": BASE_US}, {"lent": 70, "before_us": 0}):
+            effect = pure.new("effect", state=state, **fields)
+            assert not pure.effect_repair(effect, 0)  # it was made elsewhere, or not at all
+            assert (effect.state, effect.lossy, effect.yields) == (state, 64, 0)
+    for state in (pure.EFFECT_YIELDING, pure.EFFECT_CONTENDED):
+        effect = pure.new("effect", state=state, lent=70, before_us=BASE_US)
+        assert not pure.effect_repair(effect, 0)
+
+
+def test_four_rtts_as_before_end_the_round_that_judges_the_room(pure: Any) -> None:
+    effect, _ = surged(pure)
+    rtt_us = BASE_US + 20_000
+    told = [
+        bool(pure.effect_sample(effect, us, 2, rtt_us, BASE_US, 20))
+        for us in (rtt_us, rtt_us, rtt_us, rtt_us - 1, *[rtt_us] * 4)
+    ]
+    assert told == [False] * 7 + [True]
+    assert effect.surged_us == rtt_us
+    assert rounds(pure, effect, [20_000]) == [pure.EFFECT_YIELD]
 
 
 def test_a_short_queue_of_a_long_path_is_no_reason_to_make_room(pure: Any) -> None:
@@ -472,8 +510,22 @@ def test_a_cut_keeps_half_to_all_but_one_of_the_window(
         for q in (low_us, high_us)
     )
     assert max(2, cwnd // 2) <= more <= less <= max(2, cwnd - 1)
-    exact = cwnd * base_us // (base_us + low_us) - (cwnd >= 10)  # the queue, and one packet
-    assert less == max(min(exact, cwnd - 1), cwnd // 2, 2)
+    kept = fit(cwnd, base_us, base_us + low_us)
+    assert less == max(min(kept, cwnd - 1), cwnd // 2, 2)
+
+
+@pytest.mark.parametrize(("cwnd", "rtt_us", "left"), [
+    (6, 66_000, 5),  # 4.55 fit
+    (6, 67_000, 4),  # 4.48
+    (9, 62_000, 7),  # 7.26
+    (10, 62_000, 8),  # 8.06
+    (23, 62_000, 18),  # 18.5: rounded no more
+    (24, 62_000, 18),  # 19.4, and one less to see the base RTT
+])  # fmt: skip
+def test_a_cut_of_a_small_window_leaves_the_link_busy(
+    pure: Any, cwnd: int, rtt_us: int, left: int
+) -> None:
+    assert pure.effect_cut(pure.new("effect"), cwnd, rtt_us, BASE_US, 7) == left
 
 
 @pytest.mark.parametrize(("fields", "rtt_us", "base_us"), [
@@ -897,7 +949,8 @@ class Scavenger(Flow):
         """Cut B; alone, that is a test."""
         cwnd, cutting = int(self.window), self.cut_left_s > 0
         super().lose(rtt_s)
-        self.pure.effect_loss(self.effect)
+        if self.pure.effect_repair(self.effect, round(self.link.now_s * 1e6)):
+            self.withdraw()
         if not self.alone:
             self.cut_to = self.level()
         elif not cutting:
@@ -921,6 +974,11 @@ class Scavenger(Flow):
         pure.effect_expect(self.effect, cwnd, ssthresh, rtt_us, base_us)
         pure.cubic_start(self.cubic, ssthresh * Q16, 0)
         self.cut(ssthresh, rtt_s)
+
+    def withdraw(self) -> None:
+        """Whoever is there now shares what was ours."""
+        self.resume_window, self.slow_start = self.window, False
+        self.pure.cubic_start(self.cubic, int(self.window / 2 * Q16), int(self.window * Q16))
 
     def end_round(self, now_s: float, elapsed_us: int, rtt_s: float) -> None:
         """Judge the round."""
@@ -947,8 +1005,7 @@ class Scavenger(Flow):
         if verdict == pure.EFFECT_DOUBT:
             self.back_off(rtt_s)
         elif verdict == pure.EFFECT_YIELD:
-            self.resume_window, self.slow_start = self.window, False
-            pure.cubic_start(self.cubic, int(self.window / 2 * Q16), int(self.window * Q16))
+            self.withdraw()
             self.window = self.level()
         elif verdict not in (pure.EFFECT_NONE, pure.EFFECT_REGAIN):
             self.ssthresh, self.slow_start = float("inf"), verdict == pure.EFFECT_TAKE
@@ -977,10 +1034,16 @@ def link_with(pure: Any, ours: int, seed: int) -> tuple[Link, list[Scavenger]]:
     return link, flows
 
 
-def run_until(link: Link, flows: list[Scavenger], *, alone: bool) -> float:
-    """Let time pass until all are in this regime; s."""
+def run_until(
+    link: Link,
+    flows: list[Scavenger],
+    *,
+    alone: bool,
+    enough: Callable[[Iterable[bool]], bool] = all,
+) -> float:
+    """Let time pass until all, or enough of them, are in this regime; s."""
     begin_s = link.now_s
-    while not all(f.alone if alone else f.contended for f in flows):
+    while not enough(f.alone if alone else f.contended for f in flows):
         link.run(TICK_S)
         assert link.now_s < begin_s + 60
     return link.now_s - begin_s
@@ -1030,9 +1093,10 @@ def test_a_link_is_left_to_cubic_and_taken_back(
 
     for flow in others:
         link.flows.remove(flow)
-    # three looks, each at the end of a round; the rest of a look under way
+    # Three looks, each at the end of a round; the rest of a look under way. Whoever sees it first
+    # has a queue of its own before long, and the others look at that.
     looks_s = 4 * (pure.effect_look_us(BASE_US) / 1e6 + BASE_US / 1e6)
-    seen_s = run_until(link, flows, alone=True)
+    seen_s = run_until(link, flows, alone=True, enough=any)
     assert seen_s <= looks_s
     link.run(3 - seen_s)  # 2 s and 20 RTTs after the last one has left
     link.sent = 0
