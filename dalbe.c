@@ -150,19 +150,20 @@ u32 dalbe_mbc_weight(u64 price_q40, u32 phi_q16, u64 model_price_q40,
 }
 
 /**
- * dalbe_phi - F(25), its increase limited as in F(19) with l_phi
+ * dalbe_phi - F(25), its increase limited as in F(19)
  * @phi_q16: phi so far
  * @price_q40: sum of P_W over the base's indications
  * @price_std_q40: sum over those of the standard congestion control
+ * @limit_q16: l_phi; Q16_ONE: none
  *
  * Return: phi in Q16, within [1, DALBE_PHI_MAX_Q16].
  */
-u32 dalbe_phi(u32 phi_q16, u64 price_q40, u64 price_std_q40)
+u32 dalbe_phi(u32 phi_q16, u64 price_q40, u64 price_std_q40, u32 limit_q16)
 {
 	u32 new_q16 = clamp_t(u32, fp_ratio_q16(price_q40, price_std_q40),
 			      Q16_ONE, DALBE_PHI_MAX_Q16);
 
-	return dalbe_limit_increase(phi_q16, new_q16, DALBE_PHI_LIMIT_Q16);
+	return dalbe_limit_increase(phi_q16, new_q16, limit_q16);
 }
 
 /**
@@ -283,6 +284,7 @@ static void dalbe_set_phi(struct dalbe *d, u32 phi_q16)
  */
 static void dalbe_update_phi(struct dalbe *d, const struct dalbe_sample *s)
 {
+	u32 limit_q16 = d->config.unlimited ? Q16_ONE : DALBE_PHI_LIMIT_Q16;
 	u64 std_q40;
 
 	if (!s->contended)
@@ -299,11 +301,11 @@ static void dalbe_update_phi(struct dalbe *d, const struct dalbe_sample *s)
 		std_q40 = fp_add(d->phi_std_q40, s->weight_std_q40);
 		d->phi_q16 = max(d->phi_q16, dalbe_phi(d->phi_q16,
 						       d->phi_price_q40,
-						       std_q40));
+						       std_q40, limit_q16));
 		return;
 	}
 	dalbe_set_phi(d, dalbe_phi(d->phi_q16, d->phi_price_q40,
-				   d->phi_std_q40));
+				   d->phi_std_q40, limit_q16));
 	d->phi_price_q40 = 0;
 	d->phi_std_q40 = 0;
 	d->phi_losses = 0;
@@ -359,6 +361,8 @@ static u32 dalbe_w_limit_q16(const struct dalbe *d, u32 srtt_us)
 				   dalbe_tw_ns(d, srtt_us),
 				   d->deadline_ns - d->start_ns);
 
+	if (d->config.unlimited)
+		return Q16_ONE;
 	return clamp_t(u64, limit_q16, DALBE_W_LIMIT_Q16, Q16_ONE);
 }
 

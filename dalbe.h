@@ -53,10 +53,12 @@
  * @after_deadline: DALBE_AFTER_*
  * @tw_ms: update period; 0: from window and RTT
  * @wmin_q16: lowest w, 1 .. Q16_ONE
+ * @unlimited: w and phi may rise at once, without F(19)
  */
 struct dalbe_config {
 	u8 controller;
 	u8 after_deadline;
+	bool unlimited;
 	u32 tw_ms;
 	u32 wmin_q16;
 };
@@ -145,7 +147,7 @@ s64 dalbe_pid_update(struct dalbe_pid *pid, u32 w_q16, u64 target_Bps,
 u32 dalbe_mbc_weight(u64 price_q40, u32 phi_q16, u64 model_price_q40,
 		     u32 trim_q16);
 u32 dalbe_mbc_trim(u32 trim_q16, u64 target_Bps, u64 rate_Bps);
-u32 dalbe_phi(u32 phi_q16, u64 price_q40, u64 price_std_q40);
+u32 dalbe_phi(u32 phi_q16, u64 price_q40, u64 price_std_q40, u32 limit_q16);
 
 void dalbe_start(struct dalbe *d, const struct dalbe_config *config,
 		 u64 bytes, u64 bytes_done, u64 now_ns, u64 deadline_ns);

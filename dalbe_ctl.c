@@ -11,6 +11,7 @@
  *	tw_ms		update period of w; 0: from window
  *			and RTT				0, 100 .. 600000
  *	wmin_ppm	lowest w, parts per million		1000 .. 1000000
+ *	limit_increase	w and phi rise slowly, F(19)		0 .. 1
  *	after_deadline	0 best effort, 1 scavenger, 2 keep	0 .. 2
  *	use_ineff	backoffs without effect before delay
  *			is ignored; 0: never			0 .. 255
@@ -53,6 +54,7 @@ static const struct dalbe_defaults dalbe_builtin_defaults = {
 	.effect		= 1,
 	.controller	= DALBE_CONTROLLER_MBC,
 	.wmin_ppm	= 10000,
+	.limit_increase	= 1,
 	.after_deadline	= DALBE_AFTER_BEST_EFFORT,
 	.hystart	= CDG_HYSTART_TRAIN | CDG_HYSTART_DELAY,
 };
@@ -124,6 +126,8 @@ static const struct ctl_table dalbe_sysctls[] = {
 	DALBE_SYSCTL(tw_ms, dalbe_proc_tw, SYSCTL_ZERO, &dalbe_tw_max_ms),
 	DALBE_SYSCTL(wmin_ppm, proc_dointvec_minmax,
 		     &dalbe_wmin_min_ppm, &dalbe_wmin_max_ppm),
+	DALBE_SYSCTL(limit_increase, proc_dointvec_minmax,
+		     SYSCTL_ZERO, SYSCTL_ONE),
 	DALBE_SYSCTL(after_deadline, proc_dointvec_minmax,
 		     SYSCTL_ZERO, SYSCTL_TWO),
 	DALBE_SYSCTL(use_ineff, proc_dointvec_minmax,

@@ -20,6 +20,7 @@
  * @controller: DALBE_CONTROLLER_*
  * @tw_ms: update period of w; 0: derived
  * @wmin_ppm: lowest w
+ * @limit_increase: of w and phi, F(19)
  * @after_deadline: DALBE_AFTER_*
  * @use_ineff: struct cdg_heuristics
  * @use_shadow: likewise
@@ -35,6 +36,7 @@ struct dalbe_defaults {
 	int controller;
 	int tw_ms;
 	int wmin_ppm;
+	int limit_increase;
 	int after_deadline;
 	int use_ineff;
 	int use_shadow;

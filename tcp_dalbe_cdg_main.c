@@ -187,11 +187,15 @@ static struct dalbe_settings dalbe_in_force(const struct sock *sk)
 	return s;
 }
 
-static struct dalbe_config dalbe_config(const struct dalbe_settings *s)
+static struct dalbe_config dalbe_config(const struct sock *sk,
+					const struct dalbe_settings *s)
 {
+	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
+
 	return (struct dalbe_config) {
 		.controller = s->controller,
 		.after_deadline = s->after_deadline,
+		.unlimited = !READ_ONCE(def->limit_increase),
 		.tw_ms = s->tw_ms,
 		.wmin_q16 = max_t(u32, 1, div_u64((u64)s->wmin_ppm << 16,
 						  1000000)),
@@ -322,7 +326,7 @@ static void dalbe_engage(struct sock *sk)
 	struct dalbe_sock *ca = dalbe_sk(sk);
 	struct dalbe_settings s = dalbe_in_force(sk);
 	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
-	struct dalbe_config config = dalbe_config(&s);
+	struct dalbe_config config = dalbe_config(sk, &s);
 	struct dalbe_flow *flow = ca->flow;
 
 	if (!flow)
@@ -1065,7 +1069,7 @@ void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
 		dalbe_engage(sk);
 		return;
 	}
-	config = dalbe_config(&in_force);
+	config = dalbe_config(sk, &in_force);
 	dalbe_configure(&ca->flow->transfer, &config);
 	dalbe_publish(sk);
 }

@@ -93,7 +93,7 @@ static void phi_matches_reference(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(phi_vectors); i++, v++)
 		ASSERT_NEAR(test, i,
 			    dalbe_phi(v->phi_q16, v->price_q40,
-				      v->price_std_q40),
+				      v->price_std_q40, DALBE_PHI_LIMIT_Q16),
 			    v->expected_q16, v->tolerance);
 }
 

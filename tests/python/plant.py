@@ -37,6 +37,7 @@ class Transfer:
         controller: int | None = None,
         after_deadline: int = 0,
         wmin: float = 0.01,
+        unlimited: bool = False,
         fair_Bps: float = 1e6,  # noqa: N803  bytes/s at w = 1, in competition
         model_error: float = 1.0,
     ) -> None:
@@ -48,6 +49,7 @@ class Transfer:
             "dalbe_config",
             controller=pure.CONTROLLER_MBC if controller is None else controller,
             after_deadline=after_deadline,
+            unlimited=unlimited,
             wmin_q16=round(wmin * Q16),
         )
         self.d = pure.new("dalbe")

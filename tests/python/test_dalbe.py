@@ -28,7 +28,7 @@ from inputs import (
     u64,
     weights_q16,
 )
-from plant import Transfer
+from plant import PRICE_Q40, Transfer
 
 # The equations. Tolerances as derived in tests/kunit/gen_vectors.py.
 
@@ -95,7 +95,7 @@ def test_mbc_trim_matches_reference(
 @given(phis_q16, u64, u64)
 def test_phi_matches_reference(pure: Any, old_q16: int, price_q40: int, std_q40: int) -> None:
     expected = ref.phi(old_q16 / Q16, price_q40, std_q40) * Q16
-    got = pure.dalbe_phi(old_q16, price_q40, std_q40)
+    got = pure.dalbe_phi(old_q16, price_q40, std_q40, pure.PHI_LIMIT_Q16)
     wanted_q16 = ref.price_ratio(price_q40, std_q40) * Q16
     error = wanted_q16 * (MUL_DIV_ERROR + ref.L_PHI * CONSTANT_ERROR)
     assert abs(got - expected) <= error + 2
@@ -180,6 +180,13 @@ def test_mbc_raises_w_by_at_most_a_twentieth(pure: Any) -> None:
         assert interval.w - before <= 0.05 * 1.0 + 2 / Q16
         before = interval.w
     assert before == 1
+
+
+def test_without_the_limiter_w_and_phi_rise_at_once(pure: Any) -> None:
+    t = Transfer(pure, size=4 * 10**9, unlimited=True)
+    assert t.step().w == 1
+    t.steps(pure.TPHI_UPDATES - 1, price_std_q40=PRICE_Q40 // 50)
+    assert t.d.phi_q16 / Q16 == pytest.approx(4 / (1 + 3 / 50), rel=0.01)  # F(25), of four Tw
 
 
 @pytest.mark.parametrize("model_error", [0.3, 3.0])
