@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command line: dalbe-testbed run, demo, sweep."""
+"""The command line: dalbe-testbed run, demo, numeric, sweep."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from dalbe_testbed import backends, batch, cli_sweep, demo, experiment, report
+from dalbe_testbed import backends, batch, cli_numeric, cli_sweep, demo, experiment, report
 from dalbe_testbed.backends.process import TESTBED
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.scenario import Tools
@@ -22,6 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(cli_sweep.app, name="sweep")
+app.command("numeric")(cli_numeric.numeric_command)
 console = Console()
 
 Out = Annotated[Path, typer.Option("--out", help="Directory for the results.")]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The module's own pure code as a shared library.
+"""The module's own pure code as a shared library: what is tested and simulated is what is shipped.
 
 The declarations are read from the headers by way of the preprocessor, so that no structure is
-described twice. The library is built under UBSAN: undefined behaviour ends the test run.
+described twice. The library is built under UBSAN: undefined behaviour ends the program.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import Any
 
 from cffi import FFI
 
-ROOT = Path(__file__).resolve().parents[2]
+from dalbe_testbed.backends.process import TESTBED
+
+ROOT = TESTBED.parent
 HEADERS = ("cdg.h", "cubic.h", "effect.h", "owd.h", "dalbe.h", "pure.h")
 SOURCES = ("cdg.c", "cubic.c", "effect.c", "owd.c", "dalbe.c", "tests/user/pure.c")
 CFLAGS = (
@@ -46,10 +48,26 @@ def declarations() -> str:
     return "\n".join(lines)
 
 
-def load(build_dir: Path) -> tuple[FFI, Any]:
-    """Build the library in build_dir; return cffi's handle of its types, and the library."""
+class Pure:
+    """The library's functions and constants as attributes, and structures to hand to them."""
+
+    def __init__(self, ffi: FFI, lib: Any) -> None:
+        """Wrap cffi's handle of the types, and the library."""
+        self.ffi, self._lib = ffi, lib
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the library calls so."""
+        return getattr(self._lib, name)
+
+    def new(self, struct: str, **fields: Any) -> Any:
+        """Return a pointer to a zeroed struct with these fields set."""
+        return self.ffi.new(f"struct {struct} *", fields)
+
+
+def load(build_dir: Path) -> Pure:
+    """Build the library in build_dir and load it. It stays there while it is in use."""
     ffi = FFI()
     ffi.cdef(TYPES + declarations())
     library = build_dir / "libdalbe_pure.so"
     compiler("-shared", "-fPIC", "-o", library, *(ROOT / source for source in SOURCES))
-    return ffi, ffi.dlopen(str(library))
+    return Pure(ffi, ffi.dlopen(str(library)))
