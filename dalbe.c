@@ -6,13 +6,16 @@
  * rate that was reached and sets the weight w:
  *
  *	bytes left, time left --> zeta ---+
- *	bytes acknowledged    --> xbar ---+--> PID or MBC --> w in [wmin, 1]
+ *	bytes acknowledged    --> xbar ---+--> controller --> w in [wmin, 1]
  *	prices of the base    --> q, phi -+                    |
  *	                                                       v
  *	             the base pays q / mu per round, mu = w * phi
  *
  * w = wmin inflates prices most: a scavenger. w = 1 is best effort: phi then
  * takes away what the base pays in excess of a loss-based flow.
+ *
+ * PID and MBC are the paper's controllers. The rate floor is MBC without eps and without
+ * F(19): the target rate, no less while contended, and no more; where the model is exact.
  *
  * Differences from the paper, the reasons in docs/design.md:
  *   o MBC's error, F(13), has a memory: dalbe_mbc_trim().
@@ -318,6 +321,7 @@ static u32 dalbe_wanted_q16(struct dalbe *d, const struct dalbe_sample *s,
 			    u64 last_target_Bps)
 {
 	bool spare = !s->contended && d->rate_Bps > last_target_Bps;
+	u64 model_q40;
 
 	if (d->config.controller == DALBE_CONTROLLER_PID) {
 		s64 u_q16 = dalbe_pid_update(&d->pid, d->w_q16, d->target_Bps,
@@ -325,6 +329,11 @@ static u32 dalbe_wanted_q16(struct dalbe *d, const struct dalbe_sample *s,
 
 		return clamp_t(s64, u_q16, 0, U32_MAX);
 	}
+
+	model_q40 = model->price_q40(model->arg, d->target_Bps);
+	if (d->config.controller == DALBE_CONTROLLER_FLOOR)
+		return dalbe_mbc_weight(s->price_q40, d->phi_q16, model_q40,
+					Q16_ONE);
 
 	/* eps is not updated while F(19) holds w back (the paper), nor where w
 	 * cannot follow it, nor from a rate that was meant for another target.
@@ -335,8 +344,7 @@ static u32 dalbe_wanted_q16(struct dalbe *d, const struct dalbe_sample *s,
 		d->trim_q16 = dalbe_mbc_trim(d->trim_q16, last_target_Bps,
 					     d->rate_Bps);
 
-	return dalbe_mbc_weight(s->price_q40, d->phi_q16,
-				model->price_q40(model->arg, d->target_Bps),
+	return dalbe_mbc_weight(s->price_q40, d->phi_q16, model_q40,
 				d->trim_q16);
 }
 

@@ -7,7 +7,8 @@
  *	idle_g_us	least G of a flow with a goal while the
  *			queue is short, us; 0: none		0 .. 125000
  *	effect		ask whose queue it is		0 .. 1
- *	controller	0 fixed, 1 PID, 2 MBC, 3 weight	0 .. 3
+ *	controller	0 fixed, 1 PID, 2 MBC, 3 weight,
+ *			4 rate floor				0 .. 4
  *	tw_ms		update period of w; 0: from window
  *			and RTT				0, 100 .. 600000
  *	wmin_ppm	lowest w, parts per million		1000 .. 1000000
@@ -77,7 +78,7 @@ static int dalbe_g_max_us = CDG_G_MAX_NS / 1000;
 static int dalbe_tw_max_ms = DALBE_TW_MAX_MS;
 static int dalbe_wmin_min_ppm = DALBE_WMIN_MIN_PPM;
 static int dalbe_wmin_max_ppm = DALBE_WMIN_MAX_PPM;
-static int dalbe_controller_max = DALBE_CONTROLLER_WEIGHT;
+static int dalbe_controller_max = DALBE_CONTROLLER_FLOOR;
 static int dalbe_ineff_max = U8_MAX;
 static int dalbe_hystart_max = CDG_HYSTART_TRAIN | CDG_HYSTART_DELAY;
 
@@ -292,7 +293,7 @@ static int dalbe_check_params(const struct dalbe_params *p)
 	    (p->wmin_ppm < DALBE_WMIN_MIN_PPM ||
 	     p->wmin_ppm > DALBE_WMIN_MAX_PPM))
 		return -ERANGE;
-	if (p->controller > DALBE_CONTROLLER_WEIGHT ||
+	if (p->controller > DALBE_CONTROLLER_FLOOR ||
 	    p->after_deadline > DALBE_AFTER_KEEP || !dalbe_tw_valid(p->tw_ms))
 		return -ERANGE;
 	return 0;

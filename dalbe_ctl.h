@@ -88,6 +88,9 @@ struct dalbe_goal {
 #define DALBE_CONTROLLER_WEIGHT	3	/* nobody: w stays at wmin, by the
 					 * deadline or not
 					 */
+#define DALBE_CONTROLLER_FLOOR	4	/* the target rate, no less and no more,
+					 * while contended
+					 */
 
 /* What to do when the deadline has passed and bytes are left. */
 #define DALBE_AFTER_BEST_EFFORT	0	/* w = 1 until done */

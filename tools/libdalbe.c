@@ -141,6 +141,7 @@ const char *dalbe_controller_name(uint32_t controller)
 	case DALBE_CONTROLLER_PID:	return "pid";
 	case DALBE_CONTROLLER_MBC:	return "mbc";
 	case DALBE_CONTROLLER_WEIGHT:	return "weight";
+	case DALBE_CONTROLLER_FLOOR:	return "floor";
 	}
 	return "unknown";
 }

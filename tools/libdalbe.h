@@ -75,7 +75,7 @@ int dalbe_set_params(int fd, const struct dalbe_params *params);
 /* "on track", "late", ... for DALBE_STATUS_*; "unknown" for any other. */
 const char *dalbe_status_name(uint32_t status);
 
-/* "fixed", "pid", "mbc", "weight" for DALBE_CONTROLLER_*; "unknown" for any other. */
+/* "fixed", "pid", "mbc", "weight", "floor" for DALBE_CONTROLLER_*; "unknown" for any other. */
 const char *dalbe_controller_name(uint32_t controller);
 
 /* "none", "alone", ... for DALBE_REGIME_*; "unknown" for any other. */

@@ -39,7 +39,7 @@ static const struct option_def {
 	{ "update", OPT_UPDATE, CMD_SET, NULL, NULL,
 	  "change the goal, keep the count of bytes done" },
 	{ "controller", OPT_CONTROLLER, CMD_RUN | CMD_SET, "NAME", "mbc",
-	  "who sets w: mbc, pid, weight (w is --wmin), fixed (CDG at --g)" },
+	  "who sets w: mbc, pid, floor, weight (--wmin), fixed (--g)" },
 	{ "after", OPT_AFTER, CMD_RUN | CMD_SET, "POLICY", "best-effort",
 	  "past the deadline: best-effort, scavenger or keep" },
 	{ "wmin", OPT_WMIN, CMD_RUN | CMD_SET, "W", "0.05",
@@ -217,7 +217,9 @@ static int parse_name(const char *text, const char *const *names, char *err)
 static bool take_value(enum option_id id, const char *value,
 		       struct options *opts, char *err)
 {
-	static const char *const controllers[] = { "fixed", "pid", "mbc", "weight", NULL };
+	static const char *const controllers[] = {
+		"fixed", "pid", "mbc", "weight", "floor", NULL
+	};
 	static const char *const policies[] = {
 		"best-effort", "scavenger", "keep", NULL
 	};

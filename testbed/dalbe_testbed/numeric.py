@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The framework paper's numerical experiments, Figures 1, 2 and 6, by the module's controller.
+"""The framework paper's numerical experiments, Figures 1, 2 and 6, by the module's controllers.
 
 Sources whose rates follow F(17) and F(18) share one bottleneck, whose price is a probability of an
 M/M/1/K queue. The transfer's w and phi are set by dalbe.c itself, compiled for this machine: not by
@@ -70,6 +70,7 @@ SCHEMES = (
     Scheme("mbc", "Figure 1b: MBC", "MBC", limited=False),
     Scheme("mbc-limited", "Figure 2: MBC, increase of w limited", "MBC"),
     Scheme("mixed", "Figure 6: the same, other utility and price", "MBC", alpha=1.2, delay=True),
+    Scheme("floor", "Not in the paper: rate floor", "FLOOR"),
 )
 
 

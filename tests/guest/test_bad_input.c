@@ -101,7 +101,7 @@ static const struct {
 	  { .flags = DALBE_PARAM_WMIN, .wmin_ppm = DALBE_WMIN_MAX_PPM + 1 } },
 	{ "controller too high", ERANGE,
 	  { .flags = DALBE_PARAM_CONTROLLER,
-	    .controller = DALBE_CONTROLLER_WEIGHT + 1 } },
+	    .controller = DALBE_CONTROLLER_FLOOR + 1 } },
 	{ "after_deadline too high", ERANGE,
 	  { .flags = DALBE_PARAM_AFTER,
 	    .after_deadline = DALBE_AFTER_KEEP + 1 } },

@@ -519,7 +519,7 @@ static void extremes_under(uint32_t controller, const char *effect)
 
 static void extremes_while_sending(void)
 {
-	for (uint32_t c = DALBE_CONTROLLER_PID; c <= DALBE_CONTROLLER_WEIGHT; c++) {
+	for (uint32_t c = DALBE_CONTROLLER_PID; c <= DALBE_CONTROLLER_FLOOR; c++) {
 		extremes_under(c, "0");
 		extremes_under(c, "1");
 	}

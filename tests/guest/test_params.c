@@ -30,7 +30,7 @@ static void set_each(int fd)
 			.flags = DALBE_PARAM_AFTER, .after_deadline = i });
 		CHECK_EQ(state_get(fd).after_deadline, i);
 	}
-	for (uint32_t i = DALBE_CONTROLLER_WEIGHT + 1; i-- > 0; ) {
+	for (uint32_t i = DALBE_CONTROLLER_FLOOR + 1; i-- > 0; ) {
 		params_set(fd, (struct dalbe_params) {
 			.flags = DALBE_PARAM_CONTROLLER, .controller = i });
 		CHECK_EQ(state_get(fd).controller, i);
@@ -176,7 +176,7 @@ static bool controlled(const struct pair *pair)
 
 static void controllers_run(void)
 {
-	for (uint32_t c = DALBE_CONTROLLER_PID; c <= DALBE_CONTROLLER_WEIGHT; c++) {
+	for (uint32_t c = DALBE_CONTROLLER_PID; c <= DALBE_CONTROLLER_FLOOR; c++) {
 		struct pair pair = pair_open(DALBE_CC_CDG);
 
 		harness_turn("controller %u", c);

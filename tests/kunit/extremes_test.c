@@ -53,12 +53,13 @@ static size_t next_digit(size_t *number, size_t base)
 	return digit;
 }
 
+static const u8 controllers[] = {
+	DALBE_CONTROLLER_PID, DALBE_CONTROLLER_MBC, DALBE_CONTROLLER_FLOOR,
+};
+
 /* Return: false when all corners have been visited. */
 static bool corner_at(size_t number, struct corner *c)
 {
-	static const u8 controllers[] = {
-		DALBE_CONTROLLER_PID, DALBE_CONTROLLER_MBC,
-	};
 	static const u8 policies[] = {
 		DALBE_AFTER_BEST_EFFORT, DALBE_AFTER_SCAVENGER, DALBE_AFTER_KEEP,
 	};
@@ -179,7 +180,7 @@ static void control_is_sane_in_every_corner(struct kunit *test)
 			ARRAY_SIZE(rates_Bps) * ARRAY_SIZE(sizes) *
 			ARRAY_SIZE(windows_ns) * ARRAY_SIZE(prices_q40) *
 			ARRAY_SIZE(rtts_us) * ARRAY_SIZE(losses) *
-			2 * ARRAY_SIZE(wmins_q16));
+			ARRAY_SIZE(controllers) * ARRAY_SIZE(wmins_q16));
 }
 
 /* F(6): more bytes or less time never lower it. */

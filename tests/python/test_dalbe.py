@@ -172,6 +172,32 @@ def test_pid_reaches_the_target(pure: Any, share: float) -> None:
     assert t.d.status == pure.STATUS_DONE
 
 
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5])
+@pytest.mark.parametrize("fair_Bps", [1e6, 3e6])
+def test_the_floor_is_the_target_from_the_first_interval_on(
+    pure: Any, share: float, fair_Bps: float  # noqa: N803
+) -> None:
+    """Neither patience nor memory, and no need of them where the model is exact."""
+    size = int(share * 1e6 * 3600)
+    t = Transfer(pure, size=size, controller=pure.CONTROLLER_FLOOR, fair_Bps=fair_Bps)
+    t.step()
+    for interval in t.until(0.9):
+        assert interval.rate_Bps == pytest.approx(interval.target_Bps, rel=0.001)
+    t.until(1)
+    assert t.d.finished_ns <= t.d.deadline_ns
+
+
+@pytest.mark.parametrize("model_error", [0.5, 2.0])
+def test_the_floor_is_off_by_what_its_model_is(pure: Any, model_error: float) -> None:
+    t = Transfer(
+        pure, size=9 * 10**8, controller=pure.CONTROLLER_FLOOR, model_error=model_error
+    )
+    t.step()
+    interval = t.step()
+    assert interval.rate_Bps == pytest.approx(interval.target_Bps * model_error, rel=0.001)
+    assert t.d.trim_q16 == Q16
+
+
 def test_mbc_raises_w_by_at_most_a_twentieth(pure: Any) -> None:
     """F(19), and from w = wmin, although the target asks for w = 1 at once."""
     t = Transfer(pure, size=4 * 10**9, wmin=0.01)

@@ -161,7 +161,7 @@ static void *meddle(void *arg)
 				.flags = DALBE_PARAM_G | DALBE_PARAM_CONTROLLER |
 					 DALBE_PARAM_TW,
 				.g_ns = DALBE_G_MIN_NS + rand_r(&random) % 10000000,
-				.controller = rand_r(&random) % (DALBE_CONTROLLER_WEIGHT + 1),
+				.controller = rand_r(&random) % (DALBE_CONTROLLER_FLOOR + 1),
 				.tw_ms = DALBE_TW_MIN_MS,
 			};
 
