@@ -13,7 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from dalbe_testbed import framework, numeric, stats
+from dalbe_testbed import framework, numeric
 
 console = Console()
 
@@ -29,14 +29,16 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _cell(values: pl.Series, scale: float = 100) -> str:
-    known = [value * scale for value in values.drop_nulls()]
-    return str(stats.estimate(known)) if known else "-"
+def _cell(parts: pl.Series) -> str:
+    known = [100 * value for value in parts.drop_nulls()]
+    if not known:
+        return "-"
+    return f"{sum(known) / len(known):.1f}"
 
 
 def _shown(table: pl.DataFrame) -> Table:
     shown = Table(
-        title="The framework paper's numerical experiments, mean [95 % interval]",
+        title="The framework paper's numerical experiments, means over the seeds",
         caption="done: % of the window; gap: % of the link while nobody else sends; gives\n"
         "way: % of its target left to newcomers in their first minute; at most: rate\n"
         "beside others, in % of one TCP source's",
