@@ -39,8 +39,8 @@ def _cell(parts: pl.Series) -> str:
 def _shown(table: pl.DataFrame) -> Table:
     shown = Table(
         title="The framework paper's numerical experiments, means over the seeds",
-        caption="done: % of the window; gap: % of the link while nobody else sends; gives\n"
-        "way: % of its target left to newcomers in their first minute; at most: rate\n"
+        caption="done: % of the window; gap: % of the link while nobody else sends; gives "
+        "way: % of its target left to newcomers in their first minute; at most: rate "
         "beside others, in % of one TCP source's",
         caption_justify="left",
         box=box.SIMPLE_HEAD,
