@@ -28,6 +28,7 @@ MTU_BYTES = 1500  # of IP: what the paper counts a BDP in
 FRAME_BYTES = 1514  # the same with its Ethernet header: what a queue holds
 IPERF_BYTES = 100  # iperf takes a handful for no limit
 G_DEFAULT_MS = 3.0  # of the in-tree cdg and of dalbe_cdg
+CONTROLLER_DEFAULT: Literal["mbc"] = "mbc"  # of dalbectl
 
 Host = Literal["sender", "xsender"]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
@@ -334,9 +335,14 @@ class ShortFlows(Model):
 
 
 class Goal(Model):
-    """What dalbe is told: all of the flow's bytes, by deadline_s after its start."""
+    """What dalbe is told: all of the flow's bytes, by deadline_s after its start, and how.
+
+    limit_increase is F(19) of the framework, and the host's: all of its goals have it, or none.
+    """
 
     deadline_s: Annotated[float, Field(gt=0, le=1e6)]
+    controller: Literal["mbc", "pid", "floor"] = CONTROLLER_DEFAULT
+    limit_increase: bool = True
 
 
 class Flow(Model):
@@ -445,6 +451,7 @@ class Experiment(Model):
                 f"{', '.join(f'{g:g}' for g in gs)}; cc = 'dalbe_cdg' has one per flow"
             )
         self._check_defaults()
+        self._check_goals()
         names = [flow.name for flow in self.flows]
         for contender, changes in self.contenders.items():
             for name in changes:
@@ -483,6 +490,15 @@ class Experiment(Model):
                 raise ValueError(
                     f"rsync flows without a goal on '{host}' get its default congestion control "
                     f"and ask for {quoted(ccs)}: give them one cc, or use kind = 'iperf'"
+                )
+
+    def _check_goals(self) -> None:
+        for host in ("sender", "xsender"):
+            goals = [flow.goal for flow in self.flows if flow.host == host and flow.goal]
+            if len({goal.limit_increase for goal in goals}) > 1:
+                raise ValueError(
+                    f"goal.limit_increase is one setting of '{host}' for all of its flows: "
+                    "give their goals the same"
                 )
 
     def by_dalbectl(self, flow: Flow) -> bool:

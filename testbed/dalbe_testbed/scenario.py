@@ -13,7 +13,7 @@ from pathlib import Path
 from dalbe_testbed import shortflows
 from dalbe_testbed.backends import Backend
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.experiment import G_DEFAULT_MS, Experiment, Flow
+from dalbe_testbed.experiment import CONTROLLER_DEFAULT, G_DEFAULT_MS, Experiment, Flow
 from dalbe_testbed.shortflows import Transfer
 
 SNAPLEN_BYTES = 96  # Ethernet, IPv6 and TCP with timestamps, with ten bytes to spare
@@ -137,7 +137,10 @@ def _dalbectl(experiment: Experiment, flow: Flow, tools: Tools, payload: Path) -
     words = [str(tools.dalbectl.resolve()), "run"]
     if flow.goal:
         size = ["--size-of", str(payload)] if flow.kind == "rsync" else ["--size", str(flow.bytes)]
-        return [*words, *size, "--deadline", f"+{_number(flow.goal.deadline_s)}s", "--"]
+        goal = [*size, "--deadline", f"+{_number(flow.goal.deadline_s)}s"]
+        if flow.goal.controller != CONTROLLER_DEFAULT:
+            goal += ["--controller", flow.goal.controller]
+        return [*words, *goal, "--"]
     # dalbectl sets parameters with a goal only: one that no controller looks at.
     if flow.w is not None:
         fixed = ["--controller", "weight", "--wmin", _number(flow.w)]
@@ -188,11 +191,13 @@ def _server(planned: PlannedFlow) -> str:
 
 
 def _host_settings(experiment: Experiment) -> Iterator[str]:
-    """Yield commands that set the default congestion control where a program cannot."""
+    """Yield commands that set what a program cannot, for a whole host."""
     sysctls = "/proc/sys/net/ipv4"
     lines: dict[str, None] = {}  # each once, in order
     for flow in experiment.flows:
         inside = f"ip netns exec {flow.host} tee"
+        if flow.goal and not flow.goal.limit_increase:
+            lines[f"echo 0 | {inside} /proc/sys/net/dalbe/limit_increase >/dev/null"] = None
         if experiment.by_dalbectl(flow):
             continue
         if flow.kind == "rsync":

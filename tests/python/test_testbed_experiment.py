@@ -195,6 +195,7 @@ GOAL = [
         (["flows.one.goal={deadline_s=8}", "flows.one.w=0.1"], "w needs cc = 'dalbe_cdg' and"),
         (["flows.one.goal={}"], "flows.one.goal.deadline_s: missing; give a number above 0"),
         (["flows.one.goal={deadline=8}"], "did you mean 'deadline_s'?"),
+        (["flows.one.goal={deadline_s=8, controller='mpc'}"], "flows.one.goal.controller: 'mpc'"),
     ],
 )
 def test_bad_goals_are_explained(settings: list[str], message: str):

@@ -166,6 +166,22 @@ def test_an_iperf_flow_with_a_goal(tmp_path: Path):
     )
 
 
+def test_a_goals_controller_is_the_flows_and_its_limiter_the_hosts(tmp_path: Path):
+    goal = "flows.upload.goal={deadline_s=40, controller='floor', limit_increase=false}"
+    files = written(tmp_path, MIXED, goal)
+    assert "--deadline +40s --controller floor -- rsync" in command(files, "upload")
+    write = "echo 0 | ip netns exec sender tee /proc/sys/net/dalbe/limit_increase >/dev/null\n"
+    assert files["setup"].count("limit_increase") == files["setup"].count(write) == 1
+    assert "limit_increase" not in written(tmp_path, MIXED)["setup"]
+
+    other = ["g_ms=none", "duration_s=none", "bytes=1000000", "goal={deadline_s=30}"]
+    settings = [goal, *(f"flows.gentle.{key}" for key in other)]
+    with pytest.raises(TestbedError, match=r"goal\.limit_increase is one setting of 'sender'"):
+        written(tmp_path, MIXED, *settings)
+    settings[-1] = "flows.gentle.goal={deadline_s=30, limit_increase=false}"
+    assert written(tmp_path, MIXED, *settings)["setup"].count(write) == 1
+
+
 @pytest.mark.parametrize("file", [CELL, DEMO, MIXED], ids=lambda path: path.stem)
 def test_traffic_generators_are_quiet_and_rsync_is_not(tmp_path: Path, file: Path):
     files = written(tmp_path, file, *(SMALL_DEMO if file == DEMO else []))
