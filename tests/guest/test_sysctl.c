@@ -15,7 +15,7 @@
 static const struct {
 	const char *name;
 	const char *preset;
-	const char *accepted[5];
+	const char *accepted[6];	/* up to NULL */
 	const char *refused[6];
 } sysctls[] = {
 	{ "dalbe/g_us", "3000", { "2", "3001", "125000" },
