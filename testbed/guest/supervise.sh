@@ -21,8 +21,8 @@ supervise_in()
 	trap 'exit 130' INT
 }
 
-# await_guest PID WHO NAME WALL_S STATUS_FILE: until the guest has ended. Exits
-# with 124 if that took more than WALL_S, with 125 if it left no status.
+# await_guest PID WHO NAME WALL_S STATUS_FILE: until the guest has ended. Status
+# 124 if that took more than WALL_S, 125 if the guest left no status.
 await_guest()
 {
 	guest=$1
@@ -31,13 +31,15 @@ await_guest()
 	wait "$guest" || true
 	kill -KILL -- "-$guest" 2>/dev/null || true
 	guest=''
+	kill "$watchdog" 2>/dev/null || true
+	watchdog=''
 
 	if [[ -e $work/timeout ]]; then
 		echo "$2: run '$3' hung: killed after $4 s of wall-clock time" >&2
-		exit 124
+		return 124
 	fi
 	[[ ! -s $5 ]] || return 0
 	grep -v -e setup_one_line -e 'channel type' "$work/stderr" | tail -n 5 >&2 || true
 	echo "$2: run '$3': the guest died before its script ended; see its console" >&2
-	exit 125
+	return 125
 }

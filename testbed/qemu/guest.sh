@@ -11,12 +11,13 @@ usage: guest.sh
 Started by boot.sh in a directory that guest and host share, with the file
 "request": NUL-terminated, the run's name, its limit in seconds, the directory of
 the helper programs, the input directory and the path of host/run.sh. Leaves
-out/, run.err and, last of all, status there.
+"begun", out/, run.err and, last of all, status there.
 EOT
 }
 
 [[ ${1:-} != -h ]] || { usage; exit 0; }
 [[ $# -eq 0 && -r request ]] || { usage >&2; exit 2; }
+: >begun
 mapfile -d '' -t request <request
 name=${request[0]} limit_s=${request[1]} input=${request[3]} run=${request[4]}
 export HELPERS=${request[2]}

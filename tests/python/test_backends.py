@@ -175,6 +175,37 @@ def test_a_run_beyond_its_limit_is_named(qemu: backends.Backend, tmp_path: Path)
         qemu.run(where, tmp_path / "out", name="late", seed=1, limit_s=1)
 
 
+@pytest.mark.guest
+@pytest.mark.parametrize(
+    ("behaviour", "boots", "status"),
+    [
+        ("((boot == 2)) || exit 1; mkdir out; echo 0 >status", 2, 0),
+        ("exit 1", 3, 125),
+        ("touch begun; exit 1", 1, 125),
+    ],
+    ids=["dead at its first boot", "dead at every boot", "dead in its scenario"],
+)
+def test_a_guest_that_died_before_its_scenario_is_booted_again(
+    qemu: backends.Backend, tmp_path: Path, behaviour: str, boots: int, status: int
+):
+    where = write_input(qemu, tmp_path / "input")
+    (tmp_path / "bin").mkdir()
+    count = tmp_path / "count"
+    script(
+        tmp_path / "bin/vng",
+        f"boot=$(($(cat {count} 2>/dev/null || echo 0) + 1))\necho $boot >{count}\n{behaviour}\n",
+    )
+    done = subprocess.run(
+        [str(TESTBED / "qemu/boot.sh"), "-o", str(tmp_path / "out"), str(where)],
+        env=os.environ | {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "VNG_KVM": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (int(count.read_text()), done.returncode) == (boots, status), done.stderr
+    assert done.stderr.count("the guest is booted again") == boots - 1, done.stderr
+
+
 def of_guest(pid_dir: Path, program: str = "") -> bool:
     try:
         ours = "dalbe-qemu." in (pid_dir / "cmdline").read_text()

@@ -175,7 +175,9 @@ def test_pid_reaches_the_target(pure: Any, share: float) -> None:
 @pytest.mark.parametrize("share", [0.1, 0.25, 0.5])
 @pytest.mark.parametrize("fair_Bps", [1e6, 3e6])
 def test_the_floor_is_the_target_from_the_first_interval_on(
-    pure: Any, share: float, fair_Bps: float  # noqa: N803
+    pure: Any,
+    share: float,
+    fair_Bps: float,  # noqa: N803
 ) -> None:
     """Neither patience nor memory, and no need of them where the model is exact."""
     size = int(share * 1e6 * 3600)
@@ -189,9 +191,7 @@ def test_the_floor_is_the_target_from_the_first_interval_on(
 
 @pytest.mark.parametrize("model_error", [0.5, 2.0])
 def test_the_floor_is_off_by_what_its_model_is(pure: Any, model_error: float) -> None:
-    t = Transfer(
-        pure, size=9 * 10**8, controller=pure.CONTROLLER_FLOOR, model_error=model_error
-    )
+    t = Transfer(pure, size=9 * 10**8, controller=pure.CONTROLLER_FLOOR, model_error=model_error)
     t.step()
     interval = t.step()
     assert interval.rate_Bps == pytest.approx(interval.target_Bps * model_error, rel=0.001)
