@@ -22,6 +22,8 @@
  *   o An interval limited by the application moves neither w nor the integral.
  *   o Unused capacity is no model error: without contention the trim stays.
  *   o zeta aims 1/32 of the window early: dalbe_time_left_ns().
+ *   o MBC keeps a reserve for those who may come: dalbe_reserve().
+ *   o F(19) holds w the less, the nearer to 1 it has to be: dalbe_w_limit_q16().
  *   o Too little loss to judge still bounds phi from below: dalbe_update_phi().
  *   o PID's gains are per update, as tuned at Tw = 10 s, whatever Tw is.
  */
@@ -153,6 +155,29 @@ u32 dalbe_mbc_weight(u64 price_q40, u32 phi_q16, u64 model_price_q40,
 }
 
 /**
+ * dalbe_reserve - ours: a goal that is nearly out of reach does not wait
+ * @w_q16: w that just meets the deadline if all stays as it is
+ *
+ * w is the part of its best-effort rate that the transfer needs from now to the
+ * end. Beside one flow, another that comes leaves 2/3 of that rate: who needs
+ * more is one arrival away from being late, and takes best effort while it is
+ * there to be had. w / (1 - w/2) is 1 at 2/3, and moves those hardly who need
+ * little: 0.105 at 0.1. The end of the transfer stays where it is, as zeta
+ * follows what is left; what moves is when within the window its bytes go.
+ *
+ * Return: the w to be taken, at least @w_q16, saturating.
+ */
+u32 dalbe_reserve(u32 w_q16)
+{
+	u32 half_q16 = w_q16 / 2;
+
+	if (half_q16 >= Q16_ONE)
+		return U32_MAX;
+	return min_t(u64, fp_mul_div(w_q16, Q16_ONE, Q16_ONE - half_q16),
+		     U32_MAX);
+}
+
+/**
  * dalbe_phi - F(25), its increase limited as in F(19)
  * @phi_q16: phi so far
  * @price_q40: sum of P_W over the base's indications
@@ -203,6 +228,7 @@ void dalbe_configure(struct dalbe *d, const struct dalbe_config *config)
 		d->w_q16 = config->wmin_q16;
 	else
 		d->w_q16 = max(d->w_q16, config->wmin_q16);
+	d->retargeted = true;
 }
 
 /* Time to aim for. Before the deadline by a part of the window, and by at most
@@ -317,10 +343,9 @@ static void dalbe_update_phi(struct dalbe *d, const struct dalbe_sample *s)
 
 /* The controllers proper: w as they want it, which may exceed 1. */
 static u32 dalbe_wanted_q16(struct dalbe *d, const struct dalbe_sample *s,
-			    const struct dalbe_model *model,
-			    u64 last_target_Bps)
+			    const struct dalbe_model *model)
 {
-	bool spare = !s->contended && d->rate_Bps > last_target_Bps;
+	bool spare = !s->contended && d->rate_Bps > d->expected_Bps;
 	u64 model_q40;
 
 	if (d->config.controller == DALBE_CONTROLLER_PID) {
@@ -339,9 +364,9 @@ static u32 dalbe_wanted_q16(struct dalbe *d, const struct dalbe_sample *s,
 	 * cannot follow it, nor from a rate that was meant for another target.
 	 */
 	if (!d->w_limited && !d->retargeted && !spare &&
-	    !(d->saturated && d->rate_Bps < last_target_Bps) &&
-	    !(d->floored && d->rate_Bps > last_target_Bps))
-		d->trim_q16 = dalbe_mbc_trim(d->trim_q16, last_target_Bps,
+	    !(d->ceiled && d->rate_Bps < d->expected_Bps) &&
+	    !(d->floored && d->rate_Bps > d->expected_Bps))
+		d->trim_q16 = dalbe_mbc_trim(d->trim_q16, d->expected_Bps,
 					     d->rate_Bps);
 
 	return dalbe_mbc_weight(s->price_q40, d->phi_q16, model_q40,
@@ -361,9 +386,10 @@ static bool dalbe_overrun(const struct dalbe *d)
 
 /* lw of F(19). Its 0.05 belongs to 1/128 of the window: where eight RTTs, or the
  * user, make Tw a larger part of it, waiting for twenty Tw would be waiting for
- * the deadline.
+ * the deadline. And it is patience, that is, less now and more later: of what w
+ * can still grow after that, 1 - wanted, it can be repaid. So it is divided by it.
  */
-static u32 dalbe_w_limit_q16(const struct dalbe *d, u32 srtt_us)
+static u32 dalbe_w_limit_q16(const struct dalbe *d, u32 srtt_us, u32 wanted_q16)
 {
 	u64 limit_q16 = fp_mul_div(DALBE_W_LIMIT_Q16 * DALBE_UPDATES,
 				   dalbe_tw_ns(d, srtt_us),
@@ -371,45 +397,66 @@ static u32 dalbe_w_limit_q16(const struct dalbe *d, u32 srtt_us)
 
 	if (d->config.unlimited)
 		return Q16_ONE;
-	return clamp_t(u64, limit_q16, DALBE_W_LIMIT_Q16, Q16_ONE);
+	limit_q16 = max_t(u64, limit_q16, DALBE_W_LIMIT_Q16);
+	return min_t(u64, fp_mul_div(limit_q16, Q16_ONE, Q16_ONE - wanted_q16),
+		     Q16_ONE);
+}
+
+/* Is w = 1 enough? Each interval that was sent at it says by how much it was not:
+ * zeta, to the deadline itself, over the rate, less 1. One is noise; their sum,
+ * which does not fall below 0, is Page's test (CUSUM): a rate that is too low by
+ * a third or more is found in two intervals, one by a tenth in nine.
+ */
+static void dalbe_judge(struct dalbe *d, u64 now_ns, bool best_effort)
+{
+	u64 needed_Bps = dalbe_target_Bps(dalbe_bytes_left(d),
+					  d->deadline_ns - now_ns);
+	s64 short_q16 = dalbe_relative_error_q16(needed_Bps, d->rate_Bps);
+
+	short_q16 = clamp_t(s64, short_q16, -(s64)DALBE_SHORTFALL_MAX_Q16,
+			    DALBE_SHORTFALL_MAX_Q16);
+	if (!best_effort)	/* there is more to be had */
+		short_q16 = min_t(s64, short_q16, 0);
+	d->shortfall_q16 = clamp_t(s64, d->shortfall_q16 + short_q16, 0,
+				   DALBE_INFEASIBLE_Q16);
+	if (d->shortfall_q16 == DALBE_INFEASIBLE_Q16)
+		d->status = DALBE_STATUS_INFEASIBLE;
+	else if (!d->shortfall_q16)
+		d->status = DALBE_STATUS_ON_TRACK;
 }
 
 static void dalbe_control(struct dalbe *d, const struct dalbe_sample *s,
 			  const struct dalbe_model *model)
 {
-	u64 last_target_Bps = d->target_Bps;
-	u32 wanted_q16;
+	bool best_effort = d->w_q16 == Q16_ONE;
+	u32 needed_q16, w_q16;
 
 	d->target_Bps = dalbe_target_Bps(dalbe_bytes_left(d),
 					 dalbe_time_left_ns(d, s->now_ns));
 	if (s->app_limited || d->config.controller == DALBE_CONTROLLER_WEIGHT)
 		return;
 
-	wanted_q16 = dalbe_wanted_q16(d, s, model, last_target_Bps);
+	dalbe_judge(d, s->now_ns, best_effort);
+	needed_q16 = dalbe_wanted_q16(d, s, model);
 	d->retargeted = false;
-	d->floored = wanted_q16 < d->config.wmin_q16;
-	if (wanted_q16 < Q16_ONE)
-		d->saturated = 0;
-	else if (d->w_q16 == Q16_ONE && d->saturated < U16_MAX)
-		d->saturated++;
+	d->floored = needed_q16 < d->config.wmin_q16;
+	d->ceiled = needed_q16 > Q16_ONE;
 
-	wanted_q16 = clamp_t(u32, wanted_q16, d->config.wmin_q16, Q16_ONE);
+	w_q16 = needed_q16;
+	if (d->config.controller == DALBE_CONTROLLER_MBC)
+		w_q16 = dalbe_reserve(needed_q16);
+	w_q16 = clamp_t(u32, w_q16, d->config.wmin_q16, Q16_ONE);
 	if (d->config.controller == DALBE_CONTROLLER_MBC) {
-		u32 w_q16 = dalbe_limit_increase(d->w_q16, wanted_q16,
-						 dalbe_w_limit_q16(d,
-								   s->srtt_us));
+		u32 limit_q16 = dalbe_w_limit_q16(d, s->srtt_us, w_q16);
+		u32 limited_q16 = dalbe_limit_increase(d->w_q16, w_q16,
+						       limit_q16);
 
-		d->w_limited = w_q16 < wanted_q16;
-		wanted_q16 = w_q16;
+		d->w_limited = limited_q16 < w_q16;
+		w_q16 = limited_q16;
 	}
-	d->w_q16 = wanted_q16;
-
-	if (d->w_q16 == Q16_ONE && d->saturated >= DALBE_INFEASIBLE_UPDATES &&
-	    d->mean_rate_Bps < dalbe_target_Bps(dalbe_bytes_left(d),
-						d->deadline_ns - s->now_ns))
-		d->status = DALBE_STATUS_INFEASIBLE;
-	else if (!d->saturated || d->mean_rate_Bps >= d->target_Bps)
-		d->status = DALBE_STATUS_ON_TRACK;
+	d->w_q16 = w_q16;
+	d->expected_Bps = fp_mul_div(d->target_Bps, w_q16,
+				     max(needed_q16, 1u));
 }
 
 static void dalbe_after_deadline(struct dalbe *d)
@@ -439,12 +486,8 @@ void dalbe_update(struct dalbe *d, const struct dalbe_sample *s,
 				 max_t(u64, s->elapsed_ns, 1));
 	d->bytes_done = s->bytes_done;
 	d->app_limited = s->app_limited;
-	if (!s->app_limited) {
-		d->mean_rate_Bps = d->updates ?
-			fp_add(d->mean_rate_Bps - d->mean_rate_Bps / 8,
-			       d->rate_Bps / 8) : d->rate_Bps;
+	if (!s->app_limited)
 		d->updates++;
-	}
 	dalbe_update_phi(d, s);
 
 	if (d->bytes_done >= d->goal_bytes) {

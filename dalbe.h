@@ -37,7 +37,12 @@
 #define DALBE_TRIM_GAIN_Q16	16384	/* MBC, see dalbe_mbc_trim(): 1/4 */
 #define DALBE_TRIM_MIN_Q16	8192	/* model error corrected: 1/8 ... */
 #define DALBE_TRIM_MAX_Q16	(8u << 16)	/* ... to 8 */
-#define DALBE_INFEASIBLE_UPDATES	8	/* at w = 1 before we say so */
+#define DALBE_SHORTFALL_MAX_Q16	32768	/* ours: what one Tw may say for or
+					 * against the goal, of a sum of ...
+					 */
+#define DALBE_INFEASIBLE_Q16	Q16_ONE	/* ... so much before we call it
+					 * infeasible, see dalbe_judge()
+					 */
 #define DALBE_MARGIN_SHIFT	5	/* ours: aim 1/32 of the window early, for
 					 * the last bytes, and the program's own
 					 * end, take time too
@@ -119,10 +124,10 @@ struct dalbe {
 	/* control */
 	u64 target_Bps;		/* zeta, F(6), for the interval under way */
 	u64 rate_Bps;		/* xbar of the last interval */
-	u64 mean_rate_Bps;	/* of the last eight or so, for forecasts */
 	u32 w_q16;
 	u32 phi_q16;		/* F(25) */
 	u32 trim_q16;		/* MBC: 1 + eps, with memory */
+	u64 expected_Bps;	/* MBC: what the model expects at w_q16 */
 	struct dalbe_pid pid;
 	u64 price_target_q40;	/* price to be paid per round from now on */
 	/* phi's interval */
@@ -131,13 +136,14 @@ struct dalbe {
 	u32 phi_losses;
 	u16 phi_updates;
 	/* report */
-	u16 saturated;		/* updates in a row that asked for w > 1 */
+	u32 shortfall_q16;	/* that w = 1 is not enough, see dalbe_judge() */
 	u32 updates;
 	u8 status;		/* DALBE_STATUS_* */
 	bool app_limited;
 	bool w_limited;		/* F(19) held w back at the last update */
 	bool floored;		/* the last update asked for w < wmin */
-	bool retargeted;	/* target_Bps changed within the interval */
+	bool ceiled;		/* the last update asked for w > 1 */
+	bool retargeted;	/* the goal or w changed within the interval */
 };
 
 u64 dalbe_target_Bps(u64 bytes_left, u64 left_ns);
@@ -147,6 +153,7 @@ s64 dalbe_pid_update(struct dalbe_pid *pid, u32 w_q16, u64 target_Bps,
 u32 dalbe_mbc_weight(u64 price_q40, u32 phi_q16, u64 model_price_q40,
 		     u32 trim_q16);
 u32 dalbe_mbc_trim(u32 trim_q16, u64 target_Bps, u64 rate_Bps);
+u32 dalbe_reserve(u32 w_q16);
 u32 dalbe_phi(u32 phi_q16, u64 price_q40, u64 price_std_q40, u32 limit_q16);
 
 void dalbe_start(struct dalbe *d, const struct dalbe_config *config,

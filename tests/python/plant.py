@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import reference as ref
+
 Q16, Q40 = 2**16, 2**40
 PRICE_Q40 = Q40 // 100  # paid at mu = 1
 
@@ -23,6 +25,7 @@ class Interval:
     rate_Bps: int  # noqa: N815
     w: float
     status: int
+    meant_Bps: float = 0.0  # noqa: N815  what MBC, with its reserve, meant to be sent
 
 
 class Transfer:
@@ -86,7 +89,8 @@ class Transfer:
             "contended": True,
         }
         self.pure.dalbe_update(d, self.pure.new("dalbe_sample", **fields | sample), self.model)
-        return Interval(target_Bps, d.rate_Bps, d.w_q16 / Q16, d.status)
+        meant = min(ref.reserve(target_Bps / self.fair_Bps), 1) * self.fair_Bps
+        return Interval(target_Bps, d.rate_Bps, d.w_q16 / Q16, d.status, meant)
 
     def steps(self, count: int, **kwargs: Any) -> list[Interval]:
         """Do that so many times."""

@@ -158,6 +158,11 @@ def mbc_trim(trim: float, target: float, rate: float) -> float:
     return clamp(trim * (1 + TRIM_GAIN * error), *TRIM_RANGE)
 
 
+def reserve(w: float) -> float:
+    """The w of those who count on one more flow: 1 from 2/3 on."""
+    return w / (1 - w / 2) if w < 2 else math.inf
+
+
 def price_ratio(price: float, price_std: float) -> float:
     """F(25), held to its range."""
     if price_std:

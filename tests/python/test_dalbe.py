@@ -136,10 +136,10 @@ def test_mbc_reaches_the_target_with_a_wrong_model(
     t = Transfer(pure, size=int(share * 1e6 * 3600), model_error=model_error)
     t.until(0.4)
     settled = t.until(0.9)
-    errors = [i.rate_Bps / i.target_Bps - 1 for i in settled]
+    errors = [i.rate_Bps / i.meant_Bps - 1 for i in settled]
     assert max(map(abs, errors)) < 0.05
     swings = [abs(b.rate_Bps / a.rate_Bps - 1) for a, b in pairwise(settled)]
-    assert max(swings) < 0.01
+    assert max(swings) < 0.03
     t.until(1)
     assert t.d.status == pure.STATUS_DONE
     assert t.d.finished_ns <= t.d.deadline_ns
@@ -157,7 +157,7 @@ def test_mbc_errs_towards_early_by_the_variance_of_a_noisy_rate(
         interval = t.step(rate_Bps=1e6 * t.mu * noise.lognormvariate(0, sigma))
         if t.now_s > 0.4 * 3600:
             settled.append(interval)
-    excess = sum(i.rate_Bps for i in settled) / sum(i.target_Bps for i in settled)
+    excess = sum(i.rate_Bps for i in settled) / sum(i.meant_Bps for i in settled)
     assert excess == pytest.approx(1 + sigma**2, abs=0.05)
 
 
@@ -198,14 +198,32 @@ def test_the_floor_is_off_by_what_its_model_is(pure: Any, model_error: float) ->
     assert t.d.trim_q16 == Q16
 
 
-def test_mbc_raises_w_by_at_most_a_twentieth(pure: Any) -> None:
-    """F(19), and from w = wmin, although the target asks for w = 1 at once."""
-    t = Transfer(pure, size=4 * 10**9, wmin=0.01)
-    before = 0.01
-    for interval in t.steps(40):
-        assert interval.w - before <= 0.05 * 1.0 + 2 / Q16
-        before = interval.w
-    assert before == 1
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.25, 0.5])
+def test_mbc_raises_w_by_at_most_a_twentieth_of_it_over_the_room_above_it(
+    pure: Any, share: float
+) -> None:
+    """F(19), from w = wmin; the more slowly, the longer it could be made up for."""
+    t = Transfer(pure, size=int(share * 1e6 * 3600), wmin=0.01)
+    before, took = 0.01, 0
+    while before < share:
+        wanted = ref.reserve(t.d.target_Bps / 1e6 * 1.01)
+        w = t.step().w
+        assert w - before <= 0.05 * wanted / (1 - wanted) + 2 / Q16
+        before, took = w, took + 1
+    wanted = ref.reserve(share)
+    assert took == pytest.approx(20 * (1 - wanted) * (share - 0.01) / wanted, abs=2)
+
+
+def test_a_goal_that_needs_best_effort_does_not_wait(pure: Any) -> None:
+    """Two thirds of it: one more flow beside us and another would leave no more."""
+    t = Transfer(pure, size=int(0.7 * 1e6 * 3600), wmin=0.01)
+    assert t.step().w == 1
+
+
+@given(weights_q16 | u32)
+def test_reserve_matches_reference(pure: Any, w_q16: int) -> None:
+    expected = min(ref.reserve(w_q16 / Q16) * Q16, U32_MAX)
+    assert pure.dalbe_reserve(w_q16) == pytest.approx(expected, rel=1e-3, abs=2)
 
 
 def test_without_the_limiter_w_and_phi_rise_at_once(pure: Any) -> None:
@@ -217,7 +235,7 @@ def test_without_the_limiter_w_and_phi_rise_at_once(pure: Any) -> None:
 
 @pytest.mark.parametrize("model_error", [0.3, 3.0])
 def test_eps_is_not_updated_while_f19_holds_w_back(pure: Any, model_error: float) -> None:
-    t = Transfer(pure, size=10**9, model_error=model_error)
+    t = Transfer(pure, size=3 * 10**8, model_error=model_error)
     held = 0
     for _ in range(100):
         w_limited, trim_q16 = t.d.w_limited, t.d.trim_q16
@@ -232,11 +250,11 @@ def test_eps_is_not_updated_while_f19_holds_w_back(pure: Any, model_error: float
 def test_an_app_limited_interval_moves_neither_w_nor_what_was_learned(pure: Any, pid: bool) -> None:
     t = Transfer(pure, size=10**9, controller=controllers(pure)[not pid], model_error=2)
     t.until(0.3)
-    before = (t.d.w_q16, t.d.trim_q16, t.d.pid.integral_q16, t.d.pid.error_q16, t.d.mean_rate_Bps)
+    before = (t.d.w_q16, t.d.trim_q16, t.d.pid.integral_q16, t.d.pid.error_q16, t.d.shortfall_q16)
     for rate in (0, 1000, 5 * 10**5):
         t.steps(20, rate_Bps=rate, app_limited=True)
         after = (
-            t.d.w_q16, t.d.trim_q16, t.d.pid.integral_q16, t.d.pid.error_q16, t.d.mean_rate_Bps,
+            t.d.w_q16, t.d.trim_q16, t.d.pid.integral_q16, t.d.pid.error_q16, t.d.shortfall_q16,
         )  # fmt: skip
         assert after == before
 
@@ -364,12 +382,27 @@ def test_a_feasible_goal_is_never_called_infeasible(pure: Any, pid: bool) -> Non
     assert t.d.status == pure.STATUS_DONE
 
 
-def test_infeasible_is_said_after_eight_updates_at_w_1(pure: Any) -> None:
-    """Not while F(19) still holds w back, however long that takes."""
-    t = Transfer(pure, size=10**10)
-    before = [i.w for i in t.steps(100) if i.status != pure.STATUS_INFEASIBLE]
-    assert t.d.status == pure.STATUS_INFEASIBLE
-    assert 7 <= before.count(1) <= 9
+@pytest.mark.parametrize(("needed", "updates"), [(3.0, 3), (1.5, 3), (1.25, 5), (1.1, 11)])
+def test_infeasible_is_said_the_sooner_the_clearer_it_is(
+    pure: Any, needed: float, updates: int
+) -> None:
+    """The first interval is sent at wmin, and says nothing."""
+    t = Transfer(pure, size=int(needed * 1e6 * 3600))
+    statuses = [i.status for i in t.steps(30)]
+    assert statuses.index(pure.STATUS_INFEASIBLE) + 1 == pytest.approx(updates, abs=1)
+    assert pure.STATUS_ON_TRACK not in statuses[updates + 1 :]
+
+
+def test_a_noisy_rate_is_not_called_infeasible(pure: Any) -> None:
+    """Or but for a tenth of them, at 0.8 of best effort and 30 % off in any interval."""
+    noise = random.Random(1)
+    called = 0
+    for _ in range(50):
+        t = Transfer(pure, size=int(0.8 * 1e6 * 3600))
+        while t.d.status == pure.STATUS_ON_TRACK and t.now_s < 0.9 * 3600:
+            t.step(rate_Bps=1e6 * t.mu * noise.lognormvariate(0, 0.3))
+        called += t.d.status == pure.STATUS_INFEASIBLE
+    assert called <= 5
 
 
 def test_the_first_interval_at_wmin_is_no_error_of_the_model(pure: Any) -> None:
@@ -400,7 +433,7 @@ def test_a_change_of_goal_keeps_what_was_learned(pure: Any, pid: bool) -> None:
         d.w_q16, d.phi_q16, d.trim_q16, d.pid.integral_q16, d.bytes_done, d.updates,
     ) == learned  # fmt: skip
     left_s = 3600 - (d.deadline_ns - d.start_ns) / 32e9  # aims a 32nd of the window early
-    assert d.target_Bps == pytest.approx((2 * 10**9 - d.bytes_done) / left_s, rel=1e-6)
+    assert d.target_Bps == pytest.approx((2 * 10**9 - d.bytes_done) / left_s, abs=1)
     t.until(1)
     assert d.status == pure.STATUS_DONE
     assert d.finished_ns <= d.deadline_ns
