@@ -346,7 +346,10 @@ class Goal(Model):
 
 
 class Flow(Model):
-    """One transfer, and the program that makes it."""
+    """One transfer, and the program that makes it.
+
+    link_s is another way to say bytes: what the link carries in so many seconds.
+    """
 
     name: Name
     kind: Literal["iperf", "rsync"]
@@ -356,6 +359,7 @@ class Flow(Model):
     start_jitter_s: Annotated[float, Field(ge=0, le=60)] = 0
     duration_s: Duration | None = None
     bytes: Annotated[int, Field(ge=1, lt=2**63)] | None = None
+    link_s: Annotated[float, Field(gt=0, le=1e6)] | None = None
     goal: Goal | None = None
     g_ms: Annotated[float, Field(ge=0.002, le=125)] | None = None
     w: Annotated[float, Field(ge=0.001, le=1)] | None = None
@@ -366,6 +370,8 @@ class Flow(Model):
     def _makes_sense(self) -> Flow:
         if self.name in RESERVED:
             raise ValueError(f"name = '{self.name}' is the testbed's own: choose another")
+        if self.link_s is not None:  # the experiment has put bytes for it, had it been alone
+            raise ValueError("give one of bytes and link_s")
         if self.kind == "rsync" and self.bytes is None:
             raise ValueError("an rsync flow needs bytes")
         if self.kind == "iperf" and (self.bytes is None) == (self.duration_s is None):
@@ -412,6 +418,23 @@ class Experiment(Model):
     # Each flow has a port of its own; D-ITG's begin 270 above the first of rsync's.
     flows: Annotated[list[Flow], Field(min_length=1, max_length=256)]
     contenders: dict[Name, dict[Name, dict[str, Any]]] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sizes_in_seconds(cls, data: Any) -> Any:
+        """Replace link_s by bytes; what is not as it should be is left to be explained."""
+        try:
+            rate_bps = float(data["link"]["rate_mbps"]) * 1e6
+            flows = [
+                {key: value for key, value in flow.items() if key != "link_s"}
+                | {"bytes": round(flow["link_s"] * rate_bps / 8)}
+                if "link_s" in flow and "bytes" not in flow
+                else flow
+                for flow in data["flows"]
+            ]
+        except (KeyError, TypeError, AttributeError, ValueError):
+            return data
+        return {**data, "flows": flows}
 
     @field_validator("flows")
     @classmethod

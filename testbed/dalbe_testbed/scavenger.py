@@ -10,8 +10,11 @@ from pathlib import Path
 from dalbe_testbed import (
     breadth,
     completion,
+    deadline,
     dynamics,
     fairness,
+    figures_deadline,
+    goals,
     impairments,
     tradeoff,
     tuning,
@@ -40,6 +43,8 @@ KINDS: Mapping[Figure | None, Kind] = {
     "impairments": Kind(impairments.find, figures.impairments),
     "short-flows": Kind(completion.find, figures.completion),
     "voice": Kind(voice.find, figures.voice),
+    "deadline": Kind(deadline.find, figures_deadline.draw),
+    "goals": Kind(goals.find, figures_deadline.goals),
 }
 """By the key `figure` of a sweep file."""
 

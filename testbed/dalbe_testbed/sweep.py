@@ -53,6 +53,8 @@ Figure = Literal[
     "impairments",
     "short-flows",
     "voice",
+    "deadline",
+    "goals",
 ]
 
 

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The picture of a deadline's finding: rates over time, one panel per point."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import polars as pl
+from matplotlib.axes import Axes
+
+from dalbe_testbed.deadline import OURS
+from dalbe_testbed.figures import save
+from dalbe_testbed.finding import Finding
+from dalbe_testbed.framework import DURATION_S, TRANSFER
+from dalbe_testbed.goals import CUBIC_PART
+from dalbe_testbed.plots import BLUE, GREY, STYLE, VERMILLION
+
+COLUMNS = 3
+
+
+def _panel(axes: Axes, curves: pl.DataFrame) -> None:
+    others = curves.filter(~pl.col("flow").is_in([OURS, "background"]))
+    for n, name in enumerate(others["flow"].unique(maintain_order=True)):
+        one = others.filter(flow=name)
+        label = "a CUBIC flow" if n == 0 else None
+        axes.plot(one["t_s"], one["mbps"], color=GREY, linewidth=0.9, label=label)
+    own = curves.filter(flow=OURS)
+    meant = own.drop_nulls("target_mbps").filter(pl.col("t_s") < TRANSFER.stop_s)
+    axes.plot(own["t_s"], own["mbps"], color=BLUE, linewidth=1.4, label="the transfer")
+    axes.plot(
+        meant["t_s"],
+        meant["target_mbps"],
+        color="black",
+        linewidth=1.1,
+        linestyle=":",
+        label="the rate that meets the deadline",
+    )
+    axes.axvline(TRANSFER.stop_s, color="black", linewidth=0.8, linestyle="--")
+    weight = axes.twinx()
+    weight.plot(meant["t_s"], meant["w"], color=VERMILLION, linewidth=0.9, alpha=0.6)
+    weight.set_ylim(0, 1)
+    weight.grid(visible=False)
+    weight.tick_params(axis="y", colors=VERMILLION)
+
+
+def draw(found: Finding, path: Path) -> None:
+    """Draw the first run of every point: everybody's rate, and the transfer's target and weight."""
+    points = found.summary.select("eta", "controller").rows()
+    rows = math.ceil(len(points) / COLUMNS)
+    columns = min(COLUMNS, len(points))
+    top = 1.05 * float(found.curves["mbps"].max())  # type: ignore[arg-type]
+    with mpl.rc_context(STYLE):
+        figure, panels = plt.subplots(
+            rows,
+            columns,
+            figsize=(5 * columns, 2.9 * rows),
+            sharex=True,
+            squeeze=False,
+            layout="constrained",
+        )
+        for axes in panels.flat[len(points) :]:
+            axes.set_visible(False)
+        for axes, (eta, controller) in zip(panels.flat, points, strict=False):
+            _panel(axes, found.curves.filter(eta=eta, controller=controller))
+            axes.set_title(f"{controller}, eta = {eta:g}", fontsize=9.5)
+            axes.set_ylim(0, top)
+            axes.set_xlim(0, DURATION_S)
+            axes.set_xlabel("s; dashed: the deadline")
+        for row in panels:
+            row[0].set_ylabel("Mbit/s; w in red")
+        panels[0, 0].legend(fontsize=8, loc="upper left")
+        save(figure, path)
+
+
+def goals(found: Finding, path: Path) -> None:
+    """Draw each goal: when it was met over when CUBIC would have met it; misses have a name."""
+    rows = found.runs
+    last = 1.2  # where those are drawn that were not done when the run ended
+    ours, cubic = (rows[name].fill_null(last) for name in ("finish", "cubic_finish"))
+    with mpl.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(7, 5), layout="constrained")
+        for load, marker in zip(rows["load"].unique().sort(), "osv^D", strict=False):
+            here = rows["load"] == load
+            axes.scatter(cubic.filter(here), ours.filter(here), marker=marker, s=26, label=load)
+        missed = rows.with_row_index().filter(pl.col("counts") & ~pl.col("met"))
+        for n, cell in missed.select("index", "cell").rows():
+            place = (cubic[n], ours[n])
+            axes.annotate(cell, place, xytext=(4, 4), textcoords="offset points", fontsize=8)
+        axes.axhline(1, color="black", linewidth=0.9, linestyle="--")
+        axes.axvline(CUBIC_PART, color="black", linewidth=0.9, linestyle="--")
+        axes.set_xlim(0, last + 0.05)
+        axes.set_ylim(0, last + 0.05)
+        axes.set_xlabel("CUBIC in our place is done, parts of the window (1.2: not in the run)")
+        axes.set_ylabel("our transfer is done, parts of the window")
+        axes.legend(title="load")
+        save(figure, path)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Goals in scenarios drawn at random: those that plain CUBIC meets with ease are to be met.
+
+Each cell is run with our transfer, flow `ours`, and with CUBIC in its place. A cell counts if CUBIC
+is done within CUBIC_PART of the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from dalbe_testbed import finding, verdict
+from dalbe_testbed.finding import Finding, Row
+from dalbe_testbed.results import Results
+from dalbe_testbed.sweep import Point, Run, Sweep
+from dalbe_testbed.verdict import Verdict
+
+OURS = "ours"
+CUBIC_PART = 0.8
+"""A goal counts that CUBIC meets within this part of the window."""
+
+GOALS_PERCENT = 95
+"""How many of those ours has to meet, at least."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run: when the transfer was done, in parts of the window, and what the others had.
+
+    finish: None if it was not done when the run ended. others_mbps: of all of `xsender`'s flows on
+    the wire, from the transfer's start to its deadline; None without any.
+    """
+
+    finish: float | None
+    others_mbps: float | None
+
+
+def in_place(point: Point) -> str:
+    """Return who sends: "dalbe" or "cubic"."""
+    return str(point.values["in_place"])
+
+
+def window_s(point: Point) -> float:
+    """Return how long the transfer has, s."""
+    return float(point.values["window"])
+
+
+def measure(results: Results, run: Run) -> Outcome:
+    """Return what a run's tables show. Raises TestbedError if one is missing."""
+    rates, flows = (results.table(run, name) for name in ("rates", "flows"))
+    what, length_s = run.point.experiment, window_s(run.point)
+    own = flows.filter(flow=OURS)
+    end_s = own["end_s"].item() if own["finished"].item() else None
+    start_s = float(own["start_s"].item())
+    others = [flow.name for flow in what.flows if flow.host == "xsender" and flow.bytes is None]
+    sent = rates.filter(
+        pl.col("flow").is_in(others)
+        & pl.col("t_s").is_between(start_s, start_s + length_s, closed="left")
+    )["wire_bytes"].sum()
+    return Outcome(
+        None if end_s is None else (float(end_s) - start_s) / length_s,
+        float(sent) * 8e-6 / length_s if others else None,
+    )
+
+
+def _row(point: Point, seed: int, ours: Outcome, cubic: Outcome) -> Row:
+    values = {key: value for key, value in point.values.items() if key != "in_place"}
+    return {
+        "cell": point.cell,
+        **values,
+        "seed": seed,
+        "cubic_finish": cubic.finish,
+        "finish": ours.finish,
+        "counts": cubic.finish is not None and cubic.finish <= CUBIC_PART,
+        "met": ours.finish is not None and ours.finish <= 1,
+        "others_mbps": ours.others_mbps,
+        "others_beside_cubic_mbps": cubic.others_mbps,
+    }
+
+
+def _miss(row: Row) -> str:
+    said = ", ".join(
+        f"{key} {row[key]}"
+        for key in row
+        if key not in ("cell", "seed", "counts", "met", "finish", "cubic_finish")
+        and not key.startswith("others")
+    )
+    done = "not done" if row["finish"] is None else f"done at {row['finish']:.3f}"
+    return f"{row['cell']}: {done}, CUBIC at {row['cubic_finish']:.3f}: {said}"
+
+
+def _judge(rows: Sequence[Row], missing: int) -> Verdict:
+    counted = [row for row in rows if row["counts"]]
+    missed = [row for row in counted if not row["met"]]
+    held = len(counted) - len(missed)
+    lacks = [f"{missing} run{'s' * (missing > 1)} missing"] if missing else []
+    return Verdict(
+        f"{GOALS_PERCENT} % of the goals that CUBIC in our place meets within {CUBIC_PART:g} of "
+        "the window",
+        bool(counted) and not missing and 100 * held >= GOALS_PERCENT * len(counted),
+        "; ".join([f"{held} of {len(counted)} goals", *lacks, *map(_miss, missed)]),
+    )
+
+
+def find(results: Results, sweep: Sweep) -> Finding:
+    """Measure every run, and judge the cells that count."""
+    measured = {point.name: list(runs) for point, runs in results.measured(sweep)}
+    cubic = {
+        (point.cell, run.seed): measure(results, run)
+        for point in sweep.points
+        if in_place(point) == "cubic"
+        for run in measured.get(point.name, [])
+    }
+    rows, wanted = [], 0
+    for point in sweep.points:
+        if in_place(point) == "cubic":
+            continue
+        wanted += len(sweep.seeds)
+        for run in measured.get(point.name, []):
+            if (peer := cubic.get((point.cell, run.seed))) is not None:
+                rows.append(_row(point, run.seed, measure(results, run), peer))
+    verdicts = [_judge(rows, wanted - len(rows))]
+    return Finding(verdict.say(verdicts), verdicts, finding.frame(rows), pl.DataFrame())

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Goals drawn at random: which count, which are met, and what is said of the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from dalbe_testbed import experiment, figures_deadline, goals, sweep
+from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.finding import Finding
+from dalbe_testbed.sweep import Run
+from fakeruns import Site
+
+SWEEP = """
+title = "four scenarios"
+experiment = "goals60.toml"
+figure = "goals"
+seeds = 1
+[draw]
+seed = 1
+cells = 4
+[draw.values]
+window = { choice = [60] }
+load = { choice = ["two", "idle"] }
+[[grid]]
+in_place = ["dalbe", "cubic"]
+"""
+
+
+def write(site: Site, run: Run, finish: float | None) -> None:
+    """Write a run in which ours is done at a part of its window, or not at all."""
+
+    def mbps(flow: str, t_s: float) -> float:
+        return 2.0 if flow == "ours" else 3.0 * (t_s < 35)
+
+    site.write_rates(run, mbps)
+    end_s = None if finish is None else 5 + finish * goals.window_s(run.point)
+    table = {"flow": ["ours"], "start_s": [5.0], "end_s": [end_s], "finished": [finish is not None]}
+    pl.DataFrame(table).write_parquet(site.out / run.directory / "flows.parquet")
+
+
+def made(tmp_path: Path, ours: dict[str, float | None], cubic: dict[str, float | None]) -> Finding:
+    site = Site(tmp_path, SWEEP)
+    for run in site.runs:
+        ends = cubic if goals.in_place(run.point) == "cubic" else ours
+        if (run.point.cell or "") in ends:
+            write(site, run, ends[run.point.cell or ""])
+    return goals.find(site.results(), site.sweep)
+
+
+EASY = {f"cell{n}": 0.4 for n in range(1, 5)}
+IN_TIME = {f"cell{n}": 0.97 for n in range(1, 5)}
+
+
+@pytest.mark.parametrize(
+    ("ours", "cubic", "said"),
+    [
+        ({}, {}, "4 of 4 goals"),
+        ({"cell2": 1.01}, {"cell2": 0.81}, "3 of 3 goals"),  # CUBIC had no easy time of it
+        ({"cell2": 1.01}, {"cell2": None}, "3 of 3 goals"),
+        ({"cell2": 1.01}, {"cell2": 0.79}, "3 of 4 goals; cell2: done at 1.010, CUBIC at 0.790: "),
+        ({"cell3": None}, {}, "3 of 4 goals; cell3: not done, CUBIC at 0.400: "),
+    ],
+)
+def test_goals_that_cubic_meets_with_ease_count(tmp_path: Path, ours, cubic, said: str):
+    (found,) = made(tmp_path, IN_TIME | ours, EASY | cubic).verdicts
+    assert found.detail.startswith(said)
+    assert found.met == (";" not in said)
+
+
+def test_a_lost_run_meets_nothing(tmp_path: Path):
+    for ours, cubic in ((dict(list(IN_TIME.items())[:3]), EASY), (IN_TIME, {"cell1": 0.4})):
+        directory = tmp_path / str(len(cubic))
+        (found,) = made(directory, ours, cubic).verdicts
+        assert not found.met
+        assert "missing" in found.detail
+
+
+def test_what_the_others_had_is_beside_it(tmp_path: Path):
+    found = made(tmp_path, IN_TIME, EASY)
+    loads = dict(found.runs.select("cell", "load").rows())
+    assert set(loads.values()) == {"two", "idle"}
+    for row in found.runs.to_dicts():
+        expected = pytest.approx(3.0, rel=0.01) if row["load"] == "two" else None  # 6 for 30 s
+        assert row["others_mbps"] == expected
+        assert row["others_beside_cubic_mbps"] == expected
+
+
+def test_the_figure_names_the_misses(tmp_path: Path):
+    found = made(tmp_path, IN_TIME | {"cell2": None}, EASY)
+    figures_deadline.goals(found, tmp_path / "goals.png")
+    assert (tmp_path / "goals.png").stat().st_size > 10_000
+
+
+def test_a_size_in_seconds_of_the_link():
+    file = sweep.EXPERIMENTS / "goals60.toml"
+    what = experiment.load(file, ["link.rate_mbps=20", "flows.ours.link_s=3"])
+    assert what.flows[0].bytes == 7_500_000
+    with pytest.raises(TestbedError, match="give one of bytes and link_s"):
+        experiment.load(file, ["flows.ours.bytes=10000"])
+    with pytest.raises(TestbedError, match="link_s"):
+        experiment.load(file, ["flows.ours.link_s=soon"])
