@@ -8,7 +8,7 @@ seconds do not count. Bytes are counted as they leave the bottleneck, headers in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,8 +22,8 @@ from dalbe_testbed.sweep import Point, Run, Sweep
 from dalbe_testbed.verdict import Case, Verdict, judge
 
 OURS = "ours"
-JUDGED = "mbc"
-"""The controller of which something is required: the module's default."""
+JUDGED, YARDSTICK = "mbc", "cubic"
+"""The controller of which something is required, the module's default; and CUBIC in its place."""
 
 FINISH = (0.93, 1.01)
 """When a deadline that can be met is to be met, in parts of the window."""
@@ -35,7 +35,11 @@ YIELD_ROUNDS = 10
 """Within so many of its own RTT rounds ours has seen that it is not alone."""
 
 CUBIC_PARTS = (0.7, 1.1)
-"""What a transfer that cannot be in time has of a CUBIC flow's rate, in every span."""
+"""What a transfer that cannot be in time has, in every span, of what CUBIC in its place has there.
+
+Rates are in those of the CUBIC flows beside it. CUBIC in its place does not have 1 of that in every
+span: who comes last, or was there before, makes a difference of a tenth for minutes.
+"""
 
 DECLARED_TW = 3
 """After so many update intervals it is to be called infeasible."""
@@ -47,21 +51,28 @@ CURVE_S = 5.0
 """The means that the curves are made of."""
 
 
+NO_CONTROL = pl.DataFrame(
+    schema={"t_s": pl.Float64, "target_Bps": pl.Int64, "w_ppm": pl.Int64, "status": pl.String}
+)
+"""What control.parquet holds of a run without a goal."""
+
+
 @dataclass(frozen=True)
 class Transfer:
     """What a run showed.
 
     finish: end of the transfer in parts of its window; None if it did not end. gap_percent: of what
     others left of the link in the gap; None if it was over by then. rounds: from each arrival that
-    met ours alone, how many of its rounds it took to see that. parts: its rate in the mean CUBIC
-    flow's, by span. declared_tw: intervals until it was called infeasible; None: never.
+    met ours alone, how many of its rounds it took to see that. parts: its rate in that of the mean
+    flow beside it, by the span's number. declared_tw: intervals until it was called infeasible;
+    None: never.
     """
 
     run: Run
     finish: float | None
     gap_percent: float | None
     rounds: list[int]
-    parts: list[float]
+    parts: dict[int, float]
     declared_tw: int | None
     curves: pl.DataFrame
 
@@ -88,10 +99,11 @@ def _ends_s(flows: pl.DataFrame, name: str, otherwise: float) -> float:
     return otherwise if end is None else float(end)
 
 
-def spans(run: Run, flows: pl.DataFrame) -> Iterator[tuple[float, float, list[str]]]:
-    """Yield begin and end, s, of what counts of each span, and who of the others is there.
+def spans(run: Run, flows: pl.DataFrame) -> Iterator[tuple[int, float, float, list[str]]]:
+    """Yield number, begin and end, s, of what counts of each span, and who of the others is there.
 
-    From the transfer's start to its end or deadline, whichever is first. flows: flows.parquet.
+    The number counts the comings and goings before it. From the transfer's start to its end or
+    deadline, whichever is first. flows: flows.parquet.
     """
     last = run.point.experiment.duration_s
     there = {
@@ -100,18 +112,20 @@ def spans(run: Run, flows: pl.DataFrame) -> Iterator[tuple[float, float, list[st
     }
     over = min(_ends_s(flows, OURS, last), TRANSFER.stop_s)
     changes = sorted({t for times in there.values() for t in times} | {TRANSFER.start_s, over})
-    for begin, end in pairwise(changes):
+    for number, (begin, end) in enumerate(pairwise(changes)):
         present = [name for name, (start, stop) in there.items() if start <= begin < end <= stop]
         counts = begin + SETTLE_S
         if begin >= TRANSFER.start_s and end <= over and end - counts >= SHORTEST_S and present:
-            yield counts, end, present
+            yield number, counts, end, present
 
 
-def _parts(run: Run, rates: pl.DataFrame, flows: pl.DataFrame) -> list[float]:
-    return [
-        _bytes(rates, [OURS], begin, end) * len(present) / _bytes(rates, present, begin, end)
-        for begin, end, present in spans(run, flows)
-    ]
+def _parts(run: Run, rates: pl.DataFrame, flows: pl.DataFrame) -> dict[int, float]:
+    return {
+        number: _bytes(rates, [OURS], begin, end)
+        * len(present)
+        / _bytes(rates, present, begin, end)
+        for number, begin, end, present in spans(run, flows)
+    }
 
 
 def _gap_percent(run: Run, rates: pl.DataFrame, over_s: float) -> float | None:
@@ -161,16 +175,18 @@ def _curves(run: Run, rates: pl.DataFrame, control: pl.DataFrame) -> pl.DataFram
 
 def measure(results: Results, run: Run) -> Transfer:
     """Return what a run's tables show. Raises TestbedError if one is missing."""
-    rates, flows, rounds, control = (
-        results.table(run, name) for name in ("rates", "flows", "rounds", "control")
-    )
+    rates, flows = (results.table(run, name) for name in ("rates", "flows"))
     end_s = flows.filter(flow=OURS)["end_s"].item()
     done = end_s is not None and flows.filter(flow=OURS)["finished"].item()
     over_s = run.point.experiment.duration_s if end_s is None else float(end_s)
     starts = [float(flows.filter(flow=name)["start_s"].item()) for name in _others(run)]
-    until = [
-        _rounds_to_yield(rounds, start) for start in starts if TRANSFER.start_s < start < over_s
-    ]
+    until: list[int | None] = []
+    control = NO_CONTROL
+    if run.point.values["controller"] != YARDSTICK:
+        rounds, control = (results.table(run, name) for name in ("rounds", "control"))
+        until = [
+            _rounds_to_yield(rounds, start) for start in starts if TRANSFER.start_s < start < over_s
+        ]
     return Transfer(
         run,
         (over_s - TRANSFER.start_s) / WINDOW_S if done else None,
@@ -182,24 +198,47 @@ def measure(results: Results, run: Run) -> Transfer:
     )
 
 
-def _row(item: Transfer) -> Row:
+def _usual(found: dict[str, list[Transfer]]) -> dict[int, float]:
+    """Return what CUBIC in the transfer's place has, by span: the mean over its runs."""
+    parts: dict[int, list[float]] = {}
+    for items in found.values():
+        for item in items:
+            if item.run.point.values["controller"] == YARDSTICK:
+                for number, part in item.parts.items():
+                    parts.setdefault(number, []).append(part)
+    return {number: sum(values) / len(values) for number, values in parts.items()}
+
+
+def _row(item: Transfer, usual: Mapping[int, float]) -> Row:
+    of_cubic = [part / usual[number] for number, part in item.parts.items() if number in usual]
     return finding.settings(item.run.point) | {
         "seed": item.run.seed,
         "finish": item.finish,
         "gap_percent": item.gap_percent,
         "yield_rounds": max(item.rounds, default=None),
-        "least_part": min(item.parts, default=None),
-        "greatest_part": max(item.parts, default=None),
+        "least_part": min(item.parts.values(), default=None),
+        "greatest_part": max(item.parts.values(), default=None),
+        "least_of_cubic": min(of_cubic, default=None),
+        "greatest_of_cubic": max(of_cubic, default=None),
         "declared_tw": item.declared_tw,
     }
 
 
-MEASURES = ("finish", "gap_percent", "yield_rounds", "least_part", "greatest_part", "declared_tw")
+MEASURES = (
+    "finish",
+    "gap_percent",
+    "yield_rounds",
+    "least_part",
+    "greatest_part",
+    "least_of_cubic",
+    "greatest_of_cubic",
+    "declared_tw",
+)
 """The columns of which the summary has the mean over those runs that have it."""
 
 
-def _summary(point: Point, items: Sequence[Transfer]) -> Row:
-    rows = [_row(item) for item in items]
+def _summary(point: Point, items: Sequence[Transfer], usual: Mapping[int, float]) -> Row:
+    rows = [_row(item, usual) for item in items]
     columns: Row = finding.settings(point) | {"runs": len(items)}
     columns["done"] = sum(item.finish is not None for item in items)
     columns["in_time"] = sum(item.finish is not None and item.finish <= 1 for item in items)
@@ -218,15 +257,27 @@ def _said(values: Sequence[float | None], form: str, met: Sequence[bool]) -> str
 
 
 def _verdicts(found: dict[str, list[Transfer]], sweep: Sweep) -> list[Verdict]:
+    usual = _usual(found)
     judged = [p for p in sweep.points if p.values.get("controller", JUDGED) == JUDGED]
     feasible = [p for p in judged if not infeasible(p)]
     hopeless = [p for p in judged if infeasible(p)]
 
-    def cases(points: Sequence[Point], what: str, low: float, high: float, form: str) -> list[Case]:
+    def cases(
+        points: Sequence[Point],
+        what: str,
+        low: float,
+        high: float,
+        form: str,
+        *,
+        needless: bool = False,
+    ) -> list[Case]:
+        """Judge a column of every run; needless: some have none, and need none."""
         made = []
         for point in points:
-            rows = [_row(item) for item in found.get(point.name, [])]
+            rows = [_row(item, usual) for item in found.get(point.name, [])]
             values = [None if r[what] is None else float(str(r[what])) for r in rows]
+            if needless and any(value is not None for value in values):
+                values = [value for value in values if value is not None]
             met = [value is not None and low <= value <= high for value in values]
             where = f"eta = {point.values['eta']}"
             missing = len(sweep.seeds) - len(rows)
@@ -248,20 +299,20 @@ def _verdicts(found: dict[str, list[Transfer]], sweep: Sweep) -> list[Verdict]:
                 cases(feasible, "gap_percent", GAP_PERCENT, 1000, ".0f"),
             ),
             judge(
-                f"not alone any more {YIELD_ROUNDS} rounds after a flow arrives, in every run",
-                cases(feasible, "yield_rounds", 0, YIELD_ROUNDS, ".0f"),
+                f"not alone any more {YIELD_ROUNDS} rounds after a flow that met it alone arrived",
+                cases(feasible, "yield_rounds", 0, YIELD_ROUNDS, ".0f", needless=True),
             ),
         ]
     if hopeless:
         verdicts += [
             judge(
-                f"a deadline that cannot be met: at most {most:g} of one CUBIC flow's rate, in "
-                "every span of every run",
-                cases(hopeless, "greatest_part", 0, most, ".2f"),
+                f"a deadline that cannot be met: at most {most:g} of what CUBIC in its place has, "
+                "in every span of every run",
+                cases(hopeless, "greatest_of_cubic", 0, most, ".2f"),
             ),
             judge(
                 f"and at least {least:g} of it",
-                cases(hopeless, "least_part", least, 1000, ".2f"),
+                cases(hopeless, "least_of_cubic", least, 1000, ".2f"),
             ),
             judge(
                 f"called infeasible within {DECLARED_TW} Tw, in every run",
@@ -279,12 +330,12 @@ def find(results: Results, sweep: Sweep) -> Finding:
     }
     points = {point.name: point for point in sweep.points}
     found = {name: items for name, items in found.items() if items}
-    verdicts = _verdicts(found, sweep)
+    verdicts, usual = _verdicts(found, sweep), _usual(found)
     curves = [items[0].curves for items in found.values()]
     return Finding(
         verdict.say(verdicts),
         verdicts,
-        finding.frame([_row(item) for items in found.values() for item in items]),
-        finding.frame([_summary(points[name], items) for name, items in found.items()]),
+        finding.frame([_row(item, usual) for items in found.values() for item in items]),
+        finding.frame([_summary(points[name], items, usual) for name, items in found.items()]),
         pl.concat(curves) if curves else pl.DataFrame(),
     )

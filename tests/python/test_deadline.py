@@ -19,7 +19,7 @@ figure = "deadline"
 seeds = 2
 [[grid]]
 eta = [{etas}]
-controller = ["mbc"]
+controller = ["mbc", "cubic"]
 """
 LINK_MBPS = 10.0
 
@@ -81,17 +81,19 @@ def write(
 def made(tmp_path: Path, etas: str, **what: float | None) -> Finding:
     site = Site(tmp_path, SWEEP.format(etas=etas))
     for run in site.runs:
-        write(site, run, **what)  # type: ignore[arg-type]
+        is_cubic = run.point.values["controller"] == "cubic"
+        write(site, run, **({"end_s": None} if is_cubic else what))  # type: ignore[arg-type]
     return deadline.find(site.results(), site.sweep)
 
 
 def test_what_is_measured(tmp_path: Path):
     found = made(tmp_path, "0.1", part=0.5, gap_part=0.6, rounds=7)
-    (row, _) = found.runs.to_dicts()
+    row = found.runs.to_dicts()[0]
     assert row["finish"] == pytest.approx(1250 / 1300)
     assert row["gap_percent"] == pytest.approx(60, abs=0.1)
     assert row["yield_rounds"] == 7
     assert (row["least_part"], row["greatest_part"]) == pytest.approx((0.5, 0.5), rel=0.01)
+    assert (row["least_of_cubic"], row["greatest_of_cubic"]) == pytest.approx((0.5, 0.5), rel=0.01)
     assert row["declared_tw"] is None
 
 
@@ -100,7 +102,7 @@ def test_a_span_is_a_time_in_which_nobody_comes_or_goes(tmp_path: Path):
     write(site, site.runs[0], end_s=1650)
     flows = pl.read_parquet(site.out / site.runs[0].directory / "flows.parquet")
     found = list(deadline.spans(site.runs[0], flows))
-    assert [(begin, end) for begin, end, _ in found] == [
+    assert [(begin, end) for _, begin, end, _ in found] == [
         (420, 600), (620, 800), (820, 1000), (1030, 1200), (1220, 1400), (1420, 1600), (1620, 1650)
     ]  # fmt: skip
     assert [len(who) for *_, who in found] == [2, 1, 2, 1, 2, 3, 2]
@@ -115,6 +117,7 @@ def test_a_span_is_a_time_in_which_nobody_comes_or_goes(tmp_path: Path):
         ({"end_s": None}, [False, True, True]),
         ({"gap_part": 0.4}, [True, False, True]),
         ({"rounds": 11}, [True, True, False]),
+        ({"rounds": -200}, [True, True, False]),  # never alone when somebody came: nothing seen
         ({"end_s": 900}, [False, False, False]),  # before there was a gap, or a newcomer to it
     ],
 )
@@ -148,7 +151,7 @@ def test_a_lost_run_meets_nothing(tmp_path: Path):
 
 
 def test_other_controllers_are_reported_but_not_judged(tmp_path: Path):
-    site = Site(tmp_path, SWEEP.format(etas="0.1").replace('"mbc"', '"mbc", "pid"'))
+    site = Site(tmp_path, SWEEP.format(etas="0.1").replace('"cubic"', '"pid"'))
     for run in site.runs:
         late = run.point.values["controller"] == "pid"
         write(site, run, end_s=1900 if late else 1650)
