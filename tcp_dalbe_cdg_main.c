@@ -66,6 +66,9 @@
  * @round_start_us: tcp_mstamp at which it began
  * @round_delivered: tcp_sock.delivered at that time
  * @round_limited: in this round there was less to send than the window allows
+ * @rounds: RTT rounds in this Tw
+ * @contended_rounds: of these, those in which the flow was not alone
+ * @contended_q16: sum of B over those
  * @scavenger: @best_effort, @effect and what @owd tells are in use
  * @resume_cwnd: window withdrawn for the effect test, packets
  * @departure_ns: of the last window that was put off, on TCP's clock
@@ -89,6 +92,9 @@ struct dalbe_flow {
 	u32 round_end;
 	u32 round_delivered;
 	bool round_limited;
+	u32 rounds;
+	u32 contended_rounds;
+	u64 contended_q16;
 	u64 backoffs_delay;
 	u64 backoffs_loss;
 	u64 losses_skipped;
@@ -235,6 +241,9 @@ static void dalbe_begin_interval(struct sock *sk)
 	memset(&flow->cdg.counts, 0, sizeof(flow->cdg.counts));
 	flow->acks = 0;
 	flow->acks_limited = 0;
+	flow->rounds = 0;
+	flow->contended_rounds = 0;
+	flow->contended_q16 = 0;
 	flow->busy_jiffies = dalbe_busy_jiffies(tp);
 	flow->last_update_us = tp->tcp_mstamp;
 	flow->next_update_us = tp->tcp_mstamp + div_u64(tw_ns, NSEC_PER_USEC);
@@ -427,10 +436,17 @@ static void dalbe_tick(struct sock *sk)
 	struct dalbe_state state = {};
 
 	if (flow->scavenger) {	/* B is the best-effort window: nothing for phi */
-		s.price_q40 = fp_mul_div(Q40_ONE, Q16_ONE,
-					 flow->best_effort.window_q16);
+		u64 window_q16 = flow->best_effort.window_q16;
+
+		s.contended = flow->contended_rounds > flow->rounds / 2;
+		/* B swings by a third between its losses, slowly at a small w:
+		 * what it is at this moment is no measure of the next Tw.
+		 */
+		if (s.contended)
+			window_q16 = div_u64(flow->contended_q16,
+					     flow->contended_rounds);
+		s.price_q40 = fp_mul_div(Q40_ONE, Q16_ONE, window_q16);
 		s.price_std_q40 = s.price_q40;
-		s.contended = flow->effect.state == EFFECT_CONTENDED;
 	} else {
 		s.price_q40 = fp_add(cdg_delay_price_q40(&flow->cdg,
 							 CDG_G_DEFAULT_NS),
@@ -555,6 +571,11 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 	u32 w_q16 = Q16_ONE;
 	u32 packets = tp->delivered - flow->round_delivered;
 
+	flow->rounds++;
+	if (flow->effect.state != EFFECT_ALONE) {
+		flow->contended_rounds++;
+		flow->contended_q16 += flow->best_effort.window_q16;
+	}
 	if (tcp_in_slow_start(tp))
 		flow->effect.steady = 0;
 	else
