@@ -64,8 +64,8 @@ class Transfer:
     finish: end of the transfer in parts of its window; None if it did not end. gap_percent: of what
     others left of the link in the gap; None if it was over by then. rounds: from each arrival that
     met ours alone, how many of its rounds it took to see that. parts: its rate in that of the mean
-    flow beside it, by the span's number. declared_tw: intervals until it was called infeasible;
-    None: never.
+    flow beside it, by the span's number. carried: bytes until the deadline. declared_tw: intervals
+    until it was called infeasible; None: never.
     """
 
     run: Run
@@ -73,6 +73,7 @@ class Transfer:
     gap_percent: float | None
     rounds: list[int]
     parts: dict[int, float]
+    carried: float
     declared_tw: int | None
     curves: pl.DataFrame
 
@@ -193,24 +194,39 @@ def measure(results: Results, run: Run) -> Transfer:
         _gap_percent(run, rates, over_s),
         [count for count in until if count is not None],
         _parts(run, rates, flows),
+        _bytes(rates, [OURS], TRANSFER.start_s, TRANSFER.stop_s),
         _declared_tw(control),
         _curves(run, rates, control),
     )
 
 
-def _usual(found: dict[str, list[Transfer]]) -> dict[int, float]:
-    """Return what CUBIC in the transfer's place has, by span: the mean over its runs."""
+@dataclass(frozen=True)
+class Usual:
+    """What CUBIC in the transfer's place has, the mean of its runs; carried: None without any."""
+
+    parts: Mapping[int, float]
+    carried: float | None
+
+
+def _usual(found: dict[str, list[Transfer]]) -> Usual:
+    runs = [
+        item
+        for items in found.values()
+        for item in items
+        if item.run.point.values["controller"] == YARDSTICK
+    ]
     parts: dict[int, list[float]] = {}
-    for items in found.values():
-        for item in items:
-            if item.run.point.values["controller"] == YARDSTICK:
-                for number, part in item.parts.items():
-                    parts.setdefault(number, []).append(part)
-    return {number: sum(values) / len(values) for number, values in parts.items()}
+    for item in runs:
+        for number, part in item.parts.items():
+            parts.setdefault(number, []).append(part)
+    return Usual(
+        {number: sum(values) / len(values) for number, values in parts.items()},
+        sum(item.carried for item in runs) / len(runs) if runs else None,
+    )
 
 
-def _row(item: Transfer, usual: Mapping[int, float]) -> Row:
-    of_cubic = [part / usual[number] for number, part in item.parts.items() if number in usual]
+def _row(item: Transfer, usual: Usual) -> Row:
+    of_cubic = [part / usual.parts[n] for n, part in item.parts.items() if n in usual.parts]
     return finding.settings(item.run.point) | {
         "seed": item.run.seed,
         "finish": item.finish,
@@ -220,6 +236,7 @@ def _row(item: Transfer, usual: Mapping[int, float]) -> Row:
         "greatest_part": max(item.parts.values(), default=None),
         "least_of_cubic": min(of_cubic, default=None),
         "greatest_of_cubic": max(of_cubic, default=None),
+        "carried_of_cubic": item.carried / usual.carried if usual.carried else None,
         "declared_tw": item.declared_tw,
     }
 
@@ -232,12 +249,13 @@ MEASURES = (
     "greatest_part",
     "least_of_cubic",
     "greatest_of_cubic",
+    "carried_of_cubic",
     "declared_tw",
 )
 """The columns of which the summary has the mean over those runs that have it."""
 
 
-def _summary(point: Point, items: Sequence[Transfer], usual: Mapping[int, float]) -> Row:
+def _summary(point: Point, items: Sequence[Transfer], usual: Usual) -> Row:
     rows = [_row(item, usual) for item in items]
     columns: Row = finding.settings(point) | {"runs": len(items)}
     columns["done"] = sum(item.finish is not None for item in items)
@@ -313,6 +331,10 @@ def _verdicts(found: dict[str, list[Transfer]], sweep: Sweep) -> list[Verdict]:
             judge(
                 f"and at least {least:g} of it",
                 cases(hopeless, "least_of_cubic", least, 1000, ".2f"),
+            ),
+            judge(
+                f"{least:g} to {most:g} of it over the whole window, in every run",
+                cases(hopeless, "carried_of_cubic", least, most, ".3f"),
             ),
             judge(
                 f"called infeasible within {DECLARED_TW} Tw, in every run",

@@ -128,11 +128,11 @@ def test_a_deadline_that_can_be_met_is_judged(tmp_path: Path, changed: dict, met
 @pytest.mark.parametrize(
     ("changed", "met"),
     [
-        ({}, [True, True, True]),
-        ({"part": 1.2}, [False, True, True]),
-        ({"part": 0.6}, [True, False, True]),
-        ({"declared_tw": 4}, [True, True, False]),
-        ({"declared_tw": None}, [True, True, False]),
+        ({}, [True, True, True, True]),
+        ({"part": 1.2}, [False, True, False, True]),
+        ({"part": 0.5}, [True, False, False, True]),
+        ({"declared_tw": 4}, [True, True, True, False]),
+        ({"declared_tw": None}, [True, True, True, False]),
     ],
 )
 def test_a_deadline_that_cannot_be_met_is_judged(tmp_path: Path, changed: dict, met: list[bool]):
