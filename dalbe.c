@@ -360,12 +360,11 @@ static u32 dalbe_wanted_q16(struct dalbe *d, const struct dalbe_sample *s,
 		return dalbe_mbc_weight(s->price_q40, d->phi_q16, model_q40,
 					Q16_ONE);
 
-	/* eps is not updated while F(19) holds w back (the paper), nor where w
-	 * cannot follow it, nor from a rate that was meant for another target.
+	/* eps is not updated while F(19) holds w back (the paper), nor at either
+	 * bound of w, nor from a rate that was meant for another target.
 	 */
-	if (!d->w_limited && !d->retargeted && !spare &&
-	    !(d->ceiled && d->rate_Bps < d->expected_Bps) &&
-	    !(d->floored && d->rate_Bps > d->expected_Bps))
+	if (!d->w_limited && !d->retargeted && !spare && !d->ceiled &&
+	    !d->floored)
 		d->trim_q16 = dalbe_mbc_trim(d->trim_q16, d->expected_Bps,
 					     d->rate_Bps);
 
