@@ -385,8 +385,8 @@ static bool dalbe_overrun(const struct dalbe *d)
 
 /* lw of F(19). Its 0.05 belongs to 1/128 of the window: where eight RTTs, or the
  * user, make Tw a larger part of it, waiting for twenty Tw would be waiting for
- * the deadline. And it is patience, that is, less now and more later: of what w
- * can still grow after that, 1 - wanted, it can be repaid. So it is divided by it.
+ * the deadline. And to wait is to take less now and more later; where w has to be
+ * near 1 there is no more to be had later. So the limit is divided by 1 - w.
  */
 static u32 dalbe_w_limit_q16(const struct dalbe *d, u32 srtt_us, u32 wanted_q16)
 {
