@@ -71,7 +71,8 @@ def draw(found: Finding, path: Path) -> None:
             axes.set_xlabel("s; dashed: the deadline")
         for row in panels:
             row[0].set_ylabel("Mbit/s; w in red")
-        panels[0, 0].legend(fontsize=8, loc="upper left")
+        handles, labels = panels[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9)
         save(figure, path)
 
 
@@ -79,21 +80,25 @@ def goals(found: Finding, path: Path) -> None:
     """Draw each goal: when it was met over when CUBIC would have met it; misses have a name."""
     rows = found.runs
     last = 1.2  # where those are drawn that were not done when the run ended
-    ours, cubic = (rows[name].fill_null(last) for name in ("finish", "cubic_finish"))
+    ours, cubic = (rows[name].fill_null(last).clip(0, last) for name in ("finish", "cubic_finish"))
     with mpl.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(7, 5), layout="constrained")
         for load, marker in zip(rows["load"].unique().sort(), "osv^D", strict=False):
             here = rows["load"] == load
             axes.scatter(cubic.filter(here), ours.filter(here), marker=marker, s=26, label=load)
         missed = rows.with_row_index().filter(pl.col("counts") & ~pl.col("met"))
-        for n, cell in missed.select("index", "cell").rows():
-            place = (cubic[n], ours[n])
-            axes.annotate(cell, place, xytext=(4, 4), textcoords="offset points", fontsize=8)
+        for height, (n, cell) in enumerate(
+            missed.sort("cubic_finish").select("index", "cell").rows()
+        ):
+            away = (6, -12 - 10 * (height % 5))  # side by side they would cover each other
+            axes.annotate(
+                cell, (cubic[n], ours[n]), xytext=away, textcoords="offset points", fontsize=8
+            )
         axes.axhline(1, color="black", linewidth=0.9, linestyle="--")
         axes.axvline(CUBIC_PART, color="black", linewidth=0.9, linestyle="--")
         axes.set_xlim(0, last + 0.05)
         axes.set_ylim(0, last + 0.05)
-        axes.set_xlabel("CUBIC in our place is done, parts of the window (1.2: not in the run)")
+        axes.set_xlabel("CUBIC in our place is done, parts of the window (1.2: then or later)")
         axes.set_ylabel("our transfer is done, parts of the window")
         axes.legend(title="load")
         save(figure, path)

@@ -105,6 +105,32 @@ def _judge(rows: Sequence[Row], missing: int) -> Verdict:
     )
 
 
+def _summary(rows: Sequence[Row]) -> list[Row]:
+    """Return a row per load: goals, those that count and are met, what the others lost.
+
+    others_percent: the mean of the others' rate beside ours, in that beside CUBIC; null without.
+    """
+    made: list[Row] = []
+    for load in sorted({str(row["load"]) for row in rows}):
+        here = [row for row in rows if row["load"] == load]
+        counted = [row for row in here if row["counts"]]
+        ratios = [
+            100 * float(str(row["others_mbps"])) / float(str(row["others_beside_cubic_mbps"]))
+            for row in counted
+            if row["others_mbps"] is not None and row["others_beside_cubic_mbps"]
+        ]
+        made.append(
+            {
+                "load": load,
+                "goals": len(here),
+                "count": len(counted),
+                "in_time": sum(bool(row["met"]) for row in counted),
+                **finding.estimated("others_percent", ratios),
+            }
+        )
+    return made
+
+
 def find(results: Results, sweep: Sweep) -> Finding:
     """Measure every run, and judge the cells that count."""
     measured = {point.name: list(runs) for point, runs in results.measured(sweep)}
@@ -123,4 +149,5 @@ def find(results: Results, sweep: Sweep) -> Finding:
             if (peer := cubic.get((point.cell, run.seed))) is not None:
                 rows.append(_row(point, run.seed, measure(results, run), peer))
     verdicts = [_judge(rows, wanted - len(rows))]
-    return Finding(verdict.say(verdicts), verdicts, finding.frame(rows), pl.DataFrame())
+    summary = finding.frame(_summary(rows)) if rows else pl.DataFrame()
+    return Finding(verdict.say(verdicts), verdicts, finding.frame(rows), summary)

@@ -190,7 +190,10 @@ def _title(results: Results) -> str | None:
     """Return the title of a report that has nothing of the CDG paper; None for the others."""
     if not all(sweep.figure in KINDS for sweep in results.sweeps):
         return None
-    return results.sweeps[0].title if len(results.sweeps) == 1 else "What a scavenger must show"
+    if len(results.sweeps) == 1:
+        return results.sweeps[0].title
+    deadlines = all(sweep.figure in ("deadline", "goals") for sweep in results.sweeps)
+    return "Do deadlines hold?" if deadlines else "What a scavenger must show"
 
 
 def sections(results: Results, findings: Findings, out: Path) -> list[Section]:

@@ -80,6 +80,10 @@ def test_a_lost_run_meets_nothing(tmp_path: Path):
 
 def test_what_the_others_had_is_beside_it(tmp_path: Path):
     found = made(tmp_path, IN_TIME, EASY)
+    summary = {row["load"]: row for row in found.summary.to_dicts()}
+    assert summary["two"]["others_percent"] == pytest.approx(100)
+    assert summary["idle"]["others_percent"] is None
+    assert sum(row["in_time"] for row in summary.values()) == 4
     loads = dict(found.runs.select("cell", "load").rows())
     assert set(loads.values()) == {"two", "idle"}
     for row in found.runs.to_dicts():
