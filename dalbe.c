@@ -159,22 +159,20 @@ u32 dalbe_mbc_weight(u64 price_q40, u32 phi_q16, u64 model_price_q40,
  * @w_q16: w that just meets the deadline if all stays as it is
  *
  * w is the part of its best-effort rate that the transfer needs from now to the
- * end. Beside one flow, another that comes leaves 2/3 of that rate: who needs
- * more is one arrival away from being late, and takes best effort while it is
- * there to be had. w / (1 - w/2) is 1 at 2/3, and moves those hardly who need
- * little: 0.105 at 0.1. The end of the transfer stays where it is, as zeta
- * follows what is left; what moves is when within the window its bytes go.
+ * end. Beside one flow, another that comes leaves 2/3 of that rate, two leave 1/2:
+ * who needs more than 2/3 is one arrival away from being late, and takes best
+ * effort while it is there to be had; who needs less than 1/2 has time to see two
+ * come, and takes no more than that; between, a straight line. The end of the
+ * transfer stays where it is, as zeta follows what is left; what moves is when
+ * within the window its bytes go.
  *
  * Return: the w to be taken, at least @w_q16, saturating.
  */
 u32 dalbe_reserve(u32 w_q16)
 {
-	u32 half_q16 = w_q16 / 2;
-
-	if (half_q16 >= Q16_ONE)
-		return U32_MAX;
-	return min_t(u64, fp_mul_div(w_q16, Q16_ONE, Q16_ONE - half_q16),
-		     U32_MAX);
+	if (w_q16 <= Q16_ONE / 2)
+		return w_q16;
+	return min_t(u64, 3 * (u64)w_q16 - Q16_ONE, U32_MAX);
 }
 
 /**
@@ -386,19 +384,21 @@ static bool dalbe_overrun(const struct dalbe *d)
 /* lw of F(19). Its 0.05 belongs to 1/128 of the window: where eight RTTs, or the
  * user, make Tw a larger part of it, waiting for twenty Tw would be waiting for
  * the deadline. And to wait is to take less now and more later; where w has to be
- * near 1 there is no more to be had later. So the limit is divided by 1 - w.
+ * near 1 there is no more to be had later. So above 1/2 the limit is divided by
+ * the room that is left, 2 (1 - w).
  */
 static u32 dalbe_w_limit_q16(const struct dalbe *d, u32 srtt_us, u32 wanted_q16)
 {
 	u64 limit_q16 = fp_mul_div(DALBE_W_LIMIT_Q16 * DALBE_UPDATES,
 				   dalbe_tw_ns(d, srtt_us),
 				   d->deadline_ns - d->start_ns);
+	u32 room_q16;
 
 	if (d->config.unlimited)
 		return Q16_ONE;
 	limit_q16 = max_t(u64, limit_q16, DALBE_W_LIMIT_Q16);
-	return min_t(u64, fp_mul_div(limit_q16, Q16_ONE, Q16_ONE - wanted_q16),
-		     Q16_ONE);
+	room_q16 = min_t(u32, 2 * (Q16_ONE - wanted_q16), Q16_ONE);
+	return min_t(u64, fp_mul_div(limit_q16, Q16_ONE, room_q16), Q16_ONE);
 }
 
 /* Is w = 1 enough? Each interval that was sent at it says by how much it was not:

@@ -198,7 +198,7 @@ def test_the_floor_is_off_by_what_its_model_is(pure: Any, model_error: float) ->
     assert t.d.trim_q16 == Q16
 
 
-@pytest.mark.parametrize("share", [0.05, 0.1, 0.25, 0.5])
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.25, 0.4])
 def test_mbc_raises_w_by_at_most_a_twentieth_of_it_over_the_room_above_it(
     pure: Any, share: float
 ) -> None:
@@ -208,10 +208,20 @@ def test_mbc_raises_w_by_at_most_a_twentieth_of_it_over_the_room_above_it(
     while before < share:
         wanted = ref.reserve(t.d.target_Bps / 1e6 * 1.01)
         w = t.step().w
-        assert w - before <= 0.05 * wanted / (1 - wanted) + 2 / Q16
+        assert w - before <= 0.05 * wanted / min(2 * (1 - wanted), 1) + 2 / Q16
         before, took = w, took + 1
-    wanted = ref.reserve(share)
-    assert took == pytest.approx(20 * (1 - wanted) * (share - 0.01) / wanted, abs=2)
+    assert took == pytest.approx(20 * (share - 0.01) / share, abs=2)
+
+
+def test_above_a_half_w_rises_the_faster_the_less_room_there_is(pure: Any) -> None:
+    def steps(share: float) -> int:
+        t = Transfer(pure, size=int(share * 1e6 * 3600), wmin=0.01)
+        took = 1
+        while t.step().w < share:
+            took += 1
+        return took
+
+    assert 20 > steps(0.4) > steps(0.5) > steps(0.55) > steps(0.6)
 
 
 def test_a_goal_that_needs_best_effort_does_not_wait(pure: Any) -> None:
