@@ -383,11 +383,11 @@ static bool dalbe_overrun(const struct dalbe *d)
 
 /* lw of F(19). Its 0.05 belongs to 1/128 of the window: where eight RTTs, or the
  * user, make Tw a larger part of it, waiting for twenty Tw would be waiting for
- * the deadline. And to wait is to take less now and more later; where w has to be
- * near 1 there is no more to be had later. So above 1/2 the limit is divided by
- * the room that is left, 2 (1 - w).
+ * the deadline. And to wait is to take less now and more later; where the w that
+ * is needed is near 1 there is no more to be had later. So above 1/2 the limit is
+ * divided by the room that is left, 2 (1 - w).
  */
-static u32 dalbe_w_limit_q16(const struct dalbe *d, u32 srtt_us, u32 wanted_q16)
+static u32 dalbe_w_limit_q16(const struct dalbe *d, u32 srtt_us, u32 needed_q16)
 {
 	u64 limit_q16 = fp_mul_div(DALBE_W_LIMIT_Q16 * DALBE_UPDATES,
 				   dalbe_tw_ns(d, srtt_us),
@@ -397,7 +397,7 @@ static u32 dalbe_w_limit_q16(const struct dalbe *d, u32 srtt_us, u32 wanted_q16)
 	if (d->config.unlimited)
 		return Q16_ONE;
 	limit_q16 = max_t(u64, limit_q16, DALBE_W_LIMIT_Q16);
-	room_q16 = min_t(u32, 2 * (Q16_ONE - wanted_q16), Q16_ONE);
+	room_q16 = min_t(u32, 2 * (Q16_ONE - min(needed_q16, Q16_ONE)), Q16_ONE);
 	return min_t(u64, fp_mul_div(limit_q16, Q16_ONE, room_q16), Q16_ONE);
 }
 
@@ -446,7 +446,8 @@ static void dalbe_control(struct dalbe *d, const struct dalbe_sample *s,
 		w_q16 = dalbe_reserve(needed_q16);
 	w_q16 = clamp_t(u32, w_q16, d->config.wmin_q16, Q16_ONE);
 	if (d->config.controller == DALBE_CONTROLLER_MBC) {
-		u32 limit_q16 = dalbe_w_limit_q16(d, s->srtt_us, w_q16);
+		u32 limit_q16 = dalbe_w_limit_q16(d, s->srtt_us,
+						  needed_q16);
 		u32 limited_q16 = dalbe_limit_increase(d->w_q16, w_q16,
 						       limit_q16);
 

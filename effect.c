@@ -309,10 +309,18 @@ static enum effect_verdict effect_alone(struct effect *e, u64 now_us,
 {
 	e->state = EFFECT_ALONE;
 	e->unsure = why != EFFECT_TAKE;
+	if (why != EFFECT_RESUME)
+		e->taken_us = now_us;
 	e->since_us = now_us;
 	e->lossy = 0;
 	effect_forget(e);
 	return why;
+}
+
+/* Of a time that the relaxed wait: the part that is not waited for. */
+static u32 effect_haste_us(const struct effect *e, u32 us)
+{
+	return fp_mul_q16(us, min(e->haste_q16, Q16_ONE));
 }
 
 /* How long the queue has to be away before the link is taken again. */
@@ -320,13 +328,13 @@ static u32 effect_patience_us(const struct effect *e)
 {
 	if (!e->patient || e->busy_us - e->came_us >= EFFECT_SHORT_US)
 		return 0;
-	return EFFECT_PATIENCE_US - fp_mul_q16(EFFECT_PATIENCE_US,
-					       min(e->haste_q16, Q16_ONE));
+	return EFFECT_PATIENCE_US - effect_haste_us(e, EFFECT_PATIENCE_US);
 }
 
 static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 {
 	e->state = EFFECT_YIELDING;
+	e->mistaken = now_us - e->taken_us < effect_haste_us(e, EFFECT_OFTEN_US);
 	effect_forget(e);
 	e->rounds = 0;
 	e->peak_us = 0;

@@ -117,13 +117,16 @@ enum effect_verdict {
  * @lent: the window that the last cut left but for the room it made, and that
  *	EFFECT_REGAIN returns to, packets; 0: it made no room
  * @since_us: when the regime began, EFFECT_YIELDING and EFFECT_CONTENDED as one
+ * @taken_us: of EFFECT_TAKE or EFFECT_TRY, the last; set by the caller where it begins
  * @came_us: when the competitor came that the link was left to
  * @busy_us: when the queue was last seen
  * @try_us: how long to be contended before EFFECT_TRY
  * @patient: not to take the link again at once
  * @unsure: alone, but not by EFFECT_TAKE: who comes now may have been there before
- * @haste_q16: the part of EFFECT_PATIENCE_US that is not waited for, 0 .. 1; set by
- *	the caller
+ * @mistaken: it last yielded so soon after @taken_us that the others may have been
+ *	there all the time; what is soon depends on @haste_q16
+ * @haste_q16: the part of EFFECT_PATIENCE_US that is not waited for, 0 .. 1 or more;
+ *	set by the caller
  * @looked_us: when the last look was taken
  * @last_us: lowest RTT of the last round handed to effect_part(); 0: the caller may
  *	set it for a round that was not
@@ -143,6 +146,7 @@ struct effect {
 	bool again;
 	bool patient;
 	bool unsure;
+	bool mistaken;
 	u32 before_us;
 	u32 expected_us;
 	u32 drained_q16;
@@ -154,6 +158,7 @@ struct effect {
 	u32 room_us;
 	u32 lent;
 	u64 since_us;
+	u64 taken_us;
 	u64 came_us;
 	u64 looked_us;
 	u64 busy_us;

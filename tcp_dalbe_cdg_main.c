@@ -69,6 +69,7 @@
  * @rounds: RTT rounds in this Tw
  * @contended_rounds: of these, those in which the flow was not alone
  * @contended_q16: sum of B over those
+ * @held: what it would be had only losses cut it since the link was taken
  * @scavenger: @best_effort, @effect and what @owd tells are in use
  * @resume_cwnd: window withdrawn for the effect test, packets
  * @departure_ns: of the last window that was put off, on TCP's clock
@@ -76,6 +77,7 @@
 struct dalbe_flow {
 	struct cdg cdg;
 	struct cubic best_effort;
+	struct cubic held;
 	struct effect effect;
 	struct owd owd;
 	struct dalbe transfer;
@@ -320,6 +322,8 @@ static void dalbe_set_scavenger(struct sock *sk, bool on)
 	if (!on)
 		return;
 	cubic_start(&flow->best_effort, (u64)cwnd << 16, 0);
+	flow->held = flow->best_effort;
+	flow->effect.taken_us = tcp_sk(sk)->tcp_mstamp;
 	dalbe_begin_round(sk);
 	/* Departures that are put off need pacing: by the fq qdisc where the
 	 * interface has it, else by TCP's own timer.
@@ -530,6 +534,13 @@ static void dalbe_cdg_hystart(struct sock *sk, u8 detect)
 	tp->snd_ssthresh = tcp_snd_cwnd(tp);
 }
 
+/* Alone, where delays cut the window: what best effort would not have cut. */
+static void dalbe_hold(struct dalbe_flow *flow, u32 cwnd)
+{
+	if (flow->held.window_q16 >> 16 < cwnd)
+		cubic_start(&flow->held, (u64)cwnd << 16, flow->held.origin_q16);
+}
+
 /* Stand back: the window shrinks to the level of w at once, and what is under
  * way drains.
  */
@@ -540,8 +551,14 @@ static void dalbe_yield(struct sock *sk)
 	u32 cwnd = max(tcp_snd_cwnd(tcp_sk(sk)), flow->effect.lent);
 
 	flow->resume_cwnd = cwnd;
-	/* Whoever is there now shares what was ours. */
+	/* Whoever is there now shares what was ours; but who was there before, and
+	 * took it from us while we made way for delays, is to share it as before.
+	 */
+	dalbe_hold(flow, cwnd);
 	cubic_start(&flow->best_effort, (u64)cwnd << 15, (u64)cwnd << 16);
+	if (flow->effect.mistaken &&
+	    flow->held.window_q16 > flow->best_effort.window_q16)
+		flow->best_effort = flow->held;
 	dalbe_apply_level(sk, 0);
 }
 
@@ -607,9 +624,11 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 		dalbe_resume(sk, flow->resume_cwnd, flow->resume_cwnd);
 		return true;
 	case EFFECT_TAKE:
+		flow->held = flow->best_effort;
 		dalbe_resume(sk, tcp_snd_cwnd(tp), TCP_INFINITE_SSTHRESH);
 		return true;
 	case EFFECT_TRY:
+		flow->held = flow->best_effort;
 		dalbe_resume(sk, tcp_snd_cwnd(tp), tcp_snd_cwnd(tp));
 		return true;
 	case EFFECT_REGAIN:
@@ -831,6 +850,8 @@ static u32 dalbe_scavenger_ssthresh(struct sock *sk, u32 ssthresh)
 	u32 rtt_us = flow->cdg.rtt_prev.min_us;
 	u32 base_rtt_us = cdg_base_rtt_us(&flow->cdg);
 
+	if (flow->effect.state == EFFECT_ALONE)
+		dalbe_hold(flow, cwnd);
 	if (flow->cdg.state == CDG_BACKOFF) {
 		ssthresh = effect_cut(&flow->effect, cwnd, rtt_us, base_rtt_us,
 				      ssthresh);
@@ -842,6 +863,7 @@ static u32 dalbe_scavenger_ssthresh(struct sock *sk, u32 ssthresh)
 	if (flow->effect.state == EFFECT_ALONE) {
 		dalbe_follow_cwnd(sk);
 		cubic_loss(&flow->best_effort);
+		cubic_loss(&flow->held);
 		ssthresh = max_t(u32, 2, flow->best_effort.window_q16 >> 16);
 		effect_expect_loss(&flow->effect, cwnd, ssthresh, rtt_us,
 				   base_rtt_us);

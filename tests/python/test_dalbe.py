@@ -206,9 +206,9 @@ def test_mbc_raises_w_by_at_most_a_twentieth_of_it_over_the_room_above_it(
     t = Transfer(pure, size=int(share * 1e6 * 3600), wmin=0.01)
     before, took = 0.01, 0
     while before < share:
-        wanted = ref.reserve(t.d.target_Bps / 1e6 * 1.01)
+        needed = t.d.target_Bps / 1e6 * 1.01
         w = t.step().w
-        assert w - before <= 0.05 * wanted / min(2 * (1 - wanted), 1) + 2 / Q16
+        assert w - before <= 0.05 * ref.reserve(needed) / min(2 * (1 - needed), 1) + 2 / Q16
         before, took = w, took + 1
     assert took == pytest.approx(20 * (share - 0.01) / share, abs=2)
 
@@ -225,9 +225,17 @@ def test_above_a_half_w_rises_the_faster_the_less_room_there_is(pure: Any) -> No
 
 
 def test_a_goal_that_needs_best_effort_does_not_wait(pure: Any) -> None:
-    """Two thirds of it: one more flow beside us and another would leave no more."""
-    t = Transfer(pure, size=int(0.7 * 1e6 * 3600), wmin=0.01)
+    t = Transfer(pure, size=int(0.99 * 1e6 * 3600), wmin=0.01)
     assert t.step().w == 1
+
+
+def test_from_two_thirds_on_all_is_taken(pure: Any) -> None:
+    """One more flow beside us and another would leave no more. F(19) applies, as there is time."""
+    t = Transfer(pure, size=int(0.7 * 1e6 * 3600), wmin=0.01)
+    took = 1
+    while t.step().w < 1:
+        took += 1
+    assert 6 <= took <= 0.99 * 20 * 2 * (1 - 0.7)
 
 
 @given(weights_q16 | u32)

@@ -651,6 +651,33 @@ def test_where_newcomers_keep_coming_the_link_is_left_alone_for_longer(
     assert least_us <= taken_after_us(pure, effect, busy_us) < least_us + look_us
 
 
+def yields_at(pure: Any, effect: Any, clock_us: int) -> None:
+    """Two cuts without an effect, at this clock."""
+    for verdict in (pure.EFFECT_DOUBT, pure.EFFECT_YIELD):
+        effect.mean_us = QUEUE_US
+        pure.effect_expect(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
+        assert rounds(pure, effect, [QUEUE_US], clock_us) == [verdict]
+
+
+@pytest.mark.parametrize("haste", [0, Q16 // 4, Q16, 2 * Q16])
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_link_that_is_lost_soon_was_taken_by_mistake(
+    pure: Any, haste: int, resumed: bool
+) -> None:
+    """And for those in haste soon is later; to stand back for a moment changes nothing."""
+    soon_us = OFTEN_US * min(haste, Q16) // Q16
+    for after_us in (soon_us // 2, soon_us - 1, soon_us, 2 * OFTEN_US):
+        effect = contended(pure)
+        effect.haste_q16 = haste
+        taken_us = taken_after_us(pure, effect, 0)
+        assert (effect.state, effect.taken_us) == (pure.EFFECT_ALONE, taken_us)
+        if resumed:
+            yields_at(pure, effect, taken_us)
+            assert rounds(pure, effect, [QUEUE_US, 0], taken_us)[-1] == pure.EFFECT_RESUME
+        yields_at(pure, effect, taken_us + max(after_us, 0))
+        assert effect.mistaken is (0 <= after_us < soon_us)
+
+
 @pytest.mark.parametrize("back", ["RESUME", "TRY"])
 def test_our_own_doubts_are_no_newcomers(pure: Any, back: str) -> None:
     """One flow that comes and stays, and is tried meanwhile, came once."""
@@ -710,6 +737,8 @@ states = st.fixed_dictionaries(
         "busy_us": u64,
         "came_us": u64,
         "unsure": st.booleans(),
+        "mistaken": st.booleans(),
+        "taken_us": u64,
         "patient": st.booleans(),
         "haste_q16": u32,
         "last_us": u32,
