@@ -20,7 +20,8 @@ Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/scenario.py, hold
                T  stop   NAME
                T  await  NAME  LIMIT   (until it ended, or T=LIMIT; "-": nothing)
              T in microseconds, LIMIT in seconds
-  requests   what shortflows is to send, if the schedule has it
+  requests, web, web_back
+             what shortflows is to send, where the schedule has it
   verify     shell commands to run after the traffic, one a line; may be missing
 
 \$HELPERS holds what testbed/guest/build-helpers.sh compiled, and \$OUT receives
@@ -48,6 +49,7 @@ input=$1
 source "$input/link"
 
 export QUIET=$HELPERS/quiet.so	# preloaded by commands of the schedule
+export AGAIN=$here/guest/again.sh	# runs some of them
 tracing=/sys/kernel/tracing
 sample_ms=500
 t0_us=0

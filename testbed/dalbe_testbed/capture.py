@@ -89,6 +89,7 @@ def _dissect(frames: Bytes, times_us: NDArray[np.int64], ethertype: int) -> pl.D
         {
             "time_us": times_us,
             "key": _hash(key),
+            "source": _uint16(frames, header).astype(np.int32),
             "port": _uint16(frames, header + 2).astype(np.int32),
             "protocol": protocol.astype(np.int32),
             "wire_bytes": wire,
@@ -109,10 +110,10 @@ def _hash(key: Bytes) -> Words:
 def read(path: Path, clock_us: int = 0) -> pl.DataFrame:
     """Return one row per TCP or UDP packet of a capture, in order.
 
-    Columns: time_us (relative to clock_us), key (equal for the same packet in two captures), port
-    (the destination's), protocol, wire_bytes (Ethernet frame without preamble and FCS, as htb
-    counts), payload_bytes, ce (marked by a queue). Raises TestbedError if the file is no capture;
-    one that ends within a packet ends there.
+    Columns: time_us (relative to clock_us), key (equal for the same packet in two captures), source
+    and port (the source's and the destination's), protocol, wire_bytes (Ethernet frame without
+    preamble and FCS, as htb counts), payload_bytes, ce (marked by a queue). Raises TestbedError if
+    the file is no capture; one that ends within a packet ends there.
     """
     frames, times_us = _records(path)
     ethertype = _uint16(frames, 12)
@@ -135,9 +136,9 @@ def pair(sent: pl.DataFrame, left: pl.DataFrame, delay_us: int) -> pl.DataFrame:
     """Look up what the senders sent among what left the bottleneck, delay_us from any of them.
 
     Returns one row per packet sent, in order: sent_us, in_us (when it reached the queue), out_us
-    (null if dropped), port, protocol, wire_bytes, payload_bytes, marked (CE, by the bottleneck).
-    Packets still on their way when the captures end are left out. Raises TestbedError if a packet
-    left that nobody sent.
+    (null if dropped), source, port, protocol, wire_bytes, payload_bytes, marked (CE, by the
+    bottleneck). Packets still on their way when the captures end are left out. Raises TestbedError
+    if a packet left that nobody sent.
     """
     pairs = (
         _numbered(sent.sort("time_us", maintain_order=True))
@@ -163,6 +164,7 @@ def pair(sent: pl.DataFrame, left: pl.DataFrame, delay_us: int) -> pl.DataFrame:
         "sent_us",
         in_us.alias("in_us"),
         "out_us",
+        "source",
         "port",
         "protocol",
         "wire_bytes",
@@ -238,6 +240,28 @@ def packet_table(packets: pl.DataFrame, port: int, end_s: float) -> pl.DataFrame
             ((pl.col("out_us") - pl.col("in_us")) / 1e3).alias("queue_ms"),
         )
         .sort("t_s", maintain_order=True)
+    )
+
+
+def connection_table(packets: pl.DataFrame, port: int, end_s: float) -> pl.DataFrame:
+    """Return one row per connection to a port that began before end_s, in order.
+
+    Columns: start_s, when its first packet was sent; end_s, when the last with payload left the
+    bottleneck, null if none did; payload_bytes behind the bottleneck, with what was sent twice.
+    Connections are told apart by the source's port.
+    """
+    payload = pl.col("payload_bytes") > 0
+    return (
+        packets.filter(pl.col("port") == port)
+        .group_by("source")
+        .agg(
+            start_s=pl.col("sent_us").min() / 1e6,
+            end_s=pl.col("out_us").filter(payload).max() / 1e6,
+            payload_bytes=pl.col("payload_bytes").filter(pl.col("out_us").is_not_null()).sum(),
+        )
+        .filter(pl.col("start_s") < end_s)
+        .sort("start_s")
+        .drop("source")
     )
 
 

@@ -57,7 +57,7 @@ REVERSE_FLOWS_MAX = 16
 # Names that a run uses itself, for hosts, columns and logs.
 RESERVED = {
     *("sender", "xsender", "receiver", "xreceiver", "router"),
-    *("background", "background1", "background2", "flood", "voice", "requests"),
+    *("background", "background1", "background2", "flood", "voice", "requests", "web", "web_back"),
     *(f"reverse{number}" for number in range(1, REVERSE_FLOWS_MAX + 1)),
     *("console", "dumbbell", "kernel"),
 }
@@ -92,6 +92,7 @@ class Link(Model):
     loss: Annotated[float, Field(ge=0, le=0.5)] | None = None
     jitter_ms: Annotated[float, Field(ge=0, le=1000)] | None = None
     reverse_flows: Annotated[int, Field(ge=0, le=REVERSE_FLOWS_MAX)] | None = None
+    reverse_bottleneck: bool = False  # reverse_flows have one anyway
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Link:
@@ -273,7 +274,11 @@ class Link(Model):
     @property
     def reverse_words(self) -> list[str]:
         """The queue of the reverse bottleneck, likewise; empty if there is none."""
-        return ["pfifo", "limit", str(self.queue_packets)] if self.reverse_flows else []
+        return (
+            ["pfifo", "limit", str(self.queue_packets)]
+            if self.reverse_flows or self.reverse_bottleneck
+            else []
+        )
 
     @property
     def band_words(self) -> list[str]:
@@ -334,6 +339,19 @@ class ShortFlows(Model):
         return self
 
 
+class Web(Model):
+    """Web-like sessions: a few objects each, of heavy-tailed sizes, a TCP connection per object.
+
+    load: what they offer, on the wire, of the link's rate. reverse_part: what as many sessions in
+    the other direction offer, in parts of that.
+    """
+
+    load: Annotated[float, Field(gt=0, le=1)]
+    reverse_part: Annotated[float, Field(ge=0, le=1)] = 0.0
+    cc: Literal["cubic", "reno", "vegas", "lp", "bbr"] = "cubic"
+    start_s: Seconds = 0
+
+
 class Goal(Model):
     """What dalbe is told: all of the flow's bytes, by deadline_s after its start, and how.
 
@@ -348,7 +366,9 @@ class Goal(Model):
 class Flow(Model):
     """One transfer, and the program that makes it.
 
-    link_s is another way to say bytes: what the link carries in so many seconds.
+    link_s is another way to say bytes: what the link carries in so many seconds. again_s makes it
+    one transfer after another, each so long after the one before; none begins after the
+    experiment's duration_s.
     """
 
     name: Name
@@ -360,6 +380,7 @@ class Flow(Model):
     duration_s: Duration | None = None
     bytes: Annotated[int, Field(ge=1, lt=2**63)] | None = None
     link_s: Annotated[float, Field(gt=0, le=1e6)] | None = None
+    again_s: Annotated[float, Field(ge=1, le=1e6)] | None = None
     goal: Goal | None = None
     g_ms: Annotated[float, Field(ge=0.002, le=125)] | None = None
     w: Annotated[float, Field(ge=0.001, le=1)] | None = None
@@ -378,6 +399,8 @@ class Flow(Model):
             raise ValueError("an iperf flow needs one of bytes and duration_s")
         if self.kind == "iperf" and self.bytes is not None and self.bytes < IPERF_BYTES:
             raise ValueError(f"an iperf flow needs bytes of at least {IPERF_BYTES}")
+        if self.again_s is not None and (self.kind != "iperf" or self.bytes is None):
+            raise ValueError("again_s needs kind = 'iperf' and bytes")
         if self.goal and (self.bytes is None or self.cc != "dalbe_cdg"):
             raise ValueError("a goal needs bytes and cc = 'dalbe_cdg'")
         if self.goal and self.g_ms is not None:
@@ -415,6 +438,7 @@ class Experiment(Model):
     background: Background | None = None
     voice: Voice | None = None
     short_flows: ShortFlows | None = None
+    web: Web | None = None
     # Each flow has a port of its own; D-ITG's begin 270 above the first of rsync's.
     flows: Annotated[list[Flow], Field(min_length=1, max_length=256)]
     contenders: dict[Name, dict[Name, dict[str, Any]]] = {}
@@ -465,6 +489,10 @@ class Experiment(Model):
                     f"short_flows: from start_s = {start_s:g} to stop_s = {stop_s:g} must be "
                     f"a time within duration_s = {self.duration_s:g}"
                 )
+        if self.web and self.web.start_s >= self.duration_s:
+            raise ValueError(
+                f"web.start_s = {self.web.start_s:g} is not before duration_s = {self.duration_s:g}"
+            )
         for flow in self.flows:
             self._check_times(flow)
         gs = sorted({flow.fixed_g_ms or 0 for flow in self.flows if flow.cc == "cdg"})
@@ -491,11 +519,12 @@ class Experiment(Model):
                 f"flows.{flow.name}: may start at {flow.latest_start_s:g} s (start_s + "
                 f"start_jitter_s), when the experiment is over: duration_s = {self.duration_s:g}"
             )
-        if flow.goal and flow.latest_start_s + flow.goal.deadline_s > self.end_s:
+        last_s = flow.latest_start_s if flow.again_s is None else self.duration_s
+        if flow.goal and last_s + flow.goal.deadline_s > self.end_s:
             end = "duration_s" if self.limit_s is None else "limit_s"
             raise ValueError(
                 f"flows.{flow.name}.goal.deadline_s: may end at "
-                f"{flow.latest_start_s + flow.goal.deadline_s:g} s, after the run: "
+                f"{last_s + flow.goal.deadline_s:g} s, after the run: "
                 f"{end} = {self.end_s:g}; a late transfer needs limit_s beyond that"
             )
 

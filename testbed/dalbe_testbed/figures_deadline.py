@@ -102,3 +102,67 @@ def goals(found: Finding, path: Path) -> None:
         axes.set_ylabel("our transfer is done, parts of the window")
         axes.legend(title="load")
         save(figure, path)
+
+
+def _boxes(axes: Axes, transfers: pl.DataFrame) -> None:
+    """Draw the completions of one RTT by load, as the paper's Figure 10 does."""
+    loads = transfers["load"].unique().sort()
+    axes.boxplot(
+        [transfers.filter(load=load)["part"].to_list() for load in loads],
+        tick_labels=[f"{100 * load:g}" for load in loads],
+        widths=0.6,
+        flierprops={"marker": ".", "markersize": 4},
+        medianprops={"color": BLUE},
+    )
+    axes.axhline(1, color=VERMILLION, linewidth=0.9, linestyle="--")
+    axes.set_title(f"base RTT of {transfers['rtt'][0]:g} ms", fontsize=9.5)
+    axes.set_xlabel("offered load, %; dashed: the deadline")
+
+
+def sessions(found: Finding, path: Path) -> None:
+    """Draw box plots of the completions; how late transfers are; the deadlines missed."""
+    last = 1.2  # where those are drawn that were not done
+    transfers = found.curves.with_columns(pl.col("part").clip(0, last))
+    rtts = transfers["rtt"].unique().sort().to_list()
+    with mpl.rc_context(STYLE):
+        figure = plt.figure(figsize=(max(3.2 * len(rtts), 8), 6.4), layout="constrained")
+        halves = figure.subfigures(2, 1, squeeze=False)
+        top, bottom = halves[0, 0], halves[1, 0]
+        panels = top.subplots(1, len(rtts), sharey=True, squeeze=False)[0]
+        for axes, rtt in zip(panels, rtts, strict=True):
+            _boxes(axes, transfers.filter(rtt=rtt))
+        panels[0].set_ylabel("done, parts of the window")
+        late, missed = bottom.subplots(1, 2)
+        for (rtt, load), one in transfers.group_by("rtt", "load", maintain_order=True):
+            style = {20: ":", 50: "-", 100: "--"}.get(round(rtt), "-.")
+            shade = plt.get_cmap("viridis")((float(load) - 0.25) / 0.55)
+            late.ecdf(
+                100 * (one["part"] - 1),
+                complementary=True,
+                color=shade,
+                linestyle=style,
+                linewidth=1,
+                label=f"{rtt:g} ms, {100 * float(load):g} %",
+            )
+        late.axvline(0, color=VERMILLION, linewidth=0.9, linestyle="--")
+        late.set_xlim(-20, 100 * (last - 1))
+        late.set_xlabel("late by more than, % of the window")
+        late.set_ylabel("part of the transfers")
+        late.legend(fontsize=6.5, ncols=2)
+        for rtt in rtts:
+            here = found.summary.filter(pl.col("rtt") == rtt).sort("web.load")
+            rate = here["miss_percent"]
+            missed.errorbar(
+                100 * here["web.load"],
+                rate,
+                yerr=[rate - here["miss_percent_low"], here["miss_percent_high"] - rate],
+                marker="o",
+                capsize=3,
+                linewidth=1,
+                label=f"{rtt:g} ms",
+            )
+        missed.set_xlabel("offered load, %")
+        missed.set_ylabel("deadlines missed, %; 95 % interval")
+        missed.set_ylim(bottom=0)
+        missed.legend(title="base RTT")
+        save(figure, path)

@@ -192,7 +192,7 @@ def _title(results: Results) -> str | None:
         return None
     if len(results.sweeps) == 1:
         return results.sweeps[0].title
-    deadlines = all(sweep.figure in ("deadline", "goals") for sweep in results.sweeps)
+    deadlines = all(sweep.figure in ("deadline", "goals", "sessions") for sweep in results.sweeps)
     return "Do deadlines hold?" if deadlines else "What a scavenger must show"
 
 

@@ -11,6 +11,8 @@ The directory holds
     control.parquet      dalbe_cdg under a goal: every update of w
     voice.parquet        when each packet of [voice] reached the bottleneck, and its delay there
     requests.parquet     when each of [short_flows] started and was over
+    web.parquet          likewise of [web], the objects of either direction
+    transfers.parquet    likewise of flows that transfer again and again
     flows.parquet        when each flow started and ended, and what it carried
     run.flent.gz         the same over time, for flent
     link.json            the proof of the link
@@ -39,14 +41,20 @@ from dalbe_testbed.backends.process import TESTBED
 from dalbe_testbed.digest import sha256
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.experiment import Experiment
-from dalbe_testbed.scenario import BACKGROUND_PORT, REQUESTS_PORT, VOICE_PORT, PlannedFlow, Tools
+from dalbe_testbed.scenario import (
+    BACKGROUND_PORT,
+    VOICE_PORT,
+    PlannedFlow,
+    Stream,
+    Tools,
+)
 
 KERNEL_FAULT = re.compile(r"BUG:|WARNING:|Oops|KASAN|UBSAN|lockdep|general protection", re.I)
 SOURCES = ("*.sh", "*/*.sh", "guest/*.c", "dalbe_testbed/*.py", "dalbe_testbed/backends/*.py")
 VOICE_SENT = 0.5  # at least, of the packets of [voice]: its signalling may meet with loss
 LIMIT_AFTER_S = 120  # of a run's own end: for the proof of the link, and for the captures
 TABLES = ("rates", "queue", "connections", "rounds", "control", "flows")
-EXTRA_TABLES = ("voice", "requests")  # of experiments that have such traffic
+EXTRA_TABLES = ("voice", "requests", "web", "transfers")  # of experiments that have such traffic
 PACKAGES = {"ITGSend": "d-itg", "ip": "iproute2"}  # of the others: the tool's name
 TOOL_VERSIONS = {
     "ITGSend": ["ITGSend", "-h"],
@@ -79,6 +87,8 @@ class Run:
     proof: link.LinkProof
     voice: pl.DataFrame | None = None
     requests: pl.DataFrame | None = None
+    web: pl.DataFrame | None = None
+    transfers: pl.DataFrame | None = None
 
     def flow(self, name: str) -> dict[str, object]:
         """Return the row of flows.parquet of one flow; KeyError if there is none."""
@@ -193,16 +203,14 @@ def _check_kernel_log(path: Path) -> None:
             raise TestbedError(f"the guest kernel complained: {line.strip()}; see {path}")
 
 
-def _other_traffic(experiment: Experiment) -> dict[int, str]:
+def _other_traffic(experiment: Experiment, streams: list[Stream]) -> dict[int, str]:
     """Return what goes to which port besides the flows."""
     ports: dict[int, str] = {}
     if experiment.background:
         ports |= {BACKGROUND_PORT + index: "background" for index in range(2)}
     if experiment.voice:
         ports[VOICE_PORT] = "voice"
-    if experiment.short_flows:
-        ports[REQUESTS_PORT] = "requests"
-    return ports
+    return ports | {stream.port: stream.name for stream in streams if stream.forward}
 
 
 def _voice_table(
@@ -220,14 +228,42 @@ def _voice_table(
     return table
 
 
-def _request_table(
-    experiment: Experiment, seed: int, records: Path, clock_us: int, end_s: float
+def _stream_tables(
+    streams: list[Stream], records: Path, clock_us: int, end_s: float
+) -> dict[str, pl.DataFrame]:
+    """Return requests.parquet and web.parquet, where there is such traffic, by their names.
+
+    Raises TestbedError if none of a stream's transfers was over.
+    """
+    read = {
+        stream.name: shortflows.read(
+            records / f"{stream.name}.log", clock_us, stream.transfers, end_s
+        )
+        for stream in streams
+    }
+    tables = {name: table for name, table in read.items() if name == "requests"}
+    directions = [
+        read[name].with_columns(direction=pl.lit(direction))
+        for name, direction in (("web", "forward"), ("web_back", "back"))
+        if name in read
+    ]
+    return tables | ({"web": pl.concat(directions)} if directions else {})
+
+
+def _transfer_table(
+    flows: list[PlannedFlow], packets: pl.DataFrame, end_s: float
 ) -> pl.DataFrame | None:
-    """Return requests.parquet. Raises TestbedError if none of them was over."""
-    if not experiment.short_flows:
-        return None
-    transfers = scenario.short_flows(experiment, seed)
-    return shortflows.read(records / "requests.log", clock_us, transfers, end_s)
+    """Return transfers.parquet: of each transfer its flow, start and end; null: not done."""
+    tables = [
+        capture.connection_table(packets, planned.port, end_s).select(
+            flow=pl.lit(planned.flow.name),
+            start_s="start_s",
+            end_s=pl.when(pl.col("payload_bytes") >= planned.flow.bytes).then("end_s"),
+        )
+        for planned in flows
+        if planned.flow.again_s is not None
+    ]
+    return pl.concat(tables) if tables else None
 
 
 def _packets(experiment: Experiment, records: Path, clock_us: int) -> pl.DataFrame:
@@ -256,7 +292,8 @@ def _reduce(
     end_s = max(experiment.duration_s, min(experiment.end_s, max(ends, default=0.0)))
     end_s = -(-end_s // experiment.bin_s) * experiment.bin_s
     names = {planned.port: planned.flow.name for planned in flows}
-    ports = names | _other_traffic(experiment)
+    streams = scenario.streams(experiment, seed)
+    ports = names | _other_traffic(experiment, streams)
     samples = [records / f"tcp.{host}" for host in scenario.PEER]
     run = Run(
         name=name,
@@ -271,7 +308,8 @@ def _reduce(
         flows=_flow_table(flows, packets, records, end_s, low_ports or ()),
         proof=proof,
         voice=_voice_table(experiment, packets, records, end_s),
-        requests=_request_table(experiment, seed, records, clock_us, end_s),
+        transfers=_transfer_table(flows, packets, end_s),
+        **_stream_tables(streams, records, clock_us, end_s),
     )
     for table in (*TABLES, *EXTRA_TABLES):
         if (frame := getattr(run, table)) is not None:

@@ -16,6 +16,7 @@ from dalbe_testbed import (
     figures_deadline,
     goals,
     impairments,
+    sessions,
     tradeoff,
     tuning,
     voice,
@@ -45,6 +46,7 @@ KINDS: Mapping[Figure | None, Kind] = {
     "voice": Kind(voice.find, figures.voice),
     "deadline": Kind(deadline.find, figures_deadline.draw),
     "goals": Kind(goals.find, figures_deadline.goals),
+    "sessions": Kind(sessions.find, figures_deadline.sessions),
 }
 """By the key `figure` of a sweep file."""
 

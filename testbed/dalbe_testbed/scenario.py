@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dalbe_testbed import shortflows
+from dalbe_testbed import shortflows, web
 from dalbe_testbed.backends import Backend
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.experiment import CONTROLLER_DEFAULT, G_DEFAULT_MS, Experiment, Flow
@@ -21,6 +21,7 @@ FLOOD_PORT = 9900
 BACKGROUND_PORT = 9100
 VOICE_PORT = 9102
 REQUESTS_PORT = 9200
+WEB_PORT, WEB_BACK_PORT = 9201, 9202
 REVERSE_PORT = 9300
 IPERF_PORT = 5001
 RSYNC_PORT = 8730
@@ -50,6 +51,23 @@ class Tools:
     backend: Backend
     module: Path | None = None
     dalbectl: Path | None = None
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What one shortflows process sends: from host `host` to `address` of host `to`.
+
+    name: of its log and its schedule. forward: whether that is the direction of the bottleneck.
+    """
+
+    name: str
+    host: str
+    to: str
+    address: str
+    port: int
+    cc: str
+    transfers: list[Transfer]
+    forward: bool = True
 
 
 @dataclass(frozen=True)
@@ -101,8 +119,7 @@ def cdg_backoff_factor(g_ms: float) -> int:
 
 def _modules(experiment: Experiment, tools: Tools) -> Iterator[str]:
     ccs: set[str] = {flow.cc for flow in experiment.flows}
-    if experiment.short_flows:
-        ccs.add(experiment.short_flows.cc)
+    ccs |= {some.cc for some in (experiment.short_flows, experiment.web) if some}
     for cc in sorted(ccs - {"cubic", "reno"}):
         if cc == "dalbe_cdg":
             if tools.module is None:
@@ -160,6 +177,9 @@ def _command(experiment: Experiment, planned: PlannedFlow, tools: Tools, payload
         url = f"rsync://{host}:{planned.port}/in/"
         program = ["rsync", "--whole-file", "--stats", *limit, str(payload), url]
         return " ".join([*under, shlex.join(program)])
+    if flow.again_s is not None:
+        last_s = experiment.duration_s - planned.start_s
+        under = ["$AGAIN", _number(flow.again_s), _number(last_s), *under]
     much = ["-n", str(flow.bytes)]
     if flow.duration_s is not None:
         much = ["-t", _number(flow.duration_s)]
@@ -209,12 +229,36 @@ def _host_settings(experiment: Experiment) -> Iterator[str]:
     yield from lines
 
 
-def short_flows(experiment: Experiment, seed: int) -> list[Transfer]:
-    """Draw the short flows, the same for all contenders of a seed. Raises TestbedError if none."""
-    if not experiment.short_flows:
-        return []
-    stop_s = experiment.short_flows_stop_s
-    return shortflows.draw(experiment.short_flows, experiment.link.rate_bps, stop_s, seed)
+def streams(experiment: Experiment, seed: int) -> list[Stream]:
+    """Draw the short flows and web sessions, the same for all contenders of a seed.
+
+    Raises TestbedError if one of them has no transfer.
+    """
+    found: list[Stream] = []
+    rate_bps = experiment.link.rate_bps
+    if short := experiment.short_flows:
+        to, stop_s = PEER[short.host], experiment.short_flows_stop_s
+        transfers = shortflows.draw(short, rate_bps, stop_s, seed)
+        address = ADDRESS[to][0]
+        found.append(
+            Stream("requests", short.host, to, address, REQUESTS_PORT, short.cc, transfers)
+        )
+    if some := experiment.web:
+        left, right = "xsender", PEER["xsender"]
+        transfers = web.draw(some, rate_bps, experiment.end_s, seed, "forward")
+        address = ADDRESS[right][0]
+        found.append(Stream("web", left, right, address, WEB_PORT, some.cc, transfers))
+        if some.reverse_part:
+            transfers = web.draw(some, rate_bps, experiment.end_s, seed, "back")
+            address = SENDER_ADDRESS[left]
+            found.append(
+                Stream(
+                    *("web_back", right, left, address, WEB_BACK_PORT, some.cc),
+                    transfers,
+                    forward=False,
+                )
+            )
+    return found
 
 
 def reverse_flows(experiment: Experiment) -> list[tuple[str, str]]:
@@ -225,11 +269,11 @@ def reverse_flows(experiment: Experiment) -> list[tuple[str, str]]:
     ]
 
 
-def _other_servers(experiment: Experiment) -> Iterator[str]:
+def _other_servers(experiment: Experiment, streams_: list[Stream]) -> Iterator[str]:
     """Yield the commands that start the receiving ends of what is not a flow."""
-    if short := experiment.short_flows:
-        serve = f"$HELPERS/shortflows serve {REQUESTS_PORT}"
-        yield f"ip netns exec {PEER[short.host]} {serve} >/dev/null 2>&1 &"
+    for stream in streams_:
+        serve = f"$HELPERS/shortflows serve {stream.port}"
+        yield f"ip netns exec {stream.to} {serve} >/dev/null 2>&1 &"
     for host in dict.fromkeys(host for _name, host in reverse_flows(experiment)):
         iperf = f"{QUIETLY} iperf -s -p {REVERSE_PORT}"
         yield f"ip netns exec {host} {iperf} >/dev/null 2>&1 &"
@@ -244,7 +288,12 @@ def _udp(experiment: Experiment, receiver: str, port: int, packet_bytes: int, pa
 
 
 def _schedule(
-    experiment: Experiment, flows: list[PlannedFlow], seed: int, tools: Tools, directory: Path
+    experiment: Experiment,
+    flows: list[PlannedFlow],
+    streams_: list[Stream],
+    seed: int,
+    tools: Tools,
+    directory: Path,
 ) -> list[tuple[float, str]]:
     """Return (seconds, the rest of the line), in order of time."""
     events: list[tuple[float, str]] = []
@@ -265,12 +314,12 @@ def _schedule(
         pace = f"-C {voice.packets_per_s}"
         command = _udp(experiment, PEER[voice.host], VOICE_PORT, voice.packet_bytes, pace)
         events.append((voice.start_s, f"start\tvoice\t{voice.host}\t{command}"))
-    if short := experiment.short_flows:
+    for stream in streams_:
         command = (
-            f"$HELPERS/shortflows send {ADDRESS[PEER[short.host]][0]} {REQUESTS_PORT} {short.cc} "
-            f"{shlex.quote(str(directory / 'requests'))}"
+            f"$HELPERS/shortflows send {stream.address} {stream.port} {stream.cc} "
+            f"{shlex.quote(str(directory / stream.name))}"
         )
-        events.append((0.0, f"start\trequests\t{short.host}\t{command}"))
+        events.append((0.0, f"start\t{stream.name}\t{stream.host}\t{command}"))
     for name, host in reverse_flows(experiment):
         command = (
             f"{QUIETLY} iperf -e -c {SENDER_ADDRESS[host]} -p {REVERSE_PORT} -Z cubic "
@@ -352,7 +401,7 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
     Raises TestbedError if a tool that the experiment needs was not given.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    flows = plan(experiment, seed)
+    flows, drawn = plan(experiment, seed), streams(experiment, seed)
     rsyncs = [planned for planned in flows if planned.flow.kind == "rsync"]
     texts = {
         "link": list(_link(experiment)),
@@ -360,11 +409,11 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
         "setup": [
             *_host_settings(experiment),
             *map(_server, flows),
-            *_other_servers(experiment),
+            *_other_servers(experiment, drawn),
         ],
         "schedule": [
             f"{round(at_s * 1e6)}\t{rest}"
-            for at_s, rest in _schedule(experiment, flows, seed, tools, directory.resolve())
+            for at_s, rest in _schedule(experiment, flows, drawn, seed, tools, directory.resolve())
         ],
         "verify": [
             f"if cmp -s {shlex.quote(str((directory / name).resolve()))}.bin "
@@ -373,8 +422,7 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
             for name in (planned.flow.name for planned in rsyncs)
         ],
     }
-    if experiment.short_flows:
-        texts["requests"] = list(shortflows.schedule(short_flows(experiment, seed)))
+    texts |= {stream.name: list(shortflows.schedule(stream.transfers)) for stream in drawn}
     for name, lines in texts.items():
         (directory / name).write_text("".join(f"{line}\n" for line in lines))
     for planned in rsyncs:

@@ -55,6 +55,7 @@ Figure = Literal[
     "voice",
     "deadline",
     "goals",
+    "sessions",
 ]
 
 

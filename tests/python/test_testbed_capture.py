@@ -15,9 +15,15 @@ CLOCK_US = 1_700_000_000_000_000
 
 
 def frame(
-    number: int, port: int, *, ttl: int = 64, payload: int = 1000, ipv6: bool = False
+    number: int,
+    port: int,
+    *,
+    ttl: int = 64,
+    payload: int = 1000,
+    ipv6: bool = False,
+    source: int = 4000,
 ) -> bytes:
-    udp = dpkt.udp.UDP(sport=4000, dport=port, ulen=8 + payload)
+    udp = dpkt.udp.UDP(sport=source, dport=port, ulen=8 + payload)
     udp.data = number.to_bytes(4, "big") + bytes(payload - 4)
     if ipv6:
         ip = dpkt.ip6.IP6(src=bytes(16), dst=bytes(15) + b"\1", hlim=ttl, nxt=17, plen=8 + payload)
@@ -91,6 +97,17 @@ def test_the_packets_of_a_port(tmp_path: Path):
     assert [d for d in delays if d] == pytest.approx([3] * 4, abs=0.002)
 
 
+def test_connections_are_told_apart_by_the_source(tmp_path: Path):
+    sent = [(t * 1000, frame(t, 5001, source=4000 + t // 10)) for t in range(20)]
+    sent += [(25_000, frame(99, 5001, source=4002, payload=4)), (1500, frame(98, 5002))]
+    left = [(t + 5000, data) for (t, data) in sent if t != 19_000]
+    table = capture.connection_table(paired(tmp_path, sent, left), 5001, 0.015)
+    assert table.columns == ["start_s", "end_s", "payload_bytes"]
+    assert table["start_s"].to_list() == pytest.approx([0, 0.010])
+    assert table["end_s"].to_list() == pytest.approx([0.014, 0.023], abs=2e-6)
+    assert table["payload_bytes"].to_list() == [10_000, 9000]
+
+
 def test_a_packet_from_nowhere_is_an_error(tmp_path: Path):
     with pytest.raises(TestbedError, match="the captures do not fit"):
         paired(tmp_path, [(0, frame(1, 5001))], [(5, frame(2, 5001))])
@@ -138,6 +155,7 @@ def test_whatever_is_dropped_is_found(fate: list[bool]):
             {
                 "time_us": [time for time, _ in times],
                 "key": [number for _, number in times],
+                "source": 1,
                 "port": 1,
                 "protocol": capture.UDP,
                 "wire_bytes": 100,

@@ -10,7 +10,16 @@ import pytest
 from dalbe_testbed import experiment
 from dalbe_testbed.backends.process import TESTBED
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.experiment import Background, Experiment, Flow, Goal, Link, ShortFlows, Voice
+from dalbe_testbed.experiment import (
+    Background,
+    Experiment,
+    Flow,
+    Goal,
+    Link,
+    ShortFlows,
+    Voice,
+    Web,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -154,6 +163,12 @@ def test_every_experiment_and_contender_is_valid(path: Path):
         ),
         ("short_flows={load=1,start_s=10}", "from start_s = 10 to stop_s = 10 must be"),
         ("flows.one.name=requests", "name = 'requests' is the testbed's own"),
+        ("web={}", "web.load: missing; give a number above 0 and at most 1"),
+        ("web={load=0.5,reverse_part=2}", "web.reverse_part: 2 is not allowed; give a number"),
+        ("web={load=0.5,start_s=10}", "web.start_s = 10 is not before duration_s = 10"),
+        ("flows.one.name=web", "name = 'web' is the testbed's own"),
+        ("flows.one.again_s=5", "flows.one: again_s needs kind = 'iperf' and bytes"),
+        ("flows.one.again_s=0.5", "flows.one.again_s: 0.5 is not allowed; give a number at"),
         ("voice=1", "voice: 1 is not allowed; give a table"),
         ("limit_s=5", "limit_s = 5 is before duration_s = 10"),
         ("bin_s=20", "bin_s = 20 exceeds duration_s = 10"),
@@ -191,6 +206,10 @@ GOAL = [
             "flows.one.goal.deadline_s: may end at 11 s, after the run: duration_s = 10",
         ),
         (["flows.one.goal={deadline_s=19}", "limit_s=20"], "after the run: limit_s = 20"),
+        (
+            ["flows.one.goal={deadline_s=8}", "flows.one.again_s=1"],
+            "flows.one.goal.deadline_s: may end at 18 s, after the run: duration_s = 10",
+        ),
         (["flows.one.goal={deadline_s=8}", "flows.one.g_ms=1"], "goal and g_ms: with a goal"),
         (["flows.one.goal={deadline_s=8}", "flows.one.w=0.1"], "w needs cc = 'dalbe_cdg' and"),
         (["flows.one.goal={}"], "flows.one.goal.deadline_s: missing; give a number above 0"),
@@ -294,7 +313,7 @@ def test_docs_describe_every_key():
     documented = set(re.findall(r"^\| `(\w+)` \|", DOCS, re.M))
     keys = {
         key
-        for m in (Experiment, Link, Background, Voice, ShortFlows, Flow)
+        for m in (Experiment, Link, Background, Voice, ShortFlows, Web, Flow)
         for key in m.model_fields
     }
     assert documented == keys

@@ -315,12 +315,50 @@ def test_short_flows(tmp_path: Path):
     assert serve in files["setup"].splitlines()
     assert "/k/net/ipv4/tcp_bbr.ko" in files["modules"].splitlines()
     lines = [line.split() for line in (tmp_path / "requests").read_text().splitlines()]
-    transfers = scenario.short_flows(experiment.load(CELL, ["short_flows={load=0.3}"]), 1)
+    (stream,) = scenario.streams(experiment.load(CELL, ["short_flows={load=0.3}"]), 1)
     assert [(int(at), int(size)) for at, size in lines] == [
-        (round(transfer.start_s * 1e6), transfer.bytes) for transfer in transfers
+        (round(transfer.start_s * 1e6), transfer.bytes) for transfer in stream.transfers
     ]
     written(tmp_path / "none", CELL)
     assert not (tmp_path / "none/requests").exists()
+
+
+def test_web_sessions_go_both_ways(tmp_path: Path):
+    files = written(tmp_path, CELL, "web={load=0.4,reverse_part=0.5,cc='bbr'}", "limit_s=400")
+    events = {event[2]: event for event in schedule(files) if event[2].startswith("web")}
+    send = "$HELPERS/shortflows send"
+    assert events["web"][3:] == ["xsender", f"{send} 10.0.2.2 9201 bbr {tmp_path}/web"]
+    back = f"{send} 10.0.1.2 9202 bbr {tmp_path}/web_back"
+    assert events["web_back"][3:] == ["xreceiver", back]
+    for host, port in (("xreceiver", 9201), ("xsender", 9202)):
+        serve = f"ip netns exec {host} $HELPERS/shortflows serve {port} >/dev/null 2>&1 &"
+        assert serve in files["setup"].splitlines()
+    assert "/k/net/ipv4/tcp_bbr.ko" in files["modules"].splitlines()
+    sizes = {
+        name: [int(line.split()[1]) for line in (tmp_path / name).read_text().splitlines()]
+        for name in events
+    }
+    assert sum(sizes["web_back"]) == pytest.approx(sum(sizes["web"]) / 2, rel=0.1)
+    last_us = int((tmp_path / "web").read_text().splitlines()[-1].split()[0])
+    assert last_us == pytest.approx(400e6, rel=0.02)  # as long as the run may last
+    written(tmp_path / "one-way", CELL, "web={load=0.4}")
+    assert not (tmp_path / "one-way/web_back").exists()
+
+
+def test_a_reverse_bottleneck_without_flows(tmp_path: Path):
+    queue = "REVERSE_QDISC='pfifo limit 41'"
+    assert queue in written(tmp_path, CELL, "link.reverse_bottleneck=true")["link"].splitlines()
+    assert "REVERSE_QDISC" not in written(tmp_path, CELL)["link"]
+
+
+def test_one_transfer_after_another(tmp_path: Path):
+    settings = ["flows.cubic1.duration_s=none", "flows.cubic1.bytes=9000"]
+    settings += ["flows.cubic1.again_s=2.5", "flows.cubic1.start_jitter_s=0"]
+    files = written(tmp_path, CELL, *settings)
+    (at_us,) = [event[0] for event in schedule(files) if event[1:3] == ["start", "cubic1"]]
+    last_s = 300 - int(at_us) / 1e6
+    again = f"$AGAIN 2.5 {last_s:g} env LD_PRELOAD=$QUIET iperf "
+    assert command(files, "cubic1").startswith(again)
 
 
 def test_short_flows_of_sender_have_low_priority():

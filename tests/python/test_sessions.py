@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Deadlines beside web sessions: what is late, by how much, and what is required."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from dalbe_testbed import figures_deadline, sessions, sweep
+from dalbe_testbed.finding import Finding
+from fakeruns import Site
+
+SWEEP = """
+title = "sessions"
+experiment = "sessions.toml"
+figure = "sessions"
+seeds = 2
+[[grid]]
+rtt = [20, 50]
+"web.load" = [0.6, 0.75]
+"""
+IN_TIME = [0.9] * 40
+REQUIRED = ("transfers", "carry", "missed", "late")
+
+
+def made(
+    tmp_path: Path, parts: dict[float, list[float | None]], carried: float = 1.0, seeds: int = 2
+) -> Finding:
+    """What was found where transfers took such parts of the window, by load; None: not done."""
+    site = Site(tmp_path, SWEEP)
+    for run in site.runs:
+        if run.seed > seeds:
+            continue
+        web = run.point.experiment.web
+        assert web
+        site.write(run, {}, {})
+        took = parts.get(web.load, list(IN_TIME))
+        start = [30.0 + 70 * n for n in range(len(took))]
+        end = [None if t is None else s + 60 * t for s, t in zip(start, took, strict=True)]
+        names = ["ours"] * len(took)
+        directory = site.out / run.directory
+        table = pl.DataFrame({"flow": names, "start_s": start, "end_s": end}, strict=False)
+        table.write_parquet(directory / "transfers.parquet")
+        rates = pl.read_parquet(directory / "rates.parquet")
+        more = rates.with_columns(
+            flow=pl.lit("web"),
+            wire_bytes=pl.lit(carried * web.load * 10e6 / 8 * run.point.experiment.bin_s),
+        )
+        pl.concat([rates, more], how="diagonal_relaxed").write_parquet(directory / "rates.parquet")
+    return sessions.find(site.results(), site.sweep)
+
+
+def failed(found: Finding) -> list[str]:
+    return [name for name, v in zip(REQUIRED, found.verdicts, strict=True) if not v.met]
+
+
+def test_all_in_time(tmp_path: Path) -> None:
+    found = made(tmp_path, {})
+    assert failed(found) == []
+    assert found.curves.height == 4 * 2 * 40
+    (row,) = found.summary.filter((pl.col("rtt") == 50) & (pl.col("web.load") == 0.6)).to_dicts()
+    assert (row["transfers"], row["late"], row["median"]) == (80, 0, pytest.approx(0.9))
+    assert row["miss_percent_high"] == pytest.approx(4.5, abs=0.1)  # 3.7/80, a one-sided 97.5 %
+    assert row["carried"] == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize(
+    ("parts", "fails"),
+    [
+        ({0.6: [*IN_TIME[1:], 1.01]}, ["missed"]),  # 2.5 %
+        ({0.75: [*IN_TIME[1:], 1.01]}, []),
+        ({0.75: [*IN_TIME[3:], 1.01, 1.01, 1.01]}, ["missed"]),
+        ({0.75: [*IN_TIME[1:], 1.021]}, ["late"]),
+        ({0.75: [*IN_TIME[1:], None]}, ["late"]),
+        ({0.6: IN_TIME[:29]}, ["transfers"]),
+    ],
+)
+def test_what_is_required(
+    tmp_path: Path, parts: dict[float, list[float | None]], fails: list[str]
+) -> None:
+    assert failed(made(tmp_path, parts)) == fails
+
+
+def test_a_load_that_was_not_carried(tmp_path: Path) -> None:
+    assert failed(made(tmp_path, {}, carried=0.94)) == ["carry"]
+    assert failed(made(tmp_path / "2", {}, carried=1.06)) == ["carry"]
+
+
+def test_a_lost_run_fails_everything(tmp_path: Path) -> None:
+    assert failed(made(tmp_path, {0.6: [*IN_TIME, *IN_TIME]}, seeds=1)) == list(REQUIRED)
+
+
+def test_the_figure(tmp_path: Path) -> None:
+    figure = tmp_path / "sessions.png"
+    figures_deadline.sessions(made(tmp_path, {0.75: [*IN_TIME[1:], None]}), figure)
+    assert figure.stat().st_size > 10_000
+
+
+def test_the_sweep_asks_for_a_tenth_of_the_window() -> None:
+    site = sweep.load(sweep.find("sessions"))
+    assert {point.experiment.link.rtt_ms for point in site.points} == {20, 50, 100}
+    for point in site.points:
+        (flow,) = point.experiment.flows
+        rate_Bps = point.experiment.link.rate_bps / 8  # noqa: N806 (unit)
+        assert flow.bytes == pytest.approx(0.1 * rate_Bps * sessions.window_s(point))

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Web-like sessions: the load they offer, their sizes, and what a seed decides."""
+
+from __future__ import annotations
+
+import math
+from typing import get_args
+
+import polars as pl
+import pytest
+from dalbe_testbed import web
+from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.experiment import Web
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+RATE_BPS = 10_000_000
+DIRECTIONS: tuple[web.Direction, ...] = get_args(web.Direction)
+
+
+def offered(transfers: list[web.Transfer], length_s: float) -> float:
+    return sum(web.wire_bytes(one.bytes) for one in transfers) * 8 / length_s / RATE_BPS
+
+
+@given(st.floats(0.05, 1), st.floats(0.1, 1), st.floats(0, 100), st.integers(0, 10**8))
+@settings(max_examples=30, deadline=None)
+def test_the_load_is_what_was_asked_for(
+    load: float, part: float, start_s: float, seed: int
+) -> None:
+    some = Web(load=load, reverse_part=part, start_s=start_s)
+    for direction, wanted in zip(DIRECTIONS, (load, load * part), strict=True):
+        transfers = web.draw(some, RATE_BPS, start_s + 300, seed, direction)
+        assert offered(transfers, 300) == pytest.approx(wanted, rel=web.TOLERANCE)
+        starts = [one.start_s for one in transfers]
+        assert starts == sorted(starts)
+        assert start_s <= starts[0] + 1e-6
+        assert starts[-1] <= start_s + 300 + 1e-6
+        sizes = [one.bytes for one in transfers]
+        assert min(sizes) >= web.LEAST_BYTES
+        assert max(sizes) <= web.MOST_BYTES
+
+
+def test_sizes_have_a_heavy_tail_and_the_mean_that_is_said() -> None:
+    transfers = web.draw(Web(load=1), RATE_BPS, 20_000, 1, "forward")
+    sizes = pl.Series([one.bytes for one in transfers])
+    assert sizes.mean() == pytest.approx(web.mean_bytes(), rel=0.05)
+    assert web.mean_bytes() == pytest.approx(19_600, rel=0.01)
+    # Pareto: of k times the least there is k^-1.2 of the objects
+    for times in (2, 10, 100):
+        more = (sizes > times * web.LEAST_BYTES).mean()
+        assert more == pytest.approx(math.pow(times, -web.SHAPE), rel=0.1)
+    largest = sizes.sort(descending=True).head(len(sizes) // 100).sum()
+    assert largest > 0.3 * sizes.sum()  # a hundredth of the objects, a third of the bytes
+    # the paper's 30 % of 100 Mbit/s in 99.5 sessions per second
+    assert web.MEAN_OBJECTS * web.mean_bytes() == pytest.approx(0.3 * 100e6 / 8 / 99.5, rel=0.05)
+
+
+def test_seeds_and_directions_differ() -> None:
+    some = Web(load=0.5, reverse_part=1)
+    drawn = [web.draw(some, RATE_BPS, 60, seed, way) for seed in (1, 2) for way in DIRECTIONS]
+    assert drawn[0] == web.draw(some, RATE_BPS, 60, 1, "forward")
+    assert all(one != other for n, one in enumerate(drawn) for other in drawn[:n])
+
+
+def test_what_is_too_little_to_be_made_of_sessions_is_an_error() -> None:
+    with pytest.raises(TestbedError, match="too few to be made of sessions: at least 1e"):
+        web.draw(Web(load=0.01), RATE_BPS, 10, 1, "forward")
