@@ -53,10 +53,13 @@ def test_same_seed_same_tables(kernel: Path, tmp_path: Path):
 
 
 def test_all_that_a_link_and_its_traffic_can_be(kernel: Path, tmp_path: Path):
-    """Strict priority, loss and jitter, two-way traffic, voice and short flows at once."""
+    """Strict priority, loss, jitter, two-way traffic, voice, short flows and sessions at once."""
     settings = ["duration_s=12", "bin_s=1", "background.hosts=['sender']"]
     settings += ["link.qdisc=strict_priority", "link.loss=0.001", "link.jitter_ms=2"]
     settings += ["link.reverse_flows=2", "voice={}", "short_flows={load=0.3,max_bytes=300_000}"]
+    settings += ["web={load=0.2,reverse_part=0.5}"]
+    settings += ["flows.cubic2.duration_s=none", "flows.cubic2.bytes=100_000"]
+    settings += ["flows.cubic2.again_s=1"]
     for n in (1, 2):
         settings += [f"flows.cdg{n}.cc=cubic", f"flows.cdg{n}.g_ms=none"]
         settings += [f"flows.cdg{n}.ipv6={'true' if n == 2 else 'false'}"]
@@ -72,6 +75,12 @@ def test_all_that_a_link_and_its_traffic_can_be(kernel: Path, tmp_path: Path):
     assert (run.requests["end_s"] - run.requests["start_s"]).min() > 0.1  # two RTTs
     payload = dict(run.rates.group_by("flow").agg(pl.col("payload_bytes").sum()).rows())
     assert payload["requests"] >= run.requests.drop_nulls()["bytes"].sum()
+    done = run.web.drop_nulls().group_by("direction").len()
+    assert set(done["direction"]) == {"forward", "back"}
+    assert done["len"].min() > 10
+    assert run.transfers.drop_nulls().height > 1
+    pauses = run.transfers["start_s"].shift(-1) - run.transfers["end_s"]
+    assert pauses.drop_nulls().is_between(0.5, 3).all()
     contended = run.rates.filter(pl.col("t_s") >= 6)
     assert contended.filter(pl.col("flow") == "background")["wire_bytes"].sum() > 0
     assert set(run.flows["flow"]) == {"cdg1", "cdg2", "cubic1", "cubic2"}
