@@ -166,12 +166,12 @@ u32 dalbe_mbc_weight(u64 price_q40, u32 phi_q16, u64 model_price_q40,
  * transfer stays where it is, as zeta follows what is left; what moves is when
  * within the window its bytes go.
  *
- * Return: the w to be taken, at least @w_q16, saturating.
+ * Return: the w to be taken, at least @w_q16 where that is above 1/2, saturating; else 0.
  */
 u32 dalbe_reserve(u32 w_q16)
 {
 	if (w_q16 <= Q16_ONE / 2)
-		return w_q16;
+		return 0;
 	return min_t(u64, 3 * (u64)w_q16 - Q16_ONE, U32_MAX);
 }
 
@@ -424,6 +424,38 @@ static void dalbe_judge(struct dalbe *d, u64 now_ns, bool best_effort)
 		d->status = DALBE_STATUS_ON_TRACK;
 }
 
+/* Best effort over what is needed of it, a mean of eight intervals or so, as prices
+ * swing. Of the inverse, w, it would be a mean of what is needed in the worst of them.
+ */
+static void dalbe_learn_room(struct dalbe *d, u32 needed_q16)
+{
+	u32 room_q16 = min_t(u64, fp_ratio_q16(Q16_ONE, needed_q16),
+			     DALBE_ROOM_MAX_Q16);
+
+	d->room_q16 += ((s64)room_q16 - (s64)d->room_q16) / 8;
+}
+
+/* The w that is needed, by that mean. */
+static u32 dalbe_need_q16(const struct dalbe *d)
+{
+	return min_t(u64, fp_ratio_q16(Q16_ONE, d->room_q16), Q16_ONE);
+}
+
+/* What MBC takes beyond the w that is needed. Those it keeps a reserve for have less
+ * time to come the nearer the deadline is: in the last half it fades.
+ */
+static u32 dalbe_extra_q16(const struct dalbe *d, u64 now_ns, u32 needed_q16)
+{
+	u32 wanted_q16 = dalbe_reserve(dalbe_need_q16(d));
+	u64 half_ns = (d->deadline_ns - d->start_ns) / 2;
+
+	if (wanted_q16 <= needed_q16)
+		return 0;
+	return fp_mul_div(wanted_q16 - needed_q16,
+			  min(d->deadline_ns - now_ns, half_ns),
+			  max(half_ns, 1ull));
+}
+
 static void dalbe_control(struct dalbe *d, const struct dalbe_sample *s,
 			  const struct dalbe_model *model)
 {
@@ -437,17 +469,22 @@ static void dalbe_control(struct dalbe *d, const struct dalbe_sample *s,
 
 	dalbe_judge(d, s->now_ns, best_effort);
 	needed_q16 = dalbe_wanted_q16(d, s, model);
+	if (d->retargeted)
+		d->room_q16 = DALBE_ROOM_Q16;
 	d->retargeted = false;
 	d->floored = needed_q16 < d->config.wmin_q16;
 	d->ceiled = needed_q16 > Q16_ONE;
 
 	w_q16 = needed_q16;
-	if (d->config.controller == DALBE_CONTROLLER_MBC)
-		w_q16 = dalbe_reserve(needed_q16);
+	if (d->config.controller == DALBE_CONTROLLER_MBC) {
+		dalbe_learn_room(d, needed_q16);
+		w_q16 += dalbe_extra_q16(d, s->now_ns, needed_q16);
+	}
 	w_q16 = clamp_t(u32, w_q16, d->config.wmin_q16, Q16_ONE);
 	if (d->config.controller == DALBE_CONTROLLER_MBC) {
 		u32 limit_q16 = dalbe_w_limit_q16(d, s->srtt_us,
-						  needed_q16);
+						  max(needed_q16,
+						      dalbe_need_q16(d)));
 		u32 limited_q16 = dalbe_limit_increase(d->w_q16, w_q16,
 						       limit_q16);
 

@@ -43,6 +43,10 @@
 #define DALBE_INFEASIBLE_Q16	Q16_ONE	/* ... so much before we call it
 					 * infeasible, see dalbe_judge()
 					 */
+#define DALBE_ROOM_Q16		(2 * Q16_ONE)	/* best effort over what is needed, as
+						 * long as nothing is known: enough
+						 */
+#define DALBE_ROOM_MAX_Q16	(3 * Q16_ONE)	/* counts for no more in its mean */
 #define DALBE_MARGIN_SHIFT	5	/* ours: aim 1/32 of the window early, for
 					 * the last bytes, and the program's own
 					 * end, take time too
@@ -127,6 +131,7 @@ struct dalbe {
 	u32 w_q16;
 	u32 phi_q16;		/* F(25) */
 	u32 trim_q16;		/* MBC: 1 + eps, with memory */
+	u32 room_q16;		/* MBC: mean of 1 over the w that was needed */
 	u64 expected_Bps;	/* MBC: what the model expects at w_q16 */
 	struct dalbe_pid pid;
 	u64 price_target_q40;	/* price to be paid per round from now on */

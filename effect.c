@@ -331,10 +331,26 @@ static u32 effect_patience_us(const struct effect *e)
 	return EFFECT_PATIENCE_US - effect_haste_us(e, EFFECT_PATIENCE_US);
 }
 
+/**
+ * effect_may_err - is it too early to be sure that the others have gone?
+ * @e: the flow
+ * @now_us: clock
+ *
+ * The link was taken so lately that who comes now may have been there all the time, in
+ * a pause that a loss left. How long that is thought possible grows with the haste, as
+ * the harm of it does.
+ *
+ * Return: true if so; also of a flow that has just begun.
+ */
+bool effect_may_err(const struct effect *e, u64 now_us)
+{
+	return now_us - e->taken_us < effect_haste_us(e, EFFECT_OFTEN_US);
+}
+
 static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 {
 	e->state = EFFECT_YIELDING;
-	e->mistaken = now_us - e->taken_us < effect_haste_us(e, EFFECT_OFTEN_US);
+	e->mistaken = effect_may_err(e, now_us);
 	effect_forget(e);
 	e->rounds = 0;
 	e->peak_us = 0;

@@ -123,8 +123,7 @@ enum effect_verdict {
  * @try_us: how long to be contended before EFFECT_TRY
  * @patient: not to take the link again at once
  * @unsure: alone, but not by EFFECT_TAKE: who comes now may have been there before
- * @mistaken: it last yielded so soon after @taken_us that the others may have been
- *	there all the time; what is soon depends on @haste_q16
+ * @mistaken: it last yielded while effect_may_err()
  * @haste_q16: the part of EFFECT_PATIENCE_US that is not waited for, 0 .. 1 or more;
  *	set by the caller
  * @looked_us: when the last look was taken
@@ -186,6 +185,7 @@ bool effect_repair(struct effect *e, u64 now_us);
 void effect_expect_loss(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
 			u32 base_rtt_us);
 void effect_forget(struct effect *e);
+bool effect_may_err(const struct effect *e, u64 now_us);
 u64 effect_look_us(u32 base_rtt_us);
 enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,
 				 u64 now_us);

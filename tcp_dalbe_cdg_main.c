@@ -667,6 +667,20 @@ static void dalbe_trace_round(const struct sock *sk, s32 gradient_sum_us,
 			  gradient_sum_us, backoff);
 }
 
+/* Alone, and not sure of it: what is ours in any case, which no delay takes away. Who
+ * has to be best effort would else have less than that, squeezed by those who do not
+ * make way for delays.
+ */
+static u32 dalbe_least(const struct sock *sk)
+{
+	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+
+	if (flow->effect.state != EFFECT_ALONE ||
+	    !effect_may_err(&flow->effect, tcp_sk(sk)->tcp_mstamp))
+		return 0;
+	return fp_mul_q16(flow->held.window_q16, flow->transfer.w_q16) >> 16;
+}
+
 /* True if the round's end has set the window. */
 static bool dalbe_cdg_end_round(struct sock *sk, const struct cdg_heuristics *h)
 {
@@ -683,8 +697,11 @@ static bool dalbe_cdg_end_round(struct sock *sk, const struct cdg_heuristics *h)
 		dalbe_trace_round(sk, gradient_sum_us, false);
 		return true;
 	}
-	/* After a timeout a backoff would be decided, but not made. */
+	/* After a timeout a backoff would be decided, but not made; and one that
+	 * withdraws nothing only costs the growth of a round trip.
+	 */
 	backoff = inet_csk(sk)->icsk_ca_state < TCP_CA_CWR &&
+		  dalbe_least(sk) < tcp_snd_cwnd(tp) &&
 		  (dalbe_urgent(flow, rtt_before_us) ||
 		   cdg_backoff(&flow->cdg, h, gradient_sum_us,
 			       get_random_u32(), tcp_snd_cwnd(tp)));
@@ -849,12 +866,19 @@ static u32 dalbe_scavenger_ssthresh(struct sock *sk, u32 ssthresh)
 	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
 	u32 rtt_us = flow->cdg.rtt_prev.min_us;
 	u32 base_rtt_us = cdg_base_rtt_us(&flow->cdg);
+	u32 least;
 
 	if (flow->effect.state == EFFECT_ALONE)
 		dalbe_hold(flow, cwnd);
 	if (flow->cdg.state == CDG_BACKOFF) {
 		ssthresh = effect_cut(&flow->effect, cwnd, rtt_us, base_rtt_us,
 				      ssthresh);
+		least = dalbe_least(sk);
+		if (least > ssthresh) {	/* a cut that shows nothing */
+			ssthresh = min(least, cwnd);
+			flow->effect.lent = 0;
+			base_rtt_us = 0;
+		}
 		effect_expect(&flow->effect, cwnd, ssthresh, rtt_us,
 			      base_rtt_us);
 		cubic_start(&flow->best_effort, (u64)ssthresh << 16, 0);

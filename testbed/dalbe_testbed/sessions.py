@@ -20,7 +20,8 @@ from dalbe_testbed.results import Results, rtt_ms
 from dalbe_testbed.sweep import Point, Run, Sweep
 from dalbe_testbed.verdict import Case, Verdict, judge
 
-OURS = "ours"
+OURS, WINDOW_S = "ours", 120.0
+"""The transfers' flow, and how long each has from its beginning."""
 
 COMPLETIONS = 60
 """A point has so many at least."""
@@ -77,13 +78,6 @@ class Completions:
         return 100 * float(found.low), 100 * float(found.high)
 
 
-def window_s(point: Point) -> float:
-    """Return how long a transfer has, s."""
-    (goal,) = (flow.goal for flow in point.experiment.flows if flow.name == OURS)
-    assert goal
-    return goal.deadline_s
-
-
 def measure(results: Results, run: Run) -> tuple[list[float], float]:
     """Return a run's completions in parts of the window, and the load that was carried.
 
@@ -91,7 +85,7 @@ def measure(results: Results, run: Run) -> tuple[list[float], float]:
     """
     what = run.point.experiment
     assert what.web
-    took = (pl.col("end_s") - pl.col("start_s")) / window_s(run.point)
+    took = (pl.col("end_s") - pl.col("start_s")) / WINDOW_S
     parts = (
         results.table(run, "transfers")
         .filter(flow=OURS)

@@ -26,8 +26,8 @@ MEAN_OBJECTS = 2.0
 THINK_S = 1.0
 """Mean time between the beginnings of two objects of a session; exponential."""
 
-SHAPE, LEAST_BYTES, MOST_BYTES = 1.2, 4_000, 20_000_000
-"""Of the sizes' bounded Pareto distribution: its mean is 19.6 kB, which makes sessions of 39 kB."""
+SHAPE, LEAST_BYTES, MOST_BYTES = 1.2, 4_000, 5_000_000
+"""Of the sizes' bounded Pareto distribution: its mean is 18.2 kB, which makes sessions of 37 kB."""
 
 SEGMENT_BYTES, HEADER_BYTES = 1448, 66
 """Of an Ethernet frame of TCP with timestamps: payload, and what is around it."""

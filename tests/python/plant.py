@@ -89,7 +89,8 @@ class Transfer:
             "contended": True,
         }
         self.pure.dalbe_update(d, self.pure.new("dalbe_sample", **fields | sample), self.model)
-        meant = min(ref.reserve(target_Bps / self.fair_Bps), 1) * self.fair_Bps
+        needed = target_Bps / self.fair_Bps
+        meant = min(max(needed, ref.reserve(needed)), 1) * self.fair_Bps
         return Interval(target_Bps, d.rate_Bps, d.w_q16 / Q16, d.status, meant)
 
     def steps(self, count: int, **kwargs: Any) -> list[Interval]:

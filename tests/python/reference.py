@@ -159,8 +159,8 @@ def mbc_trim(trim: float, target: float, rate: float) -> float:
 
 
 def reserve(w: float) -> float:
-    """The w of those who count on one more flow: 1 from 2/3 on; itself up to 1/2."""
-    return max(w, 3 * w - 1)
+    """The w of those who count on one more flow: 1 from 2/3 on; none up to 1/2."""
+    return 3 * w - 1 if w > 0.5 else 0
 
 
 def price_ratio(price: float, price_std: float) -> float:

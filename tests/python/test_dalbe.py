@@ -208,7 +208,7 @@ def test_mbc_raises_w_by_at_most_a_twentieth_of_it_over_the_room_above_it(
     while before < share:
         needed = t.d.target_Bps / 1e6 * 1.01
         w = t.step().w
-        assert w - before <= 0.05 * ref.reserve(needed) / min(2 * (1 - needed), 1) + 2 / Q16
+        assert w - before <= 0.05 * needed / min(2 * (1 - needed), 1) + 2 / Q16
         before, took = w, took + 1
     assert took == pytest.approx(20 * (share - 0.01) / share, abs=2)
 
@@ -230,12 +230,36 @@ def test_a_goal_that_needs_best_effort_does_not_wait(pure: Any) -> None:
 
 
 def test_from_two_thirds_on_all_is_taken(pure: Any) -> None:
-    """One more flow beside us and another would leave no more. F(19) applies, as there is time."""
-    t = Transfer(pure, size=int(0.7 * 1e6 * 3600), wmin=0.01)
-    took = 1
+    """One more flow beside us and another would leave no more: in the window's first half."""
+    t = Transfer(pure, size=int(0.69 * 1e6 * 3600), wmin=0.01)
     while t.step().w < 1:
-        took += 1
-    assert 6 <= took <= 0.99 * 20 * 2 * (1 - 0.7)
+        assert t.now_s < 3600 / 4  # F(19) applies
+    assert {interval.w for interval in t.steps(8)} == {1}
+    t.until(1)
+    assert 0.93 <= t.d.finished_ns / t.d.deadline_ns <= 1
+
+
+def test_the_reserve_is_of_what_was_needed_on_average(pure: Any) -> None:
+    """A price that alternates makes w alternate, but not between what is needed and all."""
+    t = Transfer(pure, size=int(0.4 * 1e6 * 3600), unlimited=True)
+    t.until(0.1)
+    weights = []
+    for n in range(40):
+        factor = (0.6, 1.4)[n % 2]
+        weights.append(t.step(price_q40=round(PRICE_Q40 * factor)).w)
+    assert 2 / 3 < max(weights) < 0.8  # of these alone the reserve would make 1
+    assert t.d.room_q16 / Q16 > 2
+
+
+def test_near_the_deadline_the_reserve_fades(pure: Any) -> None:
+    """There is less time for others to come in: no more is taken than is needed."""
+    t = Transfer(pure, size=int(0.6 * 1e6 * 3600))
+    early = t.until(0.4)[-1]
+    late = t.until(0.9)[-1]
+    for interval, left in ((early, 0.6), (late, 0.1)):
+        needed = interval.target_Bps / 1e6
+        extra = (ref.reserve(needed) - needed) * min(2 * left, 1)
+        assert interval.w == pytest.approx(needed + max(extra, 0), abs=0.03)
 
 
 @given(weights_q16 | u32)

@@ -36,8 +36,11 @@ def made(
         assert web
         site.write(run, {}, {})
         took = parts.get(web.load, list(IN_TIME))
-        start = [30.0 + 70 * n for n in range(len(took))]
-        end = [None if t is None else s + 60 * t for s, t in zip(start, took, strict=True)]
+        start = [30.0 + 130 * n for n in range(len(took))]
+        end = [
+            None if t is None else s + sessions.WINDOW_S * t
+            for s, t in zip(start, took, strict=True)
+        ]
         names = ["ours"] * len(took)
         directory = site.out / run.directory
         table = pl.DataFrame({"flow": names, "start_s": start, "end_s": end}, strict=False)
@@ -45,7 +48,7 @@ def made(
         rates = pl.read_parquet(directory / "rates.parquet")
         more = rates.with_columns(
             flow=pl.lit("web"),
-            wire_bytes=pl.lit(carried * web.load * 10e6 / 8 * run.point.experiment.bin_s),
+            wire_bytes=pl.lit(carried * web.load * 5e6 / 8 * run.point.experiment.bin_s),
         )
         pl.concat([rates, more], how="diagonal_relaxed").write_parquet(directory / "rates.parquet")
     return sessions.find(site.results(), site.sweep)
@@ -103,4 +106,5 @@ def test_the_sweep_asks_for_a_tenth_of_the_window() -> None:
     for point in site.points:
         (flow,) = point.experiment.flows
         rate_Bps = point.experiment.link.rate_bps / 8  # noqa: N806 (unit)
-        assert flow.bytes == pytest.approx(0.1 * rate_Bps * sessions.window_s(point))
+        assert flow.bytes == pytest.approx(0.1 * rate_Bps * sessions.WINDOW_S)
+        assert not flow.goal or flow.goal.deadline_s == sessions.WINDOW_S
