@@ -426,12 +426,17 @@ static void dalbe_judge(struct dalbe *d, u64 now_ns, bool best_effort)
 
 /* Best effort over what is needed of it, a mean of eight intervals or so, as prices
  * swing. Of the inverse, w, it would be a mean of what is needed in the worst of them.
+ * Where prices differ it begins when phi has been measured a few times.
  */
-static void dalbe_learn_room(struct dalbe *d, u32 needed_q16)
+static void dalbe_learn_room(struct dalbe *d, const struct dalbe_sample *s,
+			     u32 needed_q16)
 {
 	u32 room_q16 = min_t(u64, fp_ratio_q16(Q16_ONE, needed_q16),
 			     DALBE_ROOM_MAX_Q16);
 
+	if (s->price_q40 != s->price_std_q40 &&
+	    d->updates <= DALBE_ROOM_TPHI * DALBE_TPHI_UPDATES)
+		return;
 	d->room_q16 += ((s64)room_q16 - (s64)d->room_q16) / 8;
 }
 
@@ -477,7 +482,7 @@ static void dalbe_control(struct dalbe *d, const struct dalbe_sample *s,
 
 	w_q16 = needed_q16;
 	if (d->config.controller == DALBE_CONTROLLER_MBC) {
-		dalbe_learn_room(d, needed_q16);
+		dalbe_learn_room(d, s, needed_q16);
 		w_q16 += dalbe_extra_q16(d, s->now_ns, needed_q16);
 	}
 	w_q16 = clamp_t(u32, w_q16, d->config.wmin_q16, Q16_ONE);

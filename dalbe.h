@@ -47,6 +47,7 @@
 						 * long as nothing is known: enough
 						 */
 #define DALBE_ROOM_MAX_Q16	(3 * Q16_ONE)	/* counts for no more in its mean */
+#define DALBE_ROOM_TPHI		2		/* begins after so many Tphi, if phi matters */
 #define DALBE_MARGIN_SHIFT	5	/* ours: aim 1/32 of the window early, for
 					 * the last bytes, and the program's own
 					 * end, take time too
