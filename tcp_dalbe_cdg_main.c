@@ -667,9 +667,9 @@ static void dalbe_trace_round(const struct sock *sk, s32 gradient_sum_us,
 			  gradient_sum_us, backoff);
 }
 
-/* Alone, and not sure of it: what is ours in any case, which no delay takes away. Who
- * has to be best effort would else have less than that, squeezed by those who do not
- * make way for delays.
+/* Alone, and not sure of it: what is ours in any case, packets. Delays may withdraw it
+ * for a round trip, to see whose queue it is, but not take it away: who has to be best
+ * effort would have less than that, squeezed by those who do not make way for delays.
  */
 static u32 dalbe_least(const struct sock *sk)
 {
@@ -679,6 +679,13 @@ static u32 dalbe_least(const struct sock *sk)
 	    !effect_may_err(&flow->effect, tcp_sk(sk)->tcp_mstamp))
 		return 0;
 	return fp_mul_q16(flow->held.window_q16, flow->transfer.w_q16) >> 16;
+}
+
+/* What was just withdrawn, and taken back, is not withdrawn again at once. */
+static bool dalbe_may_back_off(const struct sock *sk)
+{
+	return !dalbe_sk(sk)->flow->effect.regained ||
+	       dalbe_least(sk) < tcp_snd_cwnd(tcp_sk(sk));
 }
 
 /* True if the round's end has set the window. */
@@ -697,14 +704,12 @@ static bool dalbe_cdg_end_round(struct sock *sk, const struct cdg_heuristics *h)
 		dalbe_trace_round(sk, gradient_sum_us, false);
 		return true;
 	}
-	/* After a timeout a backoff would be decided, but not made; and one that
-	 * withdraws nothing only costs the growth of a round trip.
-	 */
+	/* After a timeout a backoff would be decided, but not made. */
 	backoff = inet_csk(sk)->icsk_ca_state < TCP_CA_CWR &&
-		  dalbe_least(sk) < tcp_snd_cwnd(tp) &&
 		  (dalbe_urgent(flow, rtt_before_us) ||
-		   cdg_backoff(&flow->cdg, h, gradient_sum_us,
-			       get_random_u32(), tcp_snd_cwnd(tp)));
+		   (dalbe_may_back_off(sk) &&
+		    cdg_backoff(&flow->cdg, h, gradient_sum_us,
+				get_random_u32(), tcp_snd_cwnd(tp))));
 	if (backoff)
 		tcp_enter_cwr(sk);
 	dalbe_trace_round(sk, gradient_sum_us, backoff);
@@ -873,14 +878,13 @@ static u32 dalbe_scavenger_ssthresh(struct sock *sk, u32 ssthresh)
 	if (flow->cdg.state == CDG_BACKOFF) {
 		ssthresh = effect_cut(&flow->effect, cwnd, rtt_us, base_rtt_us,
 				      ssthresh);
-		least = dalbe_least(sk);
-		if (least > ssthresh) {	/* a cut that shows nothing */
-			ssthresh = min(least, cwnd);
-			flow->effect.lent = 0;
-			base_rtt_us = 0;
-		}
+		least = min(dalbe_least(sk), cwnd);
 		effect_expect(&flow->effect, cwnd, ssthresh, rtt_us,
 			      base_rtt_us);
+		if (least > ssthresh && flow->effect.before_us)
+			flow->effect.lent = max(flow->effect.lent, least);
+		else
+			ssthresh = max(ssthresh, least);
 		cubic_start(&flow->best_effort, (u64)ssthresh << 16, 0);
 		return ssthresh;
 	}
