@@ -9,8 +9,9 @@ usage()
 usage: again.sh PAUSE_S LAST_S COMMAND [WORD...]
 
 Runs COMMAND, and again PAUSE_S seconds after each of its ends, as long as that is not more than
-LAST_S seconds after the first beginning. Both are whole seconds or have a fraction. Ends with the
-status of the first that fails, or 0.
+LAST_S seconds after the first beginning. Both are whole seconds or have a fraction. Ends PAUSE_S
+after the last, as programs end before the kernel has sent all of their bytes; or at once, with its
+status, when one fails.
 EOF
 }
 
@@ -29,9 +30,9 @@ us()
 us "$1"; pause_us=$us
 us "$2"; last_us=$((${EPOCHREALTIME/./} + us))
 shift 2
+printf -v pause '%d.%06d' $((pause_us / 1000000)) $((pause_us % 1000000))
 while :; do
 	"$@"
-	((${EPOCHREALTIME/./} + pause_us <= last_us)) || break
-	printf -v pause '%d.%06d' $((pause_us / 1000000)) $((pause_us % 1000000))
 	sleep "$pause"
+	((${EPOCHREALTIME/./} <= last_us)) || break
 done

@@ -25,8 +25,8 @@ def test_again_and_again_until_it_is_too_late(pause: str, last: str, times: int)
     done = again(pause, last, "echo", "one of them")
     assert (done.returncode, done.stderr) == (0, "")
     took_s = time.monotonic() - begin
-    assert took_s >= float(pause) * (done.stdout.count("one of them\n") - 1)
-    if took_s < 0.58:  # else the machine was busy, and less would do
+    assert took_s >= float(pause) * done.stdout.count("one of them\n")
+    if took_s < 0.78:  # else the machine was busy, and less would do
         assert done.stdout == "one of them\n" * times
 
 
