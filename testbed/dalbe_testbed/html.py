@@ -188,11 +188,12 @@ def _other(results: Results, sweep: Sweep) -> Section:
 
 def _title(results: Results) -> str | None:
     """Return the title of a report that has nothing of the CDG paper; None for the others."""
-    if not all(sweep.figure in KINDS for sweep in results.sweeps):
+    figures = {sweep.figure for sweep in results.sweeps} - {None}  # a table is of no paper
+    if not figures or not figures <= KINDS.keys():
         return None
     if len(results.sweeps) == 1:
         return results.sweeps[0].title
-    deadlines = all(sweep.figure in ("deadline", "goals", "sessions") for sweep in results.sweeps)
+    deadlines = figures <= {"deadline", "goals", "sessions"}
     return "Do deadlines hold?" if deadlines else "What a scavenger must show"
 
 

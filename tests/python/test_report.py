@@ -293,3 +293,29 @@ def test_check_fails_where_a_requirement_is_not_met(curve: Case):
     result = CliRunner().invoke(cli_sweep.app, words)
     assert isinstance(result.exception, TestbedError)
     assert "not met: all 12 runs are there" in result.output
+
+
+@pytest.mark.parametrize(
+    ("figures", "title"),
+    [
+        (["figure3", "ablation"], None),
+        (["figure3", "tuning"], None),
+        (["none"], None),
+        (["tuning"], "sweep 0"),
+        (["tuning", "voice", "none"], "What a scavenger must show"),
+        (["tuning", "goals"], "What a scavenger must show"),
+        (["deadline", "goals", "sessions"], "Do deadlines hold?"),
+    ],
+)
+def test_a_report_is_called_by_what_it_is_of(tmp_path: Path, figures: list[str], title: str | None):
+    texts = []
+    for number, figure in enumerate(figures):
+        line = "" if figure == "none" else f'figure = "{figure}"\n'
+        line += 'vary = "buffer"\n' if figure == "ablation" else ""
+        texts.append(
+            f'title = "sweep {number}"\nexperiment = "cell.toml"\nseeds = 1\n{line}'
+            f'[[grid]]\ncc = ["cdg"]\ng = [2]\nrtt = [50]\nbuffer = [1, {number + 2}]\n'
+        )
+    case = Case(tmp_path, *texts)
+    write_runs(case.out, list(case.runs.values()), as_in_the_paper)
+    assert html._title(case.results()) == title
