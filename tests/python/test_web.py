@@ -49,8 +49,12 @@ def test_sizes_have_a_heavy_tail_and_the_mean_that_is_said() -> None:
     for times in (2, 10, 100):
         more = (sizes > times * web.LEAST_BYTES).mean()
         assert more == pytest.approx(math.pow(times, -web.SHAPE), rel=0.1)
+    # a hundredth of the objects has 30 % of the bytes: those beyond 100^(1/1.2) times the least
+    beyond, most = math.pow(100, -1 / 6), math.pow(web.MOST_BYTES / web.LEAST_BYTES, -0.2)
     largest = sizes.sort(descending=True).head(len(sizes) // 100).sum()
-    assert largest > 0.3 * sizes.sum()  # a hundredth of the objects, a third of the bytes
+    expected = (beyond - most) / (1 - most)
+    assert expected == pytest.approx(0.295, abs=0.001)
+    assert largest / sizes.sum() == pytest.approx(expected, rel=0.05)
     # the paper's 30 % of 100 Mbit/s in 99.5 sessions per second
     assert web.MEAN_OBJECTS * web.mean_bytes() == pytest.approx(0.3 * 100e6 / 8 / 99.5, rel=0.05)
 
