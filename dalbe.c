@@ -449,9 +449,10 @@ static u32 dalbe_need_q16(const struct dalbe *d)
 /* What MBC takes beyond the w that is needed. Those it keeps a reserve for have less
  * time to come the nearer the deadline is: in the last half it fades.
  */
-static u32 dalbe_extra_q16(const struct dalbe *d, u64 now_ns, u32 needed_q16)
+static u32 dalbe_extra_q16(const struct dalbe *d, u64 now_ns, u32 needed_q16,
+			   u32 mean_q16)
 {
-	u32 wanted_q16 = dalbe_reserve(dalbe_need_q16(d));
+	u32 wanted_q16 = dalbe_reserve(mean_q16);
 	u64 half_ns = (d->deadline_ns - d->start_ns) / 2;
 
 	if (wanted_q16 <= needed_q16)
@@ -461,11 +462,32 @@ static u32 dalbe_extra_q16(const struct dalbe *d, u64 now_ns, u32 needed_q16)
 			  max(half_ns, 1ull));
 }
 
+/* What MBC takes where so much is needed: that and the reserve, and no sooner than
+ * patience lets it.
+ */
+static u32 dalbe_mbc_take_q16(struct dalbe *d, const struct dalbe_sample *s,
+			      u32 needed_q16)
+{
+	u32 mean_q16, w_q16, limited_q16;
+
+	dalbe_learn_room(d, s, needed_q16);
+	mean_q16 = dalbe_need_q16(d);
+	w_q16 = needed_q16 +
+		dalbe_extra_q16(d, s->now_ns, needed_q16, mean_q16);
+	w_q16 = clamp_t(u32, w_q16, d->config.wmin_q16, Q16_ONE);
+	limited_q16 = dalbe_limit_increase(d->w_q16, w_q16,
+					   dalbe_w_limit_q16(d, s->srtt_us,
+							     max(needed_q16,
+								 mean_q16)));
+	d->w_limited = limited_q16 < w_q16;
+	return limited_q16;
+}
+
 static void dalbe_control(struct dalbe *d, const struct dalbe_sample *s,
 			  const struct dalbe_model *model)
 {
 	bool best_effort = d->w_q16 == Q16_ONE;
-	u32 needed_q16, w_q16;
+	u32 needed_q16;
 
 	d->target_Bps = dalbe_target_Bps(dalbe_bytes_left(d),
 					 dalbe_time_left_ns(d, s->now_ns));
@@ -480,24 +502,12 @@ static void dalbe_control(struct dalbe *d, const struct dalbe_sample *s,
 	d->floored = needed_q16 < d->config.wmin_q16;
 	d->ceiled = needed_q16 > Q16_ONE;
 
-	w_q16 = needed_q16;
-	if (d->config.controller == DALBE_CONTROLLER_MBC) {
-		dalbe_learn_room(d, s, needed_q16);
-		w_q16 += dalbe_extra_q16(d, s->now_ns, needed_q16);
-	}
-	w_q16 = clamp_t(u32, w_q16, d->config.wmin_q16, Q16_ONE);
-	if (d->config.controller == DALBE_CONTROLLER_MBC) {
-		u32 limit_q16 = dalbe_w_limit_q16(d, s->srtt_us,
-						  max(needed_q16,
-						      dalbe_need_q16(d)));
-		u32 limited_q16 = dalbe_limit_increase(d->w_q16, w_q16,
-						       limit_q16);
-
-		d->w_limited = limited_q16 < w_q16;
-		w_q16 = limited_q16;
-	}
-	d->w_q16 = w_q16;
-	d->expected_Bps = fp_mul_div(d->target_Bps, w_q16,
+	if (d->config.controller == DALBE_CONTROLLER_MBC)
+		d->w_q16 = dalbe_mbc_take_q16(d, s, needed_q16);
+	else
+		d->w_q16 = clamp_t(u32, needed_q16, d->config.wmin_q16,
+				   Q16_ONE);
+	d->expected_Bps = fp_mul_div(d->target_Bps, d->w_q16,
 				     max(needed_q16, 1u));
 }
 

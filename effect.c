@@ -350,7 +350,6 @@ bool effect_may_err(const struct effect *e, u64 now_us)
 static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 {
 	e->state = EFFECT_YIELDING;
-	e->mistaken = effect_may_err(e, now_us);
 	effect_forget(e);
 	e->rounds = 0;
 	e->peak_us = 0;

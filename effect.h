@@ -123,7 +123,6 @@ enum effect_verdict {
  * @try_us: how long to be contended before EFFECT_TRY
  * @patient: not to take the link again at once
  * @unsure: alone, but not by EFFECT_TAKE: who comes now may have been there before
- * @mistaken: it last yielded while effect_may_err()
  * @haste_q16: the part of EFFECT_PATIENCE_US that is not waited for, 0 .. 1 or more;
  *	set by the caller
  * @looked_us: when the last look was taken
@@ -145,7 +144,6 @@ struct effect {
 	bool again;
 	bool patient;
 	bool unsure;
-	bool mistaken;
 	u32 before_us;
 	u32 expected_us;
 	u32 drained_q16;

@@ -556,7 +556,7 @@ static void dalbe_yield(struct sock *sk)
 	 */
 	dalbe_hold(flow, cwnd);
 	cubic_start(&flow->best_effort, (u64)cwnd << 15, (u64)cwnd << 16);
-	if (flow->effect.mistaken &&
+	if (effect_may_err(&flow->effect, tcp_sk(sk)->tcp_mstamp) &&
 	    flow->held.window_q16 > flow->best_effort.window_q16)
 		flow->best_effort = flow->held;
 	dalbe_apply_level(sk, 0);

@@ -17,7 +17,7 @@ import polars as pl
 from dalbe_testbed import finding, framework, regimes, verdict
 from dalbe_testbed.finding import Finding, Row
 from dalbe_testbed.framework import TRANSFER, WINDOW_S
-from dalbe_testbed.results import Results
+from dalbe_testbed.results import Results, wire_bytes
 from dalbe_testbed.sweep import Point, Run, Sweep
 from dalbe_testbed.verdict import Case, Verdict, judge
 
@@ -87,13 +87,6 @@ def _others(run: Run) -> list[str]:
     return [flow.name for flow in run.point.experiment.flows if flow.host == "xsender"]
 
 
-def _bytes(rates: pl.DataFrame, flows: Sequence[str], begin_s: float, end_s: float) -> float:
-    part = rates.filter(
-        pl.col("flow").is_in(flows) & pl.col("t_s").is_between(begin_s, end_s, closed="left")
-    )
-    return float(part["wire_bytes"].sum())
-
-
 def _ends_s(flows: pl.DataFrame, name: str, otherwise: float) -> float:
     """Return when a flow ended; a flow that outlived the run has no end."""
     end = flows.filter(flow=name)["end_s"].item()
@@ -122,9 +115,9 @@ def spans(run: Run, flows: pl.DataFrame) -> Iterator[tuple[int, float, float, li
 
 def _parts(run: Run, rates: pl.DataFrame, flows: pl.DataFrame) -> dict[int, float]:
     return {
-        number: _bytes(rates, [OURS], begin, end)
+        number: wire_bytes(rates, [OURS], begin, end)
         * len(present)
-        / _bytes(rates, present, begin, end)
+        / wire_bytes(rates, present, begin, end)
         for number, begin, end, present in spans(run, flows)
     }
 
@@ -135,7 +128,9 @@ def _gap_percent(run: Run, rates: pl.DataFrame, over_s: float) -> float | None:
         return None
     others = [name for name in rates["flow"].unique() if name != OURS]
     free = run.point.experiment.link.rate_bps / 8 * (end - begin)
-    return 100 * _bytes(rates, [OURS], begin, end) / (free - _bytes(rates, others, begin, end))
+    return (
+        100 * wire_bytes(rates, [OURS], begin, end) / (free - wire_bytes(rates, others, begin, end))
+    )
 
 
 def _rounds_to_yield(rounds: pl.DataFrame, arrival_s: float) -> int | None:
@@ -194,7 +189,7 @@ def measure(results: Results, run: Run) -> Transfer:
         _gap_percent(run, rates, over_s),
         [count for count in until if count is not None],
         _parts(run, rates, flows),
-        _bytes(rates, [OURS], TRANSFER.start_s, TRANSFER.stop_s),
+        wire_bytes(rates, [OURS], TRANSFER.start_s, TRANSFER.stop_s),
         _declared_tw(control),
         _curves(run, rates, control),
     )

@@ -105,7 +105,7 @@ def goals(found: Finding, path: Path) -> None:
 
 
 def _boxes(axes: Axes, transfers: pl.DataFrame) -> None:
-    """Draw the completions of one RTT by load, as the paper's Figure 10 does."""
+    """Draw our completions of one RTT by load, as the paper's Figure 10 does."""
     loads = transfers["load"].unique().sort()
     axes.boxplot(
         [transfers.filter(load=load)["part"].to_list() for load in loads],
@@ -122,7 +122,7 @@ def _boxes(axes: Axes, transfers: pl.DataFrame) -> None:
 def sessions(found: Finding, path: Path) -> None:
     """Draw box plots of the completions; how late transfers are; the deadlines missed."""
     last = 1.2  # where those are drawn that were not done
-    transfers = found.curves.with_columns(pl.col("part").clip(0, last))
+    transfers = found.curves.filter(cc="dalbe_cdg").with_columns(pl.col("part").clip(0, last))
     rtts = transfers["rtt"].unique().sort().to_list()
     with mpl.rc_context(STYLE):
         figure = plt.figure(figsize=(max(3.2 * len(rtts), 8), 6.4), layout="constrained")
@@ -149,8 +149,8 @@ def sessions(found: Finding, path: Path) -> None:
         late.set_xlabel("late by more than, % of the window")
         late.set_ylabel("part of the transfers")
         late.legend(fontsize=6.5, ncols=2)
-        for rtt in rtts:
-            here = found.summary.filter(pl.col("rtt") == rtt).sort("web.load")
+        missed_by = found.summary.sort("cc", "rtt", "web.load", descending=[True, False, False])
+        for (cc, rtt), here in missed_by.group_by("cc", "rtt", maintain_order=True):
             rate = here["miss_percent"]
             missed.errorbar(
                 100 * here["web.load"],
@@ -159,7 +159,7 @@ def sessions(found: Finding, path: Path) -> None:
                 marker="o",
                 capsize=3,
                 linewidth=1,
-                label=f"{rtt:g} ms",
+                label=f"{rtt:g} ms" if cc == "dalbe_cdg" else f"{rtt:g} ms, {cc} in its place",
             )
         missed.set_xlabel("offered load, %")
         missed.set_ylabel("deadlines missed, %; 95 % interval")

@@ -14,7 +14,7 @@ import polars as pl
 
 from dalbe_testbed import finding, verdict
 from dalbe_testbed.finding import Finding, Row
-from dalbe_testbed.results import Results
+from dalbe_testbed.results import Results, wire_bytes
 from dalbe_testbed.sweep import Point, Run, Sweep
 from dalbe_testbed.verdict import Verdict
 
@@ -56,13 +56,10 @@ def measure(results: Results, run: Run) -> Outcome:
     end_s = own["end_s"].item() if own["finished"].item() else None
     start_s = float(own["start_s"].item())
     others = [flow.name for flow in what.flows if flow.host == "xsender" and flow.bytes is None]
-    sent = rates.filter(
-        pl.col("flow").is_in(others)
-        & pl.col("t_s").is_between(start_s, start_s + length_s, closed="left")
-    )["wire_bytes"].sum()
+    sent = wire_bytes(rates, others, start_s, start_s + length_s)
     return Outcome(
         None if end_s is None else (float(end_s) - start_s) / length_s,
-        float(sent) * 8e-6 / length_s if others else None,
+        sent * 8e-6 / length_s if others else None,
     )
 
 

@@ -103,6 +103,14 @@ class Results:
         return {key: sorted(values) for key, values in sorted(found.items())}
 
 
+def wire_bytes(rates: pl.DataFrame, flows: Sequence[str], begin_s: float, end_s: float) -> float:
+    """Return the bytes of some flows that left the bottleneck from begin_s up to end_s."""
+    part = rates.filter(
+        pl.col("flow").is_in(flows) & pl.col("t_s").is_between(begin_s, end_s, closed="left")
+    )
+    return float(part["wire_bytes"].sum())
+
+
 def g_ms(point: Point) -> float | None:
     """Return the G in ms that names a point: the paper's, where both modules run at the nearest."""
     for name in ("g", "exact_g"):

@@ -41,13 +41,7 @@ from dalbe_testbed.backends.process import TESTBED
 from dalbe_testbed.digest import sha256
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.experiment import Experiment
-from dalbe_testbed.scenario import (
-    BACKGROUND_PORT,
-    VOICE_PORT,
-    PlannedFlow,
-    Stream,
-    Tools,
-)
+from dalbe_testbed.scenario import BACKGROUND_PORT, VOICE_PORT, PlannedFlow, Stream, Tools
 
 KERNEL_FAULT = re.compile(r"BUG:|WARNING:|Oops|KASAN|UBSAN|lockdep|general protection", re.I)
 SOURCES = ("*.sh", "*/*.sh", "guest/*.c", "dalbe_testbed/*.py", "dalbe_testbed/backends/*.py")
@@ -235,19 +229,16 @@ def _stream_tables(
 
     Raises TestbedError if none of a stream's transfers was over.
     """
-    read = {
-        stream.name: shortflows.read(
-            records / f"{stream.name}.log", clock_us, stream.transfers, end_s
-        )
-        for stream in streams
-    }
-    tables = {name: table for name, table in read.items() if name == "requests"}
-    directions = [
-        read[name].with_columns(direction=pl.lit(direction))
-        for name, direction in (("web", "forward"), ("web_back", "back"))
-        if name in read
-    ]
-    return tables | ({"web": pl.concat(directions)} if directions else {})
+    tables: dict[str, pl.DataFrame] = {}
+    for stream in streams:
+        log = records / f"{stream.name}.log"
+        table = shortflows.read(log, clock_us, stream.transfers, end_s)
+        if stream.name == "requests":
+            tables["requests"] = table
+            continue
+        table = table.with_columns(direction=pl.lit("forward" if stream.forward else "back"))
+        tables["web"] = pl.concat([tables["web"], table]) if "web" in tables else table
+    return tables
 
 
 def _transfer_table(

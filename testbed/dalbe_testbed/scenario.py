@@ -55,19 +55,24 @@ class Tools:
 
 @dataclass(frozen=True)
 class Stream:
-    """What one shortflows process sends: from host `host` to `address` of host `to`.
-
-    name: of its log and its schedule. forward: whether that is the direction of the bottleneck.
-    """
+    """What one shortflows process sends, from `host` to `to`; name: of its log and its schedule."""
 
     name: str
     host: str
     to: str
-    address: str
     port: int
     cc: str
     transfers: list[Transfer]
-    forward: bool = True
+
+    @property
+    def address(self) -> str:
+        """Where to."""
+        return SENDER_ADDRESS.get(self.to) or ADDRESS[self.to][0]
+
+    @property
+    def forward(self) -> bool:
+        """Whether that is the direction of the bottleneck."""
+        return self.host in PEER
 
 
 @dataclass(frozen=True)
@@ -237,27 +242,16 @@ def streams(experiment: Experiment, seed: int) -> list[Stream]:
     found: list[Stream] = []
     rate_bps = experiment.link.rate_bps
     if short := experiment.short_flows:
-        to, stop_s = PEER[short.host], experiment.short_flows_stop_s
-        transfers = shortflows.draw(short, rate_bps, stop_s, seed)
-        address = ADDRESS[to][0]
-        found.append(
-            Stream("requests", short.host, to, address, REQUESTS_PORT, short.cc, transfers)
-        )
+        transfers = shortflows.draw(short, rate_bps, experiment.short_flows_stop_s, seed)
+        to = PEER[short.host]
+        found.append(Stream("requests", short.host, to, REQUESTS_PORT, short.cc, transfers))
     if some := experiment.web:
         left, right = "xsender", PEER["xsender"]
         transfers = web.draw(some, rate_bps, experiment.end_s, seed, "forward")
-        address = ADDRESS[right][0]
-        found.append(Stream("web", left, right, address, WEB_PORT, some.cc, transfers))
+        found.append(Stream("web", left, right, WEB_PORT, some.cc, transfers))
         if some.reverse_part:
             transfers = web.draw(some, rate_bps, experiment.end_s, seed, "back")
-            address = SENDER_ADDRESS[left]
-            found.append(
-                Stream(
-                    *("web_back", right, left, address, WEB_BACK_PORT, some.cc),
-                    transfers,
-                    forward=False,
-                )
-            )
+            found.append(Stream("web_back", right, left, WEB_BACK_PORT, some.cc, transfers))
     return found
 
 

@@ -100,6 +100,20 @@ def test_the_figure(tmp_path: Path) -> None:
     assert figure.stat().st_size > 10_000
 
 
+def test_of_cubic_in_our_place_nothing_is_required(tmp_path: Path, monkeypatch) -> None:
+    yardstick = '[[grid]]\nin_place = ["cubic"]\nrtt = [50]\n"web.load" = [0.5]\n'
+    monkeypatch.setattr("test_sessions.SWEEP", SWEEP + yardstick)
+    found = made(tmp_path, {0.5: [1.5, None]})
+    assert failed(found) == []
+    late = dict(found.summary.group_by("cc").agg(pl.col("late").sum()).rows())
+    assert late == {"dalbe_cdg": 0, "cubic": 4}
+    ours = found.curves.filter(cc="dalbe_cdg")
+    assert ours["part"].max() < 1
+    assert ours.height == 4 * 2 * 40
+    assert "cubic, 50 ms, load 0.5: 0.500" in found.verdicts[1].detail
+    figures_deadline.sessions(found, tmp_path / "sessions.png")
+
+
 def test_the_sweep_asks_for_a_tenth_of_the_window() -> None:
     site = sweep.load(sweep.find("sessions"))
     assert {point.experiment.link.rtt_ms for point in site.points} == {20, 50, 100}
