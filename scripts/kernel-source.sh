@@ -37,7 +37,7 @@ flock 9
 refresh_lists
 package=linux-source-$series
 version=$(private_apt apt-cache show --no-all-versions "$package" 2>/dev/null |
-	sed -n 's/^Version: //p' | head -n 1)
+	awk '/^Version: / { if (!version) version = $2 } END { print version }')
 [[ -n $version ]] || die "no suite of ${suites[*]} has $package"
 dir=$cache/source/$series-$version
 if [[ ! -d $dir ]]; then

@@ -123,8 +123,9 @@ unknown_of()
 {
 	local name
 	for name; do
-		# virtual and unknown packages have no candidate
-		apt-cache policy "$name" 2>/dev/null | grep -q 'Candidate: [^(]' || echo "$name"
+		# Virtual and unknown packages have no candidate. Not `| grep -q`, which stops
+		# reading at the match: with pipefail apt-cache's SIGPIPE would be the answer.
+		[[ $(apt-cache policy "$name" 2>/dev/null) == *"Candidate: "[^\(]* ]] || echo "$name"
 	done
 }
 

@@ -88,7 +88,7 @@ build_hash()
 {
 	local files
 	mapfile -t files < <(fragments "$2")
-	{ echo "$1$([[ $2 != hz250 ]] || echo " $2")"; "$cc" --version | head -n 1; cat "${files[@]}"; } |
+	{ echo "$1$([[ $2 != hz250 ]] || echo " $2")"; "$cc" --version | sed -n 1p; cat "${files[@]}"; } |
 		sha256sum | cut -c 1-12
 }
 
