@@ -12,13 +12,14 @@ usage: scenario.sh INPUT_DIR
 
 Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/scenario.py, holds
 
-  link       SNAPLEN, FLOOD_PPS, TRACE_KB, IMPAIRMENT and what dumbbell.sh needs, one
-             KEY=VALUE a line
+  link       SNAPLEN, FLOOD_PPS, TRACE_KB, IMPAIRMENT, ACK_IMPAIRMENT and what
+             dumbbell.sh needs, one KEY=VALUE a line
   setup      shell commands to run before the traffic, one a line
   schedule   what happens when, tab-separated, in order of time:
                T  start  NAME  NAMESPACE  COMMAND
                T  stop   NAME
                T  await  NAME  LIMIT   (until it ended, or T=LIMIT; "-": nothing)
+               T  impair -     WORDS   (of netem, from now on)
              T in microseconds, LIMIT in seconds
   requests, web, web_back
              what shortflows is to send, where the schedule has it
@@ -35,7 +36,7 @@ Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/scenario.py, hold
   ping.sender, ping.xsender   a ping each before T=0
   qdisc.json          the state of the bottleneck at the end
   reverse.json        of the bottleneck for what comes back; missing if there is none
-  impairment.json     of what impairs packets behind it; missing if nothing does
+  impairment.json     of what impairs packets behind it, or ACKs; missing if nothing does
   trace               dalbe's tracepoints, on the clock of T=0 as marked in it
 
 T=0 is when the schedule starts; the proof of the link comes before.
@@ -124,6 +125,7 @@ play()
 		start) start "$name" "$where" "$command" ;;
 		stop) stop "$name" ;;
 		await) [[ $name == - ]] || await "$name" "$where" ;;
+		impair) impair "port1 port2" "$where" ;;
 		*) echo "scenario: unknown verb '$what' in the schedule"; return 1 ;;
 		esac
 	done <"$input/schedule"
@@ -156,15 +158,15 @@ prove_link()
 	sleep 2
 }
 
-# impair NETEM_WORDS: what becomes of data behind the bottleneck. On the bridge: netem
-# runs on no host that sends TCP (dumbbell.sh). After the proof, whose own packets
-# would be lost.
+# impair PORTS NETEM_WORDS: what becomes of packets that leave by these ports of the
+# bridge behind the bottleneck. There netem runs on no host that sends TCP
+# (dumbbell.sh). After the proof, whose own packets would be lost.
 impair()
 {
 	local port words
-	read -ra words <<<"$1"
-	for port in port1 port2; do
-		tc -n bridge_b qdisc add dev "$port" root netem "${words[@]}" limit 100000
+	read -ra words <<<"$2"
+	for port in $1; do
+		tc -n bridge_b qdisc replace dev "$port" root netem "${words[@]}" limit 100000
 	done
 }
 
@@ -188,7 +190,8 @@ for ns in receiver xreceiver; do
 done
 sleep 2	# until the bridges have seen that their ports are up
 prove_link
-[[ -z ${IMPAIRMENT:-} ]] || impair "$IMPAIRMENT"
+[[ -z ${IMPAIRMENT:-} ]] || impair "port1 port2" "$IMPAIRMENT"
+[[ -z ${ACK_IMPAIRMENT:-} ]] || impair uplink "$ACK_IMPAIRMENT"
 
 events=$tracing/events/dalbe
 if [[ -d $events ]]; then
@@ -222,7 +225,7 @@ kill -INT "${captures[@]}"
 while kill -0 "${captures[@]}" 2>/dev/null; do sleep 0.1; done
 tc -n router -j -s qdisc show dev right >"$OUT/qdisc.json"
 [[ -z ${REVERSE_QDISC:-} ]] || tc -n router -j -s qdisc show dev left >"$OUT/reverse.json"
-[[ -z ${IMPAIRMENT:-} ]] || tc -n bridge_b -j -s qdisc show >"$OUT/impairment.json"
+[[ -z ${IMPAIRMENT:-}${ACK_IMPAIRMENT:-} ]] || tc -n bridge_b -j -s qdisc show >"$OUT/impairment.json"
 [[ ! -d $events ]] || cat $tracing/trace >"$OUT/trace"
 if [[ -e $input/verify ]]; then
 	# shellcheck source=/dev/null

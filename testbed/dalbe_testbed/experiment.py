@@ -69,6 +69,30 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
+class Detour(Model):
+    """A longer route behind the bottleneck, which data takes for a time: to_s None: to the end."""
+
+    extra_ms: Annotated[float, Field(gt=0, le=4000)]
+    from_s: Seconds = 0
+    to_s: Duration | None = None
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Detour:
+        if self.to_s is not None and self.to_s <= self.from_s:
+            raise ValueError(f"to_s = {self.to_s:g} is not after from_s = {self.from_s:g}")
+        return self
+
+    @property
+    def changes_s(self) -> list[float]:
+        """When, after T = 0, the route changes, in s."""
+        return [t_s for t_s in (self.from_s, self.to_s) if t_s]
+
+    def extra_us(self, t_s: float) -> int:
+        """Return by how much the route is longer at T = t_s, in microseconds."""
+        on = self.from_s <= t_s and (self.to_s is None or t_s < self.to_s)
+        return round(self.extra_ms * 1e3) if on else 0
+
+
 class Link(Model):
     """The path: a queue in front of a link of fixed rate, delay lines, access links."""
 
@@ -91,6 +115,9 @@ class Link(Model):
     probability: Annotated[float, Field(gt=0, le=1)] | None = None
     loss: Annotated[float, Field(ge=0, le=0.5)] | None = None
     jitter_ms: Annotated[float, Field(ge=0, le=1000)] | None = None
+    detour: Detour | None = None
+    ack_loss: Annotated[float, Field(ge=0, le=0.95)] | None = None
+    ack_slot_ms: Annotated[float, Field(ge=0, le=1000)] | None = None
     reverse_flows: Annotated[int, Field(ge=0, le=REVERSE_FLOWS_MAX)] | None = None
     reverse_bottleneck: bool = False  # reverse_flows have one anyway
 
@@ -171,17 +198,29 @@ class Link(Model):
         own = self.sender_rtt_ms if host == "sender" else self.xsender_rtt_ms
         return self.rtt_ms if own is None else own
 
-    @property
-    def impairment_words(self) -> list[str]:
-        """What netem does to data behind the bottleneck, in the words of tc(8); empty: nothing.
+    def impairment_words(self, t_s: float = 0) -> list[str]:
+        """Return what netem does to data behind the bottleneck at T = t_s, in tc(8)'s words.
 
-        It draws each packet's delay from jitter_ms +- jitter_ms. The rate, which is as good as
-        none, is what makes it keep the packets in order.
+        Empty if it has nothing to do in the whole run. It draws each packet's delay from
+        jitter_ms +- jitter_ms. The rate, which is as good as none, is what makes it keep the
+        packets in order, also where a detour ends.
         """
         jitter_us = round((self.jitter_ms or 0) * 1e3)
-        jitter = ["delay", f"{jitter_us}us", f"{jitter_us}us", "rate", "100gbit"]
+        delay_us = jitter_us + (self.detour.extra_us(t_s) if self.detour else 0)
+        delay = ["delay", f"{delay_us}us", f"{jitter_us}us", "rate", "100gbit"]
         loss = ["loss", f"{100 * (self.loss or 0):.9g}%"]
-        return [*(jitter if jitter_us else []), *(loss if self.loss else [])]
+        return [*(delay if jitter_us or self.detour else []), *(loss if self.loss else [])]
+
+    @property
+    def ack_words(self) -> list[str]:
+        """What netem does to ACKs besides delaying them, likewise; empty: nothing.
+
+        A slot is a moment at which all go that are due; in between none does.
+        """
+        slot_us = round((self.ack_slot_ms or 0) * 1e3)
+        loss = ["loss", f"{100 * (self.ack_loss or 0):.9g}%"] if self.ack_loss else []
+        slot = ["slot", f"{slot_us}us"] if slot_us else []
+        return ["delay", f"{self.acks_delay_us}us", *loss, *slot] if loss or slot else []
 
     @property
     def queue_packets(self) -> int:
@@ -363,6 +402,13 @@ class Goal(Model):
     limit_increase: bool = True
 
 
+class Pause(Model):
+    """The program stops reading, computing and sending, so long after its flow's start."""
+
+    after_s: Duration
+    for_s: Duration
+
+
 class Flow(Model):
     """One transfer, and the program that makes it.
 
@@ -385,6 +431,7 @@ class Flow(Model):
     g_ms: Annotated[float, Field(ge=0.002, le=125)] | None = None
     w: Annotated[float, Field(ge=0.001, le=1)] | None = None
     bwlimit_Bps: Annotated[int, Field(ge=1024)] | None = None  # noqa: N815 (unit)
+    pause: Pause | None = None
     ipv6: bool = False
 
     @model_validator(mode="after")
@@ -493,6 +540,10 @@ class Experiment(Model):
             raise ValueError(
                 f"web.start_s = {self.web.start_s:g} is not before duration_s = {self.duration_s:g}"
             )
+        if self.link.detour and max(self.link.detour.changes_s, default=0) >= self.duration_s:
+            raise ValueError(
+                f"link.detour: its from_s and to_s must be before duration_s = {self.duration_s:g}"
+            )
         for flow in self.flows:
             self._check_times(flow)
         gs = sorted({flow.fixed_g_ms or 0 for flow in self.flows if flow.cc == "cdg"})
@@ -519,6 +570,13 @@ class Experiment(Model):
                 f"flows.{flow.name}: may start at {flow.latest_start_s:g} s (start_s + "
                 f"start_jitter_s), when the experiment is over: duration_s = {self.duration_s:g}"
             )
+        if flow.pause:
+            resumes_s = flow.latest_start_s + flow.pause.after_s + flow.pause.for_s
+            if resumes_s >= self.duration_s:
+                raise ValueError(
+                    f"flows.{flow.name}.pause: may end at {resumes_s:g} s, when the experiment is "
+                    f"over: duration_s = {self.duration_s:g}"
+                )
         last_s = flow.latest_start_s if flow.again_s is None else self.duration_s
         if flow.goal and last_s + flow.goal.deadline_s > self.end_s:
             end = "duration_s" if self.limit_s is None else "limit_s"

@@ -19,6 +19,7 @@ from dalbe_testbed.goals import CUBIC_PART
 from dalbe_testbed.plots import BLUE, GREY, STYLE, VERMILLION
 
 COLUMNS = 3
+TIMED = ("longer", "shorter", "pause")  # what happens at a time, and not all along
 
 
 def _panel(axes: Axes, curves: pl.DataFrame) -> None:
@@ -165,4 +166,69 @@ def sessions(found: Finding, path: Path) -> None:
         missed.set_ylabel("deadlines missed, %; 95 % interval")
         missed.set_ylim(bottom=0)
         missed.legend(title="base RTT")
+        save(figure, path)
+
+
+def robust(found: Finding, path: Path) -> None:
+    """Draw when transfers were done, by what was the matter; below, rates where that has a time."""
+    last = 1.2  # where those are drawn that were not done when the run ended
+    places = found.summary["where"].to_list()
+    over_time = [place for place in places if any(word in place for word in TIMED)]
+    rows = math.ceil(len(over_time) / COLUMNS)
+    with mpl.rc_context(STYLE):
+        figure = plt.figure(figsize=(12, 4 + 2.6 * rows), layout="constrained")
+        grid = figure.add_gridspec(1 + rows, COLUMNS, height_ratios=[1.5, *[1] * rows])
+        axes = figure.add_subplot(grid[0, :])
+        for column, colour, label, shift in (
+            ("finish", BLUE, "the transfer", -0.12),
+            ("cubic_finish", GREY, "CUBIC in its place", 0.12),
+        ):
+            axes.scatter(
+                [places.index(place) + shift for place in found.runs["where"]],
+                found.runs[column].fill_null(last).clip(0, last),
+                color=colour,
+                s=18,
+                label=label,
+            )
+        axes.axhline(1, color="black", linewidth=0.9, linestyle="--")
+        axes.set_xticks(range(len(places)), [place.replace(", ", "\n") for place in places])
+        axes.tick_params(axis="x", labelsize=7.5)
+        axes.set_ylim(0, last + 0.05)
+        axes.set_ylabel("done, parts of the window")
+        axes.legend(fontsize=8)
+        for n, place in enumerate(over_time):
+            panel = figure.add_subplot(grid[1 + n // COLUMNS, n % COLUMNS])
+            for flow, colour in (("others", GREY), (OURS, BLUE)):
+                here = found.curves.filter(where=place, flow=flow)
+                panel.plot(here["t_s"], here["mbps"], color=colour, linewidth=1.2)
+            panel.set_title(place, fontsize=9)
+            panel.set_ylim(0, 1.05 * float(found.curves["mbps"].max()))  # type: ignore[arg-type]
+            panel.set_xlabel("s")
+            panel.set_ylabel("Mbit/s, mean")
+        save(figure, path)
+
+
+def five(found: Finding, path: Path) -> None:
+    """Draw each transfer's end in parts of its window, and its rate until the first deadline."""
+    last = 1.2  # where those are drawn that were not done when the run ended
+    rtts = found.runs["rtt"].unique().sort().to_list()
+    deadlines = found.runs["deadline_s"].unique().sort().to_list()
+    with mpl.rc_context(STYLE):
+        figure, (ends, rates) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+        for n, rtt in enumerate(rtts):
+            here = found.runs.filter(rtt=rtt)
+            shift = 0.2 * (n - (len(rtts) - 1) / 2)
+            at = [deadlines.index(due) + shift for due in here["deadline_s"]]
+            label = f"{rtt:g} ms"
+            ends.scatter(at, here["finish"].fill_null(last).clip(0, last), s=14, label=label)
+            rates.scatter(at, here["early_mbps"], s=14, label=label)
+        ends.axhline(1, color="black", linewidth=0.9, linestyle="--")
+        ends.set_ylim(0, last + 0.05)
+        ends.set_ylabel("done, parts of its window")
+        rates.set_ylim(bottom=0)
+        rates.set_ylabel("Mbit/s until the first deadline")
+        for axes in (ends, rates):
+            axes.set_xticks(range(len(deadlines)), [f"{due:g}" for due in deadlines])
+            axes.set_xlabel("deadline, s")
+            axes.legend(fontsize=8)
         save(figure, path)

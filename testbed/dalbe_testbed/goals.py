@@ -48,10 +48,10 @@ def window_s(point: Point) -> float:
     return float(point.values["window"])
 
 
-def measure(results: Results, run: Run) -> Outcome:
-    """Return what a run's tables show. Raises TestbedError if one is missing."""
+def measure(results: Results, run: Run, length_s: float) -> Outcome:
+    """Return what a run with a window of length_s shows. Raises TestbedError without its tables."""
     rates, flows = (results.table(run, name) for name in ("rates", "flows"))
-    what, length_s = run.point.experiment, window_s(run.point)
+    what = run.point.experiment
     own = flows.filter(flow=OURS)
     end_s = own["end_s"].item() if own["finished"].item() else None
     start_s = float(own["start_s"].item())
@@ -132,7 +132,7 @@ def find(results: Results, sweep: Sweep) -> Finding:
     """Measure every run, and judge the cells that count."""
     measured = {point.name: list(runs) for point, runs in results.measured(sweep)}
     cubic = {
-        (point.cell, run.seed): measure(results, run)
+        (point.cell, run.seed): measure(results, run, window_s(point))
         for point in sweep.points
         if in_place(point) == "cubic"
         for run in measured.get(point.name, [])
@@ -144,7 +144,8 @@ def find(results: Results, sweep: Sweep) -> Finding:
         wanted += len(sweep.seeds)
         for run in measured.get(point.name, []):
             if (peer := cubic.get((point.cell, run.seed))) is not None:
-                rows.append(_row(point, run.seed, measure(results, run), peer))
+                ours = measure(results, run, window_s(point))
+                rows.append(_row(point, run.seed, ours, peer))
     verdicts = [_judge(rows, wanted - len(rows))]
     summary = finding.frame(_summary(rows)) if rows else pl.DataFrame()
     return Finding(verdict.say(verdicts), verdicts, finding.frame(rows), summary)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,18 +30,20 @@ QUEUE_HANDLES = ("10:", "11:", "12:")
 # Of packets of high priority that waited. None in virtual time; clocks of real kernels jitter.
 OVERTAKEN = 0.02
 IMPAIRED = ("port1", "port2")  # the bridge's, towards the receivers
+ACKS = "uplink"  # and back
 UNLIKELY = 1e-9  # a loss that chance makes in no run of a lifetime
 
 
 @dataclass(frozen=True)
 class Impairment:
-    """What netem was told to do to data towards a receiver, and how many packets it lost."""
+    """What netem was told to do at last to what leaves by a port, and how many packets it lost."""
 
     loss: float  # probability
     delay_ms: float  # mean; uniform, by at most jitter_ms more or less
     jitter_ms: float
     packets: int
     lost: int
+    slot_ms: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class LinkProof:
     drops: int  # at the bottleneck since T=0
     marks: int  # CE by the bottleneck since T=0
     overtaken: float | None = None  # strict_priority: the share that overtaken() returns
-    impairments: Mapping[str, Impairment] | None = None  # behind the bottleneck, by port
+    impairments: Mapping[str, Impairment] | None = None  # behind the bottleneck, by port; of ACKs
     reverse_queue: str | None = None  # of the bottleneck for what comes back, as `queue`
     reverse_bytes: int | None = None  # that it carried
 
@@ -117,7 +120,7 @@ def _impairments(qdiscs: Sequence[Mapping[str, Any]]) -> dict[str, Impairment]:
     """Read tc's report of the bridge behind the bottleneck."""
     found = {}
     for item in qdiscs:
-        if item["kind"] != "netem" or item["dev"] not in IMPAIRED:
+        if item["kind"] != "netem" or item["dev"] not in (*IMPAIRED, ACKS):
             continue
         delay = item["options"].get("delay", {"delay": 0.0, "jitter": 0.0})
         found[str(item["dev"])] = Impairment(
@@ -126,6 +129,7 @@ def _impairments(qdiscs: Sequence[Mapping[str, Any]]) -> dict[str, Impairment]:
             jitter_ms=delay["jitter"] * 1e3,
             packets=item["packets"] + item["qlen"] + item["drops"],
             lost=item["drops"],
+            slot_ms=item["options"].get("slot", {"min-delay": 0.0})["min-delay"] * 1e3,
         )
     return found
 
@@ -186,18 +190,32 @@ def _hides_its_queue(packets: pl.DataFrame, link: Link, span: tuple[float, float
     return link.fifo and not link.loss and used >= UTILISED and inside["out_us"].null_count() == 0
 
 
+def _impairments_due(link: Link) -> dict[str, tuple[float, float, float, float]]:
+    """Return loss, delay, jitter and slot (ms) that each port's netem must have in the end."""
+    due = {}
+    if link.impairment_words():
+        jitter_ms = round((link.jitter_ms or 0.0) * 1e3) / 1e3
+        extra_ms = link.detour.extra_us(math.inf) / 1e3 if link.detour else 0.0
+        due = dict.fromkeys(IMPAIRED, (link.loss or 0.0, jitter_ms + extra_ms, jitter_ms, 0.0))
+    if link.ack_words:
+        slot_ms = round((link.ack_slot_ms or 0.0) * 1e3) / 1e3
+        due[ACKS] = (link.ack_loss or 0.0, link.acks_delay_us / 1e3, 0.0, slot_ms)
+    return due
+
+
 def _impairment_faults(proof: LinkProof, link: Link) -> Iterator[str]:
-    """Yield what is wrong with loss and jitter: netem's settings, and the packets it lost."""
-    if not link.impairment_words:
-        return
-    loss, jitter_ms = link.loss or 0.0, round((link.jitter_ms or 0.0) * 1e3) / 1e3
-    for port in IMPAIRED:
+    """Yield what is wrong with impairments: netem's settings, and the packets it lost."""
+    for port, due in _impairments_due(link).items():
         got = (proof.impairments or {}).get(port)
         if got is None:
             yield f"no netem on {port}"
             continue
-        if not np.allclose((got.loss, got.delay_ms, got.jitter_ms), (loss, jitter_ms, jitter_ms)):
-            yield f"{port} has {got} instead of loss {loss:g} and jitter {jitter_ms:g} ms"
+        loss, delay_ms, jitter_ms, slot_ms = due
+        if not np.allclose((got.loss, got.delay_ms, got.jitter_ms, got.slot_ms), due):
+            yield (
+                f"{port} has {got} instead of loss {loss:g}, delay {delay_ms:g} ms, "
+                f"jitter {jitter_ms:g} ms and slots of {slot_ms:g} ms"
+            )
         elif got.packets and stats.binomtest(got.lost, got.packets, loss).pvalue < UNLIKELY:
             yield f"{port} lost {got.lost} of {got.packets} packets at a loss of {loss:g}"
 

@@ -14,8 +14,10 @@ from dalbe_testbed import (
     dynamics,
     fairness,
     figures_deadline,
+    five,
     goals,
     impairments,
+    robust,
     sessions,
     tradeoff,
     tuning,
@@ -45,7 +47,9 @@ KINDS: Mapping[Figure | None, Kind] = {
     "short-flows": Kind(completion.find, figures.completion),
     "voice": Kind(voice.find, figures.voice),
     "deadline": Kind(deadline.find, figures_deadline.draw),
+    "five": Kind(five.find, figures_deadline.five),
     "goals": Kind(goals.find, figures_deadline.goals),
+    "robust": Kind(robust.find, figures_deadline.robust),
     "sessions": Kind(sessions.find, figures_deadline.sessions),
 }
 """By the key `figure` of a sweep file."""

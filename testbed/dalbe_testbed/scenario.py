@@ -281,6 +281,21 @@ def _udp(experiment: Experiment, receiver: str, port: int, packet_bytes: int, pa
     )
 
 
+def _pause(planned: PlannedFlow) -> Iterator[tuple[float, str]]:
+    """Yield what stops a flow's program, and lets it go on, as _schedule() does.
+
+    Of the processes of a flow that is the one that sends: neither dalbectl nor the peer.
+    """
+    if not (pause := planned.flow.pause):
+        return
+    port = planned.port
+    words = {"iperf": f"^iperf .*-c .*-p {port}( |$)", "rsync": f"^rsync .*:{port}/"}
+    begin_s = planned.start_s + pause.after_s
+    for signal, at_s in (("STOP", begin_s), ("CONT", begin_s + pause.for_s)):
+        command = f"pkill -{signal} -f {shlex.quote(words[planned.flow.kind])}"
+        yield at_s, f"start\t{planned.flow.name}-{signal}\t{planned.flow.host}\t{command}"
+
+
 def _schedule(
     experiment: Experiment,
     flows: list[PlannedFlow],
@@ -320,8 +335,12 @@ def _schedule(
             f"-t {round(experiment.end_s + AFTER_END_S)}"
         )
         events.append((0.0, f"start\t{name}\t{PEER[host]}\t{command}"))
+    link = experiment.link
+    for t_s in link.detour.changes_s if link.detour else []:
+        events.append((t_s, f"impair\t-\t{' '.join(link.impairment_words(t_s))}"))
     for planned in flows:
         flow = planned.flow
+        events += _pause(planned)
         command = _command(experiment, planned, tools, directory / f"{flow.name}.bin")
         events.append((planned.start_s, f"start\t{flow.name}\t{flow.host}\t{command}"))
         if flow.kind == "rsync" and planned.stop_s is not None:
@@ -368,7 +387,8 @@ def _link(experiment: Experiment) -> Iterator[str]:
     only_if_asked_for = {
         "BAND_QDISC": link.band_words,
         "REVERSE_QDISC": link.reverse_words,
-        "IMPAIRMENT": link.impairment_words,
+        "IMPAIRMENT": link.impairment_words(),
+        "ACK_IMPAIRMENT": link.ack_words,
     }
     settings |= {
         key: shlex.quote(" ".join(words)) for key, words in only_if_asked_for.items() if words

@@ -54,7 +54,9 @@ Figure = Literal[
     "short-flows",
     "voice",
     "deadline",
+    "five",
     "goals",
+    "robust",
     "sessions",
 ]
 

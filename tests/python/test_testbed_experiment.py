@@ -22,6 +22,7 @@ from dalbe_testbed.experiment import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 EXPERIMENTS = sorted((TESTBED / "experiments").glob("*.toml"))
 DOCS = (TESTBED.parent / "docs/experiments.md").read_text()
@@ -437,7 +438,32 @@ def test_delays_add_up_to_each_side_s_rtt(rtt_ms: float, more_ms: float, delay: 
     ],
 )
 def test_words_for_netem(changes: dict, words: str):
-    assert " ".join(link(**changes).impairment_words) == words
+    assert " ".join(link(**changes).impairment_words()) == words
+
+
+def test_words_for_a_detour():
+    path = link(detour={"extra_ms": 50, "from_s": 10, "to_s": 20}, jitter_ms=1)
+    assert path.detour.changes_s == [10, 20]
+    for t_s, delay_us in ((0, 1000), (9.9, 1000), (10, 51_000), (19.9, 51_000), (20, 1000)):
+        words = path.impairment_words(t_s)
+        assert words == ["delay", f"{delay_us}us", "1000us", "rate", "100gbit"]
+    assert link(detour={"extra_ms": 50, "to_s": 20}).detour.changes_s == [20]
+    with pytest.raises(ValidationError, match=r"to_s = 5 is not after from_s = 10"):
+        link(detour={"extra_ms": 50, "from_s": 10, "to_s": 5})
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, ""),
+        ({"ack_loss": 0, "ack_slot_ms": 0}, ""),
+        ({"ack_loss": 0.75}, "delay 25000us loss 75%"),
+        ({"ack_slot_ms": 20, "delay": "data"}, "delay 0us slot 20000us"),
+        ({"ack_loss": 0.5, "ack_slot_ms": 2.5}, "delay 25000us loss 50% slot 2500us"),
+    ],
+)
+def test_words_for_acks(changes: dict, words: str):
+    assert " ".join(link(**changes).ack_words) == words
 
 
 def test_access_links():

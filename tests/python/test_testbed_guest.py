@@ -53,13 +53,14 @@ def test_same_seed_same_tables(kernel: Path, tmp_path: Path):
 
 
 def test_all_that_a_link_and_its_traffic_can_be(kernel: Path, tmp_path: Path):
-    """Strict priority, loss, jitter, two-way traffic, voice, short flows and sessions at once."""
+    """Strict priority, impairments, two-way traffic, voice, short flows and sessions at once."""
     settings = ["duration_s=12", "bin_s=1", "background.hosts=['sender']"]
     settings += ["link.qdisc=strict_priority", "link.loss=0.001", "link.jitter_ms=2"]
     settings += ["link.reverse_flows=2", "voice={}", "short_flows={load=0.3,max_bytes=300_000}"]
     settings += ["web={load=0.2,reverse_part=0.5}"]
     settings += ["flows.cubic2.duration_s=none", "flows.cubic2.bytes=100_000"]
-    settings += ["flows.cubic2.again_s=1"]
+    settings += ["flows.cubic2.again_s=1", "flows.cubic1.pause={after_s=3,for_s=2}"]
+    settings += ["link.detour={extra_ms=20,to_s=9}", "link.ack_loss=0.1", "link.ack_slot_ms=5"]
     for n in (1, 2):
         settings += [f"flows.cdg{n}.cc=cubic", f"flows.cdg{n}.g_ms=none"]
         settings += [f"flows.cdg{n}.ipv6={'true' if n == 2 else 'false'}"]
@@ -69,6 +70,10 @@ def test_all_that_a_link_and_its_traffic_can_be(kernel: Path, tmp_path: Path):
     assert run.proof.overtaken == 0
     assert run.proof.reverse_bytes > 0.8 * 12 * 10e6 / 8
     assert sum(port.lost for port in run.proof.impairments.values()) > 0
+    assert run.proof.impairments["uplink"].slot_ms == 5
+    assert set(run.flows.filter(flow="cubic1")["end_s"]) == {None}  # it went on after its pause
+    paused = run.rates.filter((pl.col("flow") == "cubic1") & pl.col("t_s").is_between(8, 8.9))
+    assert paused["sent_bytes"].sum() == 0
     assert run.voice.height == pytest.approx(12 * 50, rel=0.05)
     assert run.voice["queue_ms"].median() < 60  # two full buffers would be 100
     assert run.requests["end_s"].drop_nulls().len() > run.requests.height / 2

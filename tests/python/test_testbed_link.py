@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from dalbe_testbed import experiment, link, scenario
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.experiment import Link
+from dalbe_testbed.experiment import Detour, Link
 
 LINK = Link(rate_mbps=10.0, rtt_ms=50.0, xsender_rtt_ms=80.0, buffer_bdp=1.0)
 GOOD = link.LinkProof(
@@ -161,9 +161,39 @@ PORT1 = PORTS["port1"]
 
 def test_netem_by_tc_s_report() -> None:
     assert link.Impairment(loss=0.01, delay_ms=5, jitter_ms=5, packets=10_000, lost=100) == PORT1
-    assert list(PORTS) == ["port1", "port2"]
+    assert list(PORTS) == ["port1", "port2", "uplink"]
     only_loss = NETEM | {"dev": "port1", "options": {"loss-random": {"loss": 0.5}}}
     assert link._impairments([only_loss])["port1"].jitter_ms == 0
+
+
+def test_slots_by_tc_s_report() -> None:
+    slots = NETEM | {"dev": "uplink", "options": {"slot": {"min-delay": 0.02, "max-delay": 0.02}}}
+    assert link._impairments([slots])["uplink"].slot_ms == 20
+
+
+def test_the_proof_of_a_detour_and_of_lost_acks() -> None:
+    at_last = link._impairments(
+        [
+            NETEM | {"dev": dev, "options": {"delay": {"delay": delay_s, "jitter": 0.0}} | more}
+            for dev, delay_s, more in (
+                ("port1", 0.05, {}),
+                ("port2", 0.05, {}),
+                ("uplink", 0.025, {"loss-random": {"loss": 0.01}}),
+            )
+        ]
+    )
+    at_last["port1"] = at_last["port2"] = dataclasses.replace(at_last["port1"], lost=0)
+    longer = LINK.model_copy(update={"detour": Detour(extra_ms=50, from_s=10), "ack_loss": 0.01})
+    proof = dataclasses.replace(GOOD, impairments=at_last)
+    link.check(proof, longer, packets(drop=True), BUSY)
+    shorter = longer.model_copy(update={"detour": Detour(extra_ms=50, to_s=10)})
+    with pytest.raises(TestbedError, match=r"port1 has .* instead of loss 0, delay 0 ms"):
+        link.check(proof, shorter, packets(drop=True), BUSY)
+    halved = {"uplink": dataclasses.replace(at_last["uplink"], loss=0.02)}
+    proof = dataclasses.replace(GOOD, impairments=at_last | halved)
+    lossier = longer.model_copy(update={"ack_loss": 0.02})
+    with pytest.raises(TestbedError, match=r"uplink lost 100 of 10000 packets at a loss of 0\.02"):
+        link.check(proof, lossier, packets(drop=True), BUSY)
 
 
 def test_an_impaired_link_is_accepted() -> None:
@@ -182,7 +212,7 @@ def test_an_impaired_link_is_accepted() -> None:
         ),
         (
             PORTS | {"port2": dataclasses.replace(PORT1, jitter_ms=0)},
-            "instead of loss 0.01 and jitter 5",
+            "instead of loss 0.01, delay 5 ms, jitter 5 ms",
         ),
         (
             PORTS | {"port2": dataclasses.replace(PORT1, lost=0)},

@@ -81,6 +81,34 @@ def test_the_link_of_a_wireless_hop(tmp_path: Path):
     assert "IMPAIRMENT='delay 5000us 5000us rate 100gbit loss 1%'" in text.splitlines()
 
 
+def test_a_route_that_changes_twice(tmp_path: Path):
+    detour = "link.detour={extra_ms=50,from_s=10,to_s=20}"
+    files = written(tmp_path, CELL, detour, "link.ack_slot_ms=20")
+    assert "IMPAIRMENT='delay 0us 0us rate 100gbit'" in files["link"].splitlines()
+    assert "ACK_IMPAIRMENT='delay 25000us slot 20000us'" in files["link"].splitlines()
+    assert [event for event in schedule(files) if event[1] == "impair"] == [
+        ["10000000", "impair", "-", "delay 50000us 0us rate 100gbit"],
+        ["20000000", "impair", "-", "delay 0us 0us rate 100gbit"],
+    ]
+    with pytest.raises(TestbedError, match=r"detour: its from_s and to_s must be before"):
+        written(tmp_path, CELL, "link.detour={extra_ms=50,from_s=300}")
+
+
+def test_a_program_that_pauses(tmp_path: Path):
+    files = written(tmp_path, CELL, "flows.cubic1.pause={after_s=10,for_s=20}")
+    (start,) = [float(event[0]) for event in schedule(files) if event[2] == "cubic1"]
+    stop, go = [event for event in schedule(files) if event[2].startswith("cubic1-")]
+    assert (float(stop[0]), float(go[0])) == (start + 10e6, start + 30e6)
+    assert stop[1:4] == ["start", "cubic1-STOP", "xsender"]
+    pattern = re.compile(shlex.split(stop[4])[-1])
+    assert pattern.search("iperf -e -c 10.0.2.2 -p 5003 -Z cubic -t 260")
+    assert not pattern.search("iperf -s -p 5003")
+    assert not pattern.search("dalbectl run -- iperf -e -c 10.0.2.2 -p 5003")
+    assert not pattern.search("iperf -e -c 10.0.2.2 -p 50030")
+    with pytest.raises(TestbedError, match=r"cubic1.pause: may end at .* is over"):
+        written(tmp_path, CELL, "flows.cubic1.pause={after_s=10,for_s=300}")
+
+
 def test_reverse_flows_alternate_over_a_bottleneck_of_their_own(tmp_path: Path):
     files = written(tmp_path, CELL, "link.reverse_flows=3")
     assert "REVERSE_QDISC='pfifo limit 41'" in files["link"].splitlines()
@@ -104,7 +132,7 @@ def test_socket_buffers_hold_the_path(tmp_path: Path):
     assert f"SOCKET_BUFFER_BYTES={int(size) + 4 * 7_500_000}" in further.splitlines()
 
 
-@pytest.mark.parametrize("setting", ["link.reverse_flows=0", "link.loss=0", "link.jitter_ms=0"])
+@pytest.mark.parametrize("setting", ["link.reverse_flows=0", "link.loss=0", "link.ack_loss=0"])
 def test_what_is_not_asked_for_is_not_in_the_input(tmp_path: Path, setting: str):
     assert written(tmp_path, CELL, setting) == written(tmp_path, CELL)
 
