@@ -216,6 +216,16 @@ static void cdg_update_base_rtt(struct cdg *c, s32 min_us)
 }
 
 /**
+ * cdg_set_base_rtt - the path has become longer
+ * @c: the flow
+ * @base_rtt_us: us, above 0
+ */
+void cdg_set_base_rtt(struct cdg *c, u32 base_rtt_us)
+{
+	c->base_rtt_q16 = (u64)base_rtt_us << 16;
+}
+
+/**
  * cdg_cut_round_short - the round under way is to end with this lowest RTT
  * @c: the flow
  * @min_us: us, above 0

@@ -127,6 +127,7 @@ void cdg_set_g(struct cdg *c, u32 g_ns);
 void cdg_set_idle_g(struct cdg *c, u32 idle_g_ns);
 
 s32 cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool sacked);
+void cdg_set_base_rtt(struct cdg *c, u32 base_rtt_us);
 void cdg_cut_round_short(struct cdg *c, s32 min_us);
 s32 cdg_round(struct cdg *c, const struct cdg_heuristics *h);
 u32 cdg_backoff_probability(const struct cdg *c, s32 gradient_sum_us,

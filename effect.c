@@ -21,7 +21,8 @@
  *	  |                                          | it stayed
  *	  |  it has been away, or as short as        v
  *	  +----------------------------------- CONTENDED
- *	     flows like us leave it, for a while
+ *	     flows like us leave it, for a while;
+ *	     or it stands still: the path is longer
  *
  * Of ten flows like us each drains a tenth. So a queue as short as flows like us
  * leave it, and that loses no packet, is theirs, however little was drained.
@@ -275,11 +276,13 @@ bool effect_sample(struct effect *e, u32 rtt_us, u32 packets, u32 before_us,
  * effect_loss - a packet was lost, or marked
  * @e: the flow
  *
- * Where room was just made, that is a newcomer's doing.
+ * Where room was just made, that is a newcomer's doing. And a queue that loses packets
+ * is one, however still.
  */
 void effect_loss(struct effect *e)
 {
 	e->lossy = EFFECT_LOSS_ROUNDS;
+	e->still = 0;
 	if (effect_tests_room(e))
 		e->again = true;
 }
@@ -354,6 +357,10 @@ static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 	e->rounds = 0;
 	e->peak_us = 0;
 	e->gone = 0;
+	e->still = 0;
+	e->still_us = 0;
+	e->still_least_us = U32_MAX;
+	e->still_since_us = now_us;
 	e->yields++;
 	if (e->lossy)		/* no kin's */
 		e->try_us = clamp_t(u32, 2 * e->try_us, EFFECT_TRY_MAX_US,
@@ -485,6 +492,33 @@ static enum effect_verdict effect_judge(struct effect *e, u32 rtt_us,
 	return e->doubt ? EFFECT_DOUBT : effect_yield(e, now_us);
 }
 
+/* A queue that does not move is none: a route has become longer. Not the lowest RTTs of
+ * rounds are compared, which may have a packet of somebody's in front of them, but those
+ * of many. That of very many flows hardly moves; but they lose packets, and so do we.
+ */
+static bool effect_still(struct effect *e, u32 rtt_us, u32 base_rtt_us,
+			 u64 now_us)
+{
+	u64 period_us = max_t(u64, EFFECT_STILL_US,
+			      (u64)EFFECT_STILL_ROUNDS * base_rtt_us);
+	u32 least_us = min(e->still_least_us, rtt_us);
+	u32 off_us = max(least_us, e->still_us) - min(least_us, e->still_us);
+	u32 near_us = max_t(u32, EFFECT_STILL_MIN_US,
+			    effect_queue_us(least_us, base_rtt_us) >>
+			    EFFECT_STILL_SHIFT);
+
+	e->still_least_us = least_us;
+	if (now_us - e->still_since_us < period_us)
+		return false;
+	e->still_since_us = now_us;
+	e->still_least_us = U32_MAX;
+	if (off_us > near_us || !effect_stands(least_us, base_rtt_us)) {
+		e->still_us = least_us;
+		e->still = 0;
+	}
+	return ++e->still >= EFFECT_STILL;
+}
+
 /**
  * effect_look_us - time between two looks at a contended queue
  * @base_rtt_us: lowest RTT known
@@ -529,6 +563,8 @@ enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,
 		return EFFECT_NONE;
 	}
 	e->peak_us = max(e->peak_us, queue_us);
+	if (base_rtt_us && effect_still(e, rtt_us, base_rtt_us, now_us))
+		return effect_alone(e, now_us, EFFECT_LONGER);
 	if (e->state == EFFECT_CONTENDED &&
 	    now_us - e->looked_us < effect_look_us(base_rtt_us))
 		return EFFECT_NONE;

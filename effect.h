@@ -76,6 +76,14 @@
 					 */
 #define EFFECT_LOOK_ROUNDS	2	/* between two looks: so many base RTTs */
 #define EFFECT_LOOK_US		300000	/* and this */
+#define EFFECT_STILL		8	/* lowest RTTs of so many times */
+#define EFFECT_STILL_US		4000000	/* this, or */
+#define EFFECT_STILL_ROUNDS	8	/* so many base RTTs that are alike tell of a
+					 * path: in 32 s CUBIC's queue moves, on its
+					 * plateau, too
+					 */
+#define EFFECT_STILL_SHIFT	6	/* alike: within 1/64 of the queue they would be, */
+#define EFFECT_STILL_MIN_US	250	/* or this */
 
 enum effect_state {
 	EFFECT_ALONE,		/* nobody else's queue in sight */
@@ -92,6 +100,9 @@ enum effect_verdict {
 	EFFECT_TAKE,		/* to EFFECT_ALONE: the others have gone */
 	EFFECT_TRY,		/* to EFFECT_ALONE, from the window as it is: the
 				 * others may be like us
+				 */
+	EFFECT_LONGER,		/* to EFFECT_ALONE: the queue is none. The base RTT is
+				 * @still_us
 				 */
 };
 
@@ -129,6 +140,10 @@ enum effect_verdict {
  * @last_us: lowest RTT of the last round handed to effect_part(); 0: the caller may
  *	set it for a round that was not
  * @part_q16: packets per second that were ours while a queue stood; 0: not known
+ * @still: periods in a row whose lowest RTT was like @still_us
+ * @still_us: lowest RTT of the first of them
+ * @still_least_us: lowest RTT in the period under way
+ * @still_since_us: when that began
  * @yields: how often it yielded
  * @resumes: of these, how often the queue went with us
  */
@@ -144,6 +159,7 @@ struct effect {
 	bool again;
 	bool patient;
 	bool unsure;
+	u8 still;
 	u32 before_us;
 	u32 expected_us;
 	u32 drained_q16;
@@ -159,7 +175,10 @@ struct effect {
 	u64 came_us;
 	u64 looked_us;
 	u64 busy_us;
+	u64 still_since_us;
 	u64 part_q16;
+	u32 still_us;
+	u32 still_least_us;
 	u32 try_us;
 	u32 haste_q16;
 	u32 yields;

@@ -631,6 +631,11 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 		flow->held = flow->best_effort;
 		dalbe_resume(sk, tcp_snd_cwnd(tp), tcp_snd_cwnd(tp));
 		return true;
+	case EFFECT_LONGER:
+		cdg_set_base_rtt(&flow->cdg, flow->effect.still_us);
+		dalbe_resume(sk, tcp_snd_cwnd(tp), TCP_INFINITE_SSTHRESH);
+		flow->held = flow->best_effort;	/* no loss has told B where to stop */
+		return true;
 	case EFFECT_REGAIN:
 		/* over a round trip: a burst would pass for a newcomer's */
 		cubic_regain(&flow->best_effort, (u64)flow->effect.lent << 16);

@@ -421,7 +421,7 @@ static void any_effect(struct rnd_state *rnd, struct effect *e)
  */
 static void effect_is_sane_in_any_order(struct kunit *test)
 {
-	u32 seen[EFFECT_TRY + 1] = {}, lost = 0, repaired = 0;
+	u32 seen[EFFECT_LONGER + 1] = {}, lost = 0, repaired = 0;
 	struct rnd_state rnd;
 	struct effect e;
 	size_t i;
@@ -480,8 +480,8 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 					before == EFFECT_ALONE &&
 					e.state != EFFECT_ALONE);
 			KUNIT_ASSERT_EQ(test,
-					v == EFFECT_RESUME ||
-					v == EFFECT_TAKE || v == EFFECT_TRY,
+					v == EFFECT_RESUME || v == EFFECT_TAKE ||
+					v == EFFECT_TRY || v == EFFECT_LONGER,
 					before != EFFECT_ALONE &&
 					e.state == EFFECT_ALONE);
 		}

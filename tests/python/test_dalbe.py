@@ -625,3 +625,32 @@ def test_the_loss_that_has_not_come_yet_bounds_phi_from_below(pure: Any) -> None
         last = t.d.phi_q16
     assert last / Q16 > 10
     assert last <= 1024 * Q16
+
+
+@pytest.mark.parametrize("size", [10**6, 10**8, 10**11])
+@pytest.mark.parametrize("window_s", [60, 600, 3600, 21_600, 86_400])
+@pytest.mark.parametrize("controller", ["MBC", "PID", "FLOOR"])
+def test_from_a_minute_to_a_day_and_from_a_megabyte_to_a_hundred_gigabytes(
+    pure: Any, controller: str, window_s: int, size: int
+) -> None:
+    """On a link that zero to three others share, who come and go; Tw follows from the window."""
+    for part in (0.1, 0.2):  # of what the link carries in the window
+        rng = random.Random(f"{controller} {window_s} {size} {part}")
+        link_Bps = size / (part * window_s)  # noqa: N806
+        goal = Transfer(
+            pure,
+            size=size,
+            window_s=window_s,
+            controller=getattr(pure, f"CONTROLLER_{controller}"),
+        )
+        others, until_s = 2, 0.0
+        while goal.bytes_done < size and goal.now_s < window_s:
+            if goal.now_s >= until_s:
+                others = rng.choice([0, 1, 1, 2, 2, 3])
+                until_s = goal.now_s + rng.expovariate(24 / window_s)
+            goal.fair_Bps = link_Bps / (others + 1) * rng.uniform(0.8, 1.2)
+            if others:
+                goal.step()
+            else:
+                goal.step(rate_Bps=link_Bps, contended=False, losses=0)
+        assert goal.bytes_done >= size

@@ -168,7 +168,8 @@ def test_a_contended_flow_tries_ever_more_rarely(pure: Any, lossy: bool, first_s
             assert pure.effect_round(effect, BASE_US + QUEUE_US, BASE_US, clock_us) == verdict
         yielded_us = clock_us
         assert set(rounds(pure, effect, [KIN_US] * 4, clock_us)) == {pure.EFFECT_NONE}
-        while not (last := rounds(pure, effect, [KIN_US], clock_us)[0]):
+        # a queue that moves: else it would be a path
+        while not (last := rounds(pure, effect, [KIN_US - clock_us // 50_000], clock_us)[0]):
             clock_us += 100_000
         assert last == pure.EFFECT_TRY
         assert effect.state == pure.EFFECT_ALONE
@@ -624,7 +625,8 @@ def taken_after_us(pure: Any, effect: Any, busy_us: int) -> int:
     look_us = int(pure.effect_look_us(BASE_US))
     clock_us = look_us
     while clock_us <= busy_us:
-        assert rounds(pure, effect, [QUEUE_US], clock_us) == [pure.EFFECT_NONE]
+        queue_us = QUEUE_US + clock_us // 1000  # one that moves: else it would be a path
+        assert rounds(pure, effect, [queue_us], clock_us) == [pure.EFFECT_NONE]
         clock_us += look_us
     last_us = clock_us - look_us
     while rounds(pure, effect, [0], clock_us) == [pure.EFFECT_NONE]:
@@ -719,6 +721,66 @@ def test_a_peak_seen_later_counts(pure: Any) -> None:
     assert effect.gone == 1
 
 
+# Longer paths
+
+STILL_S = 4  # periods of which the lowest RTTs are compared
+
+
+def longer_after_s(
+    pure: Any, queue_us: Callable[[float], int], most_s: float, lost_s: float = 0
+) -> float | None:
+    """When a contended flow takes a queue that changes so over time for a part of the path.
+
+    lost_s: up to when packets are lost.
+    """
+    effect = contended(pure)
+    for n in range(1, round(most_s * 10) + 1):
+        if n / 10 <= lost_s:
+            pure.effect_loss(effect)
+        rtt_us = BASE_US + queue_us(n / 10)
+        verdict = pure.effect_round(effect, rtt_us, BASE_US, n * 100_000)
+        if verdict == pure.EFFECT_LONGER:
+            assert effect.state == pure.EFFECT_ALONE
+            assert effect.still_us <= rtt_us
+            return n / 10
+    return None
+
+
+def test_a_queue_that_does_not_move_is_none(pure: Any) -> None:
+    """Unless it loses packets; the first period's lowest RTT is what the others are like."""
+    for queue_us in (QUEUE_US, 10 * QUEUE_US):
+        for lost_s in (0, 10, 20):
+            after_s = longer_after_s(pure, lambda _s: queue_us, 60, lost_s)  # noqa: B023
+            periods = 8 + (lost_s + STILL_S - 1) // STILL_S
+            assert after_s == pytest.approx(periods * STILL_S, abs=STILL_S)
+
+
+def test_packets_in_front_of_ours_do_not_hide_it(pure: Any) -> None:
+    """As long as some round in each period sees none."""
+    rng = random.Random(1)
+    seen = longer_after_s(pure, lambda _s: QUEUE_US + rng.choice([0, 0, 1200, 9000]), 60)
+    assert seen == pytest.approx(8 * STILL_S, abs=0.2)
+
+
+@pytest.mark.parametrize("step_us", [QUEUE_US // 32, -QUEUE_US // 32])
+def test_one_that_moves_now_and_then_is_one(pure: Any, step_us: int) -> None:
+    assert longer_after_s(pure, lambda s: QUEUE_US + step_us * (s // 20 % 2 > 0), 300) is None
+
+
+@pytest.mark.parametrize("buffer_bdp", [0.5, 1, 4])
+@pytest.mark.parametrize("packets", [40, 400, 4000, 40_000])
+def test_cubic_s_queue_moves_on_its_plateau_too(pure: Any, packets: int, buffer_bdp: float) -> None:
+    """From 10 Mbit/s to 10 Gbit/s at 50 ms; RFC 9438: 0.4 (t - K)^3, and a cut by 0.3."""
+    top = packets * (1 + buffer_bdp)
+    epoch_s = (top * 0.3 / 0.4) ** (1 / 3)
+
+    def queue_us(s: float) -> int:
+        window = top + 0.4 * (s % epoch_s - epoch_s) ** 3
+        return round(max(0, window / packets - 1) * BASE_US)
+
+    assert longer_after_s(pure, queue_us, 300) is None
+
+
 # Any state, any input
 
 states = st.fixed_dictionaries(
@@ -752,6 +814,10 @@ states = st.fixed_dictionaries(
         "surged_packets": u32,
         "room_us": u32,
         "lent": st.one_of(st.just(0), u32),
+        "still": st.integers(0, 255),
+        "still_us": u32,
+        "still_least_us": u32,
+        "still_since_us": u64,
         "yields": u32,
         "resumes": u32,
     }
@@ -799,7 +865,7 @@ def test_from_any_state_to_a_valid_one(
             assert arrow == (alone, alone)
             assert not effect.doubt
         else:
-            assert verdict in (pure.EFFECT_TAKE, pure.EFFECT_TRY)
+            assert verdict in (pure.EFFECT_TAKE, pure.EFFECT_TRY, pure.EFFECT_LONGER)
             assert arrow[1] == alone
             assert before != alone
 
