@@ -547,21 +547,18 @@ static u32 cdg_exp2_q8(u32 x_q8)
 	return (m_q32 << above) >> 32;
 }
 
-/* Backoffs per round at scale G, Q32: p of the rounds that are judged end in a
- * backoff, and each backoff uses up one round more.
- */
+/* Backoffs per round that is judged at scale G, Q32. */
 static u32 cdg_backoff_rate_q32(const struct cdg *c, u32 g_ns)
 {
 	u64 scale_q40 = cdg_scale_q40(g_ns);
-	u64 sum = 0, p_q32;
+	u64 sum = 0;
 	int i;
 
 	for (i = 0; i < CDG_HIST_BINS; i++)
 		if (c->hist[i])
 			sum += (u64)c->hist[i] *	/* below 2^30 */
 			       cdg_probability_q32(cdg_bin_us(i), scale_q40);
-	p_q32 = min_t(u64, div_u64(sum, c->hist_rounds), U32_MAX);
-	return div64_u64(p_q32 << 31, (1ull << 31) + (p_q32 >> 1));
+	return min_t(u64, div_u64(sum, c->hist_rounds), U32_MAX);
 }
 
 /**
@@ -586,9 +583,9 @@ u32 cdg_weight_q16(const struct cdg *c)
  * @c: the flow
  * @g_ns: G in ns
  *
- * F(22) for z = delay, with N counted in rounds: weight of the cuts actually
- * made times backoffs per round, over the gradients of the last rounds (see
- * cdg_age()).
+ * F(22) for z = delay, with N counted in rounds that are judged: weight of the cuts
+ * actually made times backoffs per round, over the gradients of the last rounds (see
+ * cdg_age()). The round of a cut is none of them, nor does the window grow in it.
  *
  * Return: price in Q40, below 1/2; 0 when nothing was measured.
  */

@@ -84,7 +84,7 @@ struct dalbe_config {
  * @price_std_q40: the part of it that the network's standard congestion control
  *                 pays too (loss, ECN): the denominator of F(25)
  * @weight_std_q40: W of F(22) for one such indication
- * @rounds: N of F(22), in RTT rounds
+ * @rounds: N of F(22), in RTT rounds in which the base's window could grow
  * @losses: indications behind @price_std_q40
  * @app_limited: most of the time the sender had too little to send
  * @contended: the path was congested for most of the time

@@ -416,17 +416,15 @@ static void dalbe_tick(struct sock *sk)
 	u64 busy_us = (u64)jiffies_to_msecs(dalbe_busy_jiffies(tp) -
 					    flow->busy_jiffies) * USEC_PER_MSEC;
 	const u64 loss_weight_q40 = (u64)CDG_WEIGHT_LOSS_Q16 << 24;
-	/* The round of a cut is not judged by CDG and not in its count. */
-	u32 rounds = n->rounds + n->backoffs + n->losses;
 	struct dalbe_sample s = {
 		.now_ns = ktime_get_boottime_ns(),
 		.elapsed_ns = elapsed_us * NSEC_PER_USEC,
 		.bytes_done = tp->bytes_acked - ca->acked_base,
 		.price_std_q40 = fp_mul_div(loss_weight_q40, n->losses,
-					    max_t(u32, rounds, 1)),	/* F(22) */
+					    max(n->rounds, 1u)),	/* F(22) */
 		.weight_std_q40 = loss_weight_q40,
 		.srtt_us = tp->srtt_us >> 3,
-		.rounds = rounds,
+		.rounds = n->rounds,
 		.losses = n->losses,
 		.app_limited = busy_us < elapsed_us / 2 ||
 			       (flow->acks && flow->acks_limited <
@@ -442,11 +440,13 @@ static void dalbe_tick(struct sock *sk)
 	if (flow->scavenger) {	/* B is the best-effort window: nothing for phi */
 		u64 window_q16 = flow->best_effort.window_q16;
 
-		s.contended = flow->contended_rounds > flow->rounds / 2;
+		s.contended = flow->rounds ?
+			      flow->contended_rounds > flow->rounds / 2 :
+			      flow->effect.state != EFFECT_ALONE;
 		/* B swings by a third between its losses, slowly at a small w:
 		 * what it is at this moment is no measure of the next Tw.
 		 */
-		if (s.contended)
+		if (s.contended && flow->contended_rounds)
 			window_q16 = div_u64(flow->contended_q16,
 					     flow->contended_rounds);
 		s.price_q40 = fp_mul_div(Q40_ONE, Q16_ONE, window_q16);

@@ -51,12 +51,12 @@ def cut_weight(cut: float) -> float:
 
 
 def delay_price(gradient_sums_us: Sequence[float], g_ms: float) -> float:
-    """F(22) for z = delay, per round: the cut's weight times the backoffs per round.
+    """F(22) for z = delay, per round that is judged: the cut's weight times backoffs per round.
 
-    A round that ends in a backoff is followed by one that cannot end in one.
+    In the round after a backoff the window does not grow, and nothing is judged.
     """
     p = sum(backoff_probability(s, g_ms) for s in gradient_sums_us) / len(gradient_sums_us)
-    return cut_weight(1 - BETA) * p / (1 + p)
+    return cut_weight(1 - BETA) * p
 
 
 def rate_price(rate_Bps: float, mss: float, rtt_s: float) -> float:  # noqa: N803
