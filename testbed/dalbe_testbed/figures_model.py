@@ -69,8 +69,9 @@ def draw(found: Finding, path: Path) -> None:
             1, len(names), figsize=(5.4 * len(names), 6), squeeze=False, layout="constrained"
         )
         for axes, name in zip(panels[0], names, strict=True):
-            _panel(axes, rows.filter(model=name), MODELS[name], rtts, n)
-            axes.set_title(f"{name}; hollow: predicted as `{MODELS[name]}`", fontsize=9.5)
+            second = MODELS[name][0]
+            _panel(axes, rows.filter(model=name), second, rtts, n)
+            axes.set_title(f"{name}; hollow: `{second}`", fontsize=9.5)
         panels[0, 0].set_ylabel("predicted by the flow's own state, Mbit/s")
         keys = [
             Line2D([], [], marker="o", color=SERIES[k][0], linestyle="none", label=f"{rtt:g} ms")

@@ -8,12 +8,14 @@ sources of P (docs/design.md). One flow of ours runs beside N flows of CUBIC:
 - *ladder*, at a fixed w: P = 1 / (w * B), B being the window that best effort would have;
 - *CDG*, at a fixed G: P from the delay backoffs and the losses that the flow met.
 
-Either is predicted twice. `own` is what the module believes: from the prices and RTTs of its own
-updates of w (ladder), or F(22) as the module has it, from the cuts made and the mean RTT (CDG).
-The other prediction helps to tell where an error comes from:
+`own` is what the module believes: from the prices and RTTs of its own updates of w (ladder), or
+F(22) as the module has it, from the cuts made and the mean RTT (CDG). Others help to tell where its
+errors come from:
 
 - `fair`, of the ladder: w / (w + N) of what is carried, what it is to be by its definition. Where
   `own` holds and `fair` does not, B is not CUBIC's window; the other way round, w * B is not sent.
+- `growing`, of CDG: as `own`, but cuts are counted per round in which the window could grow, which
+  that of a cut is not.
 - `random`, of CDG: x = MSS (1 - b - l) / (RTT ((1 - beta) b + l / 2)), b and l being backoffs and
   losses per round. Cuts that come at random find the mean window, those of a sawtooth its peak.
 
@@ -42,7 +44,7 @@ from dalbe_testbed.verdict import Case, Verdict, judge
 from dalbe_testbed.web import SEGMENT_BYTES
 
 OURS = "ours"
-MODELS = {"ladder": "fair", "CDG": "random"}
+MODELS = {"ladder": ("fair",), "CDG": ("growing", "random")}
 """The models, and what the rate is predicted by besides `own`."""
 
 LEAST_RATIO, MOST_RATIO = 1 / 8, 8.0
@@ -139,29 +141,31 @@ def _measure_ladder(
 
 @dataclass(frozen=True)
 class Cuts:
-    """What CDG met: RTT rounds, and the cuts in them. cut: mean part that a backoff took."""
+    """What CDG met: RTT rounds in which it could grow, and cuts, each with a round of its own.
 
-    rounds: int
+    cut: mean part of the window that a backoff took.
+    """
+
+    growing: int
     backoffs: int
     losses: int
     cut: float
 
     @property
-    def price(self) -> float:
-        """The price per round as the module has it, F(22)."""
-        paid = [(self.backoffs, self.cut), (self.losses, LOSS_CUT)]
-        return sum(count * cut / (1 - cut / 2) for count, cut in paid) / self.rounds
+    def rounds(self) -> int:
+        """All rounds."""
+        return self.growing + self.backoffs + self.losses
 
-    @property
-    def own_packets(self) -> float:
-        """The mean window at that price; inf at none."""
-        return 1 / self.price if self.price else math.inf
-
-    @property
-    def random_packets(self) -> float:
-        """The mean window if cuts do not look at it: growth equals reduction."""
-        paid = DELAY_CUT * self.backoffs + LOSS_CUT * self.losses
-        return (self.rounds - self.backoffs - self.losses) / paid if paid else math.inf
+    def packets(self) -> dict[str, float]:
+        """Return the mean window by each prediction; inf without a cut that took something."""
+        kinds = [(self.backoffs, self.cut), (self.losses, LOSS_CUT)]
+        own = sum(count * cut / (1 - cut / 2) for count, cut in kinds)  # F(22), times rounds
+        plain = DELAY_CUT * self.backoffs + LOSS_CUT * self.losses
+        return {
+            "own": self.rounds / own if own else math.inf,
+            "growing": self.growing / own if own else math.inf,
+            "random": self.growing / plain if plain else math.inf,
+        }
 
 
 def count_cuts(rounds: pl.DataFrame, during: Window) -> Cuts:
@@ -185,7 +189,7 @@ def count_cuts(rounds: pl.DataFrame, during: Window) -> Cuts:
     cuts = seen.filter("backoff")["cut"]
     backoffs, losses = cuts.len(), int(seen["lost"].sum())
     return Cuts(
-        rounds=seen.height + backoffs + losses,
+        growing=seen.height,
         backoffs=backoffs,
         losses=losses,
         cut=float(cuts.mean()) if backoffs else 0.0,  # type: ignore[arg-type]
@@ -203,7 +207,7 @@ def _measure_cdg(
     means = samples.select(pl.col("srtt_ms", "cwnd_packets").mean()).row(0, named=True)
     predicted = {
         name: packets * SEGMENT_BYTES * 8e-3 / means["srtt_ms"]
-        for name, packets in (("own", cuts.own_packets), ("random", cuts.random_packets))
+        for name, packets in cuts.packets().items()
     }
     return predicted, {
         "backoffs_per_round": cuts.backoffs / cuts.rounds,
@@ -292,21 +296,22 @@ def _settings(point: Point) -> Row:
 def _say(tested: Sequence[Tested]) -> str:
     """Return the finding in a sentence per model."""
     said = []
-    for name, second in MODELS.items():
+    for name, more in MODELS.items():
         points = [item for item in tested if model(item.point) == name]
         if not points:
             continue
-        off = [
+        own, *rest = (
             statistics.median(
                 abs(statistics.fmean(run.error_percent(which) for run in item.runs))
                 for item in points
             )
-            for which in ("own", second)
-        ]
+            for which in ("own", *more)
+        )
+        besides = ", ".join(f"{it}: {off:.1f} %" for it, off in zip(more, rest, strict=True))
         ratios = [run.ratio("own") for item in points for run in item.runs]
         said.append(
             f"{name}: predicted over measured is {min(ratios):.2f} to {max(ratios):.2f}, off by "
-            f"{off[0]:.1f} % at the median of {len(points)} points ({second}: {off[1]:.1f} %)."
+            f"{own:.1f} % at the median of {len(points)} points ({besides})."
         )
     return " ".join(said) or "No run."
 

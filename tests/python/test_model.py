@@ -191,20 +191,19 @@ def test_cuts_are_counted(packets: int, loss: bool) -> None:
     seen = int((rounds["cwnd"].diff() < 0).sum())
     assert (cuts.losses if loss else cuts.backoffs) - seen in (0, 1)  # the last, perhaps
     assert (cuts.backoffs if loss else cuts.losses) == 0
-    assert cuts.rounds == rounds.height + cuts.losses + cuts.backoffs
+    assert cuts.growing == rounds.height
 
 
 @given(st.integers(8, 200), st.booleans())
-def test_f22_is_the_mean_of_a_sawtooth_but_for_the_round_of_the_cut(
-    packets: int, loss: bool
-) -> None:
+def test_f22_per_growing_round_is_the_mean_of_a_sawtooth(packets: int, loss: bool) -> None:
     packets &= ~1  # a half is what it says
     rounds = sawtooth(packets, loss=loss)
     cuts = model.count_cuts(rounds, ALL)
     least = packets // 2 if loss else packets * 724 // 1024
-    growing = 1 - (cuts.losses + cuts.backoffs) / cuts.rounds
     ends = 2 / max(cuts.losses + cuts.backoffs, 1)  # no whole tooth
-    assert cuts.own_packets * growing == pytest.approx((packets + least) / 2, rel=0.01 + ends)
+    found = cuts.packets()
+    assert found["growing"] == pytest.approx((packets + least) / 2, rel=0.01 + ends)
+    assert found["own"] / found["growing"] == pytest.approx(cuts.rounds / cuts.growing)
 
 
 def test_a_slow_start_that_ends_early_is_no_loss() -> None:
@@ -216,13 +215,13 @@ def test_a_slow_start_that_ends_early_is_no_loss() -> None:
             "backoff": [False] * 4,
         }
     )
-    assert model.count_cuts(rounds, ALL) == Cuts(rounds=4, backoffs=0, losses=0, cut=0.0)
+    assert model.count_cuts(rounds, ALL) == Cuts(growing=4, backoffs=0, losses=0, cut=0.0)
 
 
 def test_cuts_at_random_find_the_mean_window() -> None:
-    cuts = Cuts(rounds=1000, backoffs=100, losses=0, cut=model.DELAY_CUT)
-    assert cuts.random_packets == pytest.approx(900 / (100 * model.DELAY_CUT))
-    assert Cuts(1000, 0, 10, 0.0).own_packets == pytest.approx(1000 / 10 / (2 / 3))
+    cuts = Cuts(growing=900, backoffs=100, losses=0, cut=model.DELAY_CUT)
+    assert cuts.packets()["random"] == pytest.approx(900 / (100 * model.DELAY_CUT))
+    assert Cuts(990, 0, 10, 0.0).packets()["own"] == pytest.approx(1000 / 10 / (2 / 3))
 
 
 def test_a_time_without_a_round_is_an_error() -> None:
