@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator
 
 from dalbe_testbed.figures import SERIES, save
 from dalbe_testbed.finding import Finding
@@ -53,6 +54,10 @@ def _panel(axes: Axes, points: pl.DataFrame, second: str, rtts: list[float], n: 
         )
     axes.set_xscale("log")
     axes.set_yscale("log")
+    axes.minorticks_off()
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter("{x:g}")
     axes.set_xlim(*ends)
     axes.set_ylim(*ends)
     axes.set_aspect("equal")
@@ -71,7 +76,7 @@ def draw(found: Finding, path: Path) -> None:
         for axes, name in zip(panels[0], names, strict=True):
             second = MODELS[name][0]
             _panel(axes, rows.filter(model=name), second, rtts, n)
-            axes.set_title(f"{name}; hollow: `{second}`", fontsize=9.5)
+            axes.set_title(f"{name}; hollow: '{second}'", fontsize=9.5)
         panels[0, 0].set_ylabel("predicted by the flow's own state, Mbit/s")
         keys = [
             Line2D([], [], marker="o", color=SERIES[k][0], linestyle="none", label=f"{rtt:g} ms")
