@@ -14,9 +14,11 @@ from dalbe_testbed import (
     dynamics,
     fairness,
     figures_deadline,
+    figures_model,
     five,
     goals,
     impairments,
+    model,
     robust,
     sessions,
     tradeoff,
@@ -51,6 +53,7 @@ KINDS: Mapping[Figure | None, Kind] = {
     "goals": Kind(goals.find, figures_deadline.goals),
     "robust": Kind(robust.find, figures_deadline.robust),
     "sessions": Kind(sessions.find, figures_deadline.sessions),
+    "model": Kind(model.find, figures_model.draw),
 }
 """By the key `figure` of a sweep file."""
 

@@ -58,6 +58,7 @@ Figure = Literal[
     "goals",
     "robust",
     "sessions",
+    "model",
 ]
 
 
