@@ -193,7 +193,7 @@ def _title(results: Results) -> str | None:
         return None
     if len(results.sweeps) == 1:
         return results.sweeps[0].title
-    deadlines = figures <= {"deadline", "goals", "sessions"}
+    deadlines = figures <= {"deadline", "goals", "sessions", "scoreboard"}
     return "Do deadlines hold?" if deadlines else "What a scavenger must show"
 
 

@@ -14,8 +14,10 @@ from dalbe_testbed import (
     dynamics,
     fairness,
     figures_deadline,
+    figures_scoreboard,
     goals,
     impairments,
+    scoreboard,
     sessions,
     tradeoff,
     tuning,
@@ -47,6 +49,7 @@ KINDS: Mapping[Figure | None, Kind] = {
     "deadline": Kind(deadline.find, figures_deadline.draw),
     "goals": Kind(goals.find, figures_deadline.goals),
     "sessions": Kind(sessions.find, figures_deadline.sessions),
+    "scoreboard": Kind(scoreboard.find, figures_scoreboard.draw),
 }
 """By the key `figure` of a sweep file."""
 

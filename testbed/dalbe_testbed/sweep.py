@@ -56,6 +56,7 @@ Figure = Literal[
     "deadline",
     "goals",
     "sessions",
+    "scoreboard",
 ]
 
 

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The scoreboard's picture: a panel per measure, a line per transfer, a marker per task."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import polars as pl
+from matplotlib.axes import Axes
+
+from dalbe_testbed.figures import save
+from dalbe_testbed.figures_scavenger import bars
+from dalbe_testbed.finding import Finding
+from dalbe_testbed.plots import BLUE, STYLE
+from dalbe_testbed.scoreboard import CAP, say_task
+
+PANELS = {
+    "miss_percent": "deadlines missed, %",
+    "late_percent": "late by, % of the window",
+    "idle_percent": "used of idle minutes, %",
+    "behind_percent": "... while behind schedule, %",
+    "goodput_harm_percent": "harm to CUBIC's goodput, %",
+    "short_mean_harm_percent": "harm to short flows, mean, %",
+    "short_p95_harm_percent": "... 95th percentile, %",
+    "delay_mean_harm_percent": "harm to interactive delay, mean, %",
+    "delay_p95_harm_percent": "... 95th percentile, %",
+    "added_queue_mean_ms": "added queue, mean, ms",
+    "added_queue_p95_ms": "... 95th percentile, ms",
+}
+"""What is drawn of the summary, and how it is called; a measure that no point has is left out."""
+
+LABELS = {
+    "mbc": "dalbe_cdg, MBC",
+    "pid": "dalbe_cdg, PID",
+    "floor": "dalbe_cdg, rate floor",
+    "vegas": "Vegas",
+    "lp": "TCP-LP",
+    "cubic": "CUBIC",
+    CAP: "rate cap",
+    "strict_priority": "strict priority",
+}
+OURS = ("mbc", "pid", "floor")
+ORDER = (*OURS, CAP, "cdg-g0.1", "cdg-g3", "cdg-g120", "vegas", "lp", "cubic", "strict_priority")
+"""From above to below; the limit comes last."""
+
+COLUMNS, APART = 4, 0.3
+"""Panels side by side, and how far markers of the same line are, in lines."""
+
+
+def label(transfer: str) -> str:
+    """Return how a transfer is called in pictures."""
+    return LABELS.get(transfer, transfer.replace("cdg-g", "in-tree cdg, G = "))
+
+
+def _tasks(rows: pl.DataFrame) -> list[str]:
+    """Return each row's task in words."""
+    start, stop = rows.columns.index("transfer") + 1, rows.columns.index("point")
+    return [
+        say_task({key: value for key, value in row.items() if value is not None})
+        for row in rows.select(rows.columns[start:stop]).to_dicts()
+    ]
+
+
+def _panel(axes: Axes, rows: pl.DataFrame, name: str, tasks: Sequence[str]) -> None:
+    order = [transfer for transfer in ORDER if transfer in rows["transfer"]]
+    for number, task in enumerate(tasks):
+        here = rows.filter(pl.col("task") == task, pl.col(name).is_not_null())
+        shift = APART * (number - (len(tasks) - 1) / 2)
+        for ours in (False, True):
+            some = here.filter(pl.col("transfer").is_in(OURS) == ours)
+            colour = BLUE if ours else "#404040"
+            axes.errorbar(
+                some[name],
+                [order.index(transfer) + shift for transfer in some["transfer"]],
+                xerr=bars(some, name),
+                color=colour,
+                marker="os^D"[number % 4],
+                markerfacecolor="white" if number else colour,
+                markersize=5,
+                capsize=2,
+                linestyle="none",
+                linewidth=1,
+                label=None if ours else task,
+            )
+    mine = [number for number, transfer in enumerate(order) if transfer in OURS]
+    if mine:
+        axes.axhspan(-0.5, max(mine) + 0.5, color="#E8F1F8", zorder=-5, linewidth=0)
+    axes.set_ylim(len(order) - 0.5, -0.5)
+    axes.set_yticks(range(len(order)), [label(transfer) for transfer in order])
+    axes.grid(visible=False, axis="y")
+    axes.axvline(0, color="black", linewidth=0.8)
+    axes.set_title(PANELS[name], fontsize=9, fontweight="normal")
+    axes.margins(x=0.08)
+
+
+def draw(found: Finding, path: Path) -> None:
+    """Draw every measure: means over seeds with their intervals, ours highlighted."""
+    rows = found.summary
+    rows = rows.with_columns(task=pl.Series(_tasks(rows), dtype=pl.String))
+    tasks = rows["task"].unique(maintain_order=True).to_list()
+    names = [name for name in PANELS if rows[name].null_count() < rows.height]
+    lines = math.ceil(len(names) / COLUMNS)
+    height = 0.8 + 0.27 * rows["transfer"].n_unique()
+    with mpl.rc_context(STYLE):
+        figure, panels = plt.subplots(
+            lines,
+            COLUMNS,
+            figsize=(3.1 * COLUMNS, height * lines),
+            sharey=True,
+            squeeze=False,
+            layout="constrained",
+        )
+        for axes in panels.flat[len(names) :]:
+            axes.set_visible(False)
+        for axes, name in zip(panels.flat, names, strict=False):
+            _panel(axes, rows, name, tasks)
+        handles, labels = panels[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(tasks), fontsize=9)
+        save(figure, path)
