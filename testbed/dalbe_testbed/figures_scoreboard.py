@@ -16,7 +16,7 @@ from dalbe_testbed.figures import save
 from dalbe_testbed.figures_scavenger import bars
 from dalbe_testbed.finding import Finding
 from dalbe_testbed.plots import BLUE, STYLE
-from dalbe_testbed.scoreboard import CAP, say_task
+from dalbe_testbed.scoreboard import CAP
 
 PANELS = {
     "miss_percent": "deadlines missed, %",
@@ -56,15 +56,6 @@ def label(transfer: str) -> str:
     return LABELS.get(transfer, transfer.replace("cdg-g", "in-tree cdg, G = "))
 
 
-def _tasks(rows: pl.DataFrame) -> list[str]:
-    """Return each row's task in words."""
-    start, stop = rows.columns.index("transfer") + 1, rows.columns.index("point")
-    return [
-        say_task({key: value for key, value in row.items() if value is not None})
-        for row in rows.select(rows.columns[start:stop]).to_dicts()
-    ]
-
-
 def _panel(axes: Axes, rows: pl.DataFrame, name: str, tasks: Sequence[str]) -> None:
     order = [transfer for transfer in ORDER if transfer in rows["transfer"]]
     for number, task in enumerate(tasks):
@@ -100,7 +91,6 @@ def _panel(axes: Axes, rows: pl.DataFrame, name: str, tasks: Sequence[str]) -> N
 def draw(found: Finding, path: Path) -> None:
     """Draw every measure: means over seeds with their intervals, ours highlighted."""
     rows = found.summary
-    rows = rows.with_columns(task=pl.Series(_tasks(rows), dtype=pl.String))
     tasks = rows["task"].unique(maintain_order=True).to_list()
     names = [name for name in PANELS if rows[name].null_count() < rows.height]
     lines = math.ceil(len(names) / COLUMNS)

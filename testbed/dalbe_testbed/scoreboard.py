@@ -27,7 +27,7 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.experiment import Flow
 from dalbe_testbed.finding import Finding, Row
 from dalbe_testbed.results import Results
-from dalbe_testbed.sweep import Point, Run, Sweep
+from dalbe_testbed.sweep import Point, Run, Sweep, axes, axis
 from dalbe_testbed.tradeoff import Window
 from dalbe_testbed.verdict import Case, Verdict, judge
 
@@ -94,7 +94,10 @@ def _place(point: Point) -> dict[str, Value]:
 
 def say_task(values: Mapping[str, Value]) -> str:
     """Return a task in words, "eta = 0.1"; that of varying.toml is "busy and idle minutes"."""
-    said = [f"{name.rpartition('.')[2]} = {value}" for name, value in values.items()]
+    said = [
+        axis(name).say(value) if name in axes() else f"{name.rpartition('.')[2]} = {value}"
+        for name, value in values.items()
+    ]
     return ", ".join(said) or "busy and idle minutes"
 
 
@@ -246,7 +249,7 @@ def _row(seen: Seen, solo: Seen | None) -> Row:
         raise TestbedError(f"{seen.run.directory}: other short flows than with nobody there")
     row: Row = {
         "transfer": transfer(seen.run.point),
-        **task(seen.run.point),
+        "task": say_task(task(seen.run.point)),
         "seed": seen.run.seed,
         "finish": seen.finish,
         "missed": seen.late_percent > 0,
@@ -288,7 +291,7 @@ class Standing:
         low, high = stats.proportion(self.misses, len(self.rows))
         row: Row = {
             "transfer": transfer(self.point),
-            **task(self.point),
+            "task": say_task(task(self.point)),
             "point": self.point.name,
             "runs": len(self.rows),
             "misses": self.misses,
