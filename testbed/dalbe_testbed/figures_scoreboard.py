@@ -40,12 +40,11 @@ LABELS = {
     "vegas": "Vegas",
     "lp": "TCP-LP",
     "cubic": "CUBIC",
-    CAP: "rate cap",
     "strict_priority": "strict priority",
 }
 OURS = ("mbc", "pid", "floor")
-ORDER = (*OURS, CAP, "cdg-g0.1", "cdg-g3", "cdg-g120", "vegas", "lp", "cubic", "strict_priority")
-"""From above to below; the limit comes last."""
+PEERS = ("cdg-g0.1", "cdg-g3", "cdg-g120", "vegas", "lp", "cubic", "strict_priority")
+"""From above to below: ours, the rate caps, these, of which the last is the limit."""
 
 COLUMNS, APART = 4, 0.3
 """Panels side by side, and how far markers of the same line are, in lines."""
@@ -53,11 +52,17 @@ COLUMNS, APART = 4, 0.3
 
 def label(transfer: str) -> str:
     """Return how a transfer is called in pictures."""
-    return LABELS.get(transfer, transfer.replace("cdg-g", "in-tree cdg, G = "))
+    said = transfer.replace("cdg-g", "in-tree cdg, G = ").replace(CAP, "rate cap, size/")
+    return LABELS.get(transfer, said)
+
+
+def _order(transfers: pl.Series) -> list[str]:
+    caps = sorted({name for name in transfers if name.startswith(CAP)}, reverse=True)
+    return [name for name in (*OURS, *caps, *PEERS) if name in transfers]
 
 
 def _panel(axes: Axes, rows: pl.DataFrame, name: str, tasks: Sequence[str]) -> None:
-    order = [transfer for transfer in ORDER if transfer in rows["transfer"]]
+    order = _order(rows["transfer"])
     for number, task in enumerate(tasks):
         here = rows.filter(pl.col("task") == task, pl.col(name).is_not_null())
         shift = APART * (number - (len(tasks) - 1) / 2)

@@ -31,14 +31,14 @@ from dalbe_testbed.sweep import Point, Run, Sweep, axes, axis
 from dalbe_testbed.tradeoff import Window
 from dalbe_testbed.verdict import Case, Verdict, judge
 
-OURS, CAP = "ours", "cap"
-"""The transfer's flow; and what CUBIC is called that paces itself to little more than it needs."""
+OURS, CAP = "ours", "cap-"
+"""The transfer's flow; and how CUBIC's name begins that is paced to its size in so many seconds."""
 
 JUDGED = "mbc"
 """What makes the transfer of which something is required: the module's default."""
 
 HARM_PART = 0.5
-"""How much of the cap's harm to short flows is allowed."""
+"""How much of a cap's harm to short flows is allowed."""
 
 USE_PERCENT = 90.0
 """The least that is to be used of an idle link while behind schedule."""
@@ -76,8 +76,9 @@ def _ours(point: Point) -> Flow:
 
 
 def transfer(point: Point) -> str:
-    """Return what makes the transfer: a value of the axis `controller`, or CAP."""
-    return CAP if _ours(point).paced_s is not None else str(point.values["controller"])
+    """Return what makes the transfer: a value of the axis `controller`, or "cap-571s"."""
+    paced_s = _ours(point).paced_s
+    return str(point.values["controller"]) if paced_s is None else f"{CAP}{paced_s:g}s"
 
 
 def task(point: Point) -> dict[str, Value]:
@@ -333,16 +334,19 @@ def _of(found: Sequence[Standing], name: str, point: Point) -> Standing | None:
     return next(same, None)
 
 
-def _tasks(sweep: Sweep, name: str) -> list[Point]:
-    return [point for point in sweep.points if transfer(point) == name]
+def _of_ours(sweep: Sweep) -> list[Point]:
+    return [point for point in sweep.points if transfer(point) == JUDGED]
 
 
-def _against_the_cap(found: Sequence[Standing], sweep: Sweep, name: str) -> list[Case]:
-    """Judge one of our measures, the misses or harm to short flows, by the cap's."""
+def _against_caps(found: Sequence[Standing], sweep: Sweep, name: str) -> list[Case]:
+    """Judge one of our measures, the misses or harm to short flows, by that of every rate cap."""
     cases = []
-    for point in _tasks(sweep, CAP):
-        where = say_task(task(point))
-        ours, cap = (_of(found, who, point) for who in (JUDGED, CAP))
+    for point in sweep.points:
+        who = transfer(point)
+        if not who.startswith(CAP):
+            continue
+        where = f"{say_task(task(point))}, {who}"
+        ours, cap = (_of(found, name, point) for name in (JUDGED, who))
         if ours is None or cap is None:
             cases.append(Case(where, "no run to compare", met=False))
             continue
@@ -379,20 +383,20 @@ def _idle_cases(found: Sequence[Standing], points: Sequence[Point]) -> list[Case
 def _verdicts(found: Sequence[Standing], sweep: Sweep) -> list[Verdict]:
     verdicts = [
         judge(
-            f"{JUDGED} misses no more deadlines than the rate cap",
-            _against_the_cap(found, sweep, "misses"),
+            f"{JUDGED} misses no more deadlines than a rate cap",
+            _against_caps(found, sweep, "misses"),
         )
     ]
-    if any(point.experiment.short_flows for point in _tasks(sweep, JUDGED)):
+    if any(point.experiment.short_flows for point in _of_ours(sweep)):
         harms = [HARMS["short_mean_s"], HARMS["short_p95_s"]]
         verdicts.append(
             judge(
-                f"{JUDGED} does at most {HARM_PART:g} of the cap's harm to the completion of short "
-                "flows, mean and 95th percentile",
-                [case for name in harms for case in _against_the_cap(found, sweep, name)],
+                f"{JUDGED} does at most {HARM_PART:g} of a rate cap's harm to the completion of "
+                "short flows, mean and 95th percentile",
+                [case for name in harms for case in _against_caps(found, sweep, name)],
             )
         )
-    idle = [point for point in _tasks(sweep, JUDGED) if point.values.get("others") == "idle"]
+    idle = [point for point in _of_ours(sweep) if point.values.get("others") == "idle"]
     if idle:
         verdicts.append(
             judge(
@@ -405,7 +409,7 @@ def _verdicts(found: Sequence[Standing], sweep: Sweep) -> list[Verdict]:
 
 
 def find(results: Results, sweep: Sweep) -> Finding:
-    """Measure every run against nobody's, and judge ours against the cap and on the idle link."""
+    """Measure every run against nobody's, and judge ours against the caps and on the idle link."""
     found = standings(results, sweep)
     verdicts = _verdicts(found, sweep)
     return Finding(
