@@ -125,4 +125,4 @@ clean: clean-modules	## Remove what was built here
 	+@$(MAKE) -C $(HERE)/tools clean
 
 distclean: clean	## And the results, the demo and the cache
-	@rm -rf $(HERE)/results $(HERE)/demo $(HERE)/reproduction "$${DALBE_CACHE:-$$HOME/.cache/dalbe}"
+	@rm -rf $(HERE)/results $(HERE)/demo $(HERE)/reproduction $(HERE)/scoreboard "$${DALBE_CACHE:-$$HOME/.cache/dalbe}"

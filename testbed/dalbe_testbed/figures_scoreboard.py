@@ -22,14 +22,14 @@ PANELS = {
     "miss_percent": "deadlines missed, %",
     "late_percent": "late by, % of the window",
     "idle_percent": "used of idle minutes, %",
-    "behind_percent": "... while behind schedule, %",
+    "behind_percent": "used of them while behind, %",
     "goodput_harm_percent": "harm to CUBIC's goodput, %",
     "short_mean_harm_percent": "harm to short flows, mean, %",
-    "short_p95_harm_percent": "... 95th percentile, %",
+    "short_p95_harm_percent": "harm to short flows, p95, %",
     "delay_mean_harm_percent": "harm to interactive delay, mean, %",
-    "delay_p95_harm_percent": "... 95th percentile, %",
+    "delay_p95_harm_percent": "harm to interactive delay, p95, %",
     "added_queue_mean_ms": "added queue, mean, ms",
-    "added_queue_p95_ms": "... 95th percentile, ms",
+    "added_queue_p95_ms": "added queue, p95, ms",
 }
 """What is drawn of the summary, and how it is called; a measure that no point has is left out."""
 
@@ -52,8 +52,9 @@ COLUMNS, APART = 4, 0.3
 
 def label(transfer: str) -> str:
     """Return how a transfer is called in pictures."""
-    said = transfer.replace("cdg-g", "in-tree cdg, G = ").replace(CAP, "rate cap, size/")
-    return LABELS.get(transfer, said)
+    if transfer.startswith(CAP):
+        return f"rate cap, size/{transfer.removeprefix(CAP).removesuffix('s')} s"
+    return LABELS.get(transfer, transfer.replace("cdg-g", "in-tree cdg, G = "))
 
 
 def _order(transfers: pl.Series) -> list[str]:

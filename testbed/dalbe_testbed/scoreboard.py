@@ -157,9 +157,10 @@ def _others(results: Results, run: Run, when: Window) -> dict[str, float]:
         delay_ms = to_link_ms + when.of(results.table(run, "voice"))["queue_ms"].drop_nulls()
         found["delay_mean_ms"] = _number(delay_ms.mean())
         found["delay_p95_ms"] = _number(delay_ms.quantile(0.95, "linear"))
-    queue_ms = when.of(results.table(run, "queue"))["queue_ms"]
-    found["queue_mean_ms"] = _number(queue_ms.mean())
-    found["queue_p95_ms"] = _number(queue_ms.quantile(0.95, "linear"))
+    if what.link.qdisc != "strict_priority":  # its tables are of two queues, one of them ours alone
+        queue_ms = when.of(results.table(run, "queue"))["queue_ms"]
+        found["queue_mean_ms"] = _number(queue_ms.mean())
+        found["queue_p95_ms"] = _number(queue_ms.quantile(0.95, "linear"))
     return found
 
 
@@ -260,9 +261,9 @@ def _row(seen: Seen, solo: Seen | None) -> Row:
         if solo and name in seen.others:
             harm = harm_percent(solo.others[name], seen.others[name], more_is_better=more_is_better)
             row[HARMS[name]] = harm
-    for name in QUEUES if solo else ():
-        assert solo
-        row[ADDED[name]] = seen.others[name] - solo.others[name]
+    for name in QUEUES:
+        if solo and name in seen.others:
+            row[ADDED[name]] = seen.others[name] - solo.others[name]
     return row | {
         "idle_percent": seen.idle_percent,
         "behind_percent": seen.behind_percent,
