@@ -23,7 +23,7 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := all
 .PHONY: help all modules tools install uninstall dkms-install dkms-remove demo \
-	reproduce reproduce-full cells check lint test-python test-kunit test-guest test-vng test-tools \
+	reproduce reproduce-full cells scoreboard check lint test-python test-kunit test-guest test-vng test-tools \
 	kernel-matrix guest setup clean clean-modules distclean have-kdir have-dkms
 
 help:	## List the targets
@@ -83,6 +83,9 @@ reproduce-full:	## ... in full, with ablations and a stock kernel
 cells:	## Of that, 12 cells with dalbe_cdg beside the in-tree cdg
 	@$(HERE)/scripts/reproduce.sh --sweep cells $(or $(OUT),reproduction)
 
+scoreboard:	## A goal beside rate caps, peers and strict priority, under a load that varies
+	@$(HERE)/scripts/reproduce.sh --sweep scoreboard --sweep scoreboard-framework $(or $(OUT),scoreboard)
+
 check:	## Every test there is; installs what it needs
 	@$(HERE)/scripts/check.sh
 
@@ -122,4 +125,4 @@ clean: clean-modules	## Remove what was built here
 	+@$(MAKE) -C $(HERE)/tools clean
 
 distclean: clean	## And the results, the demo and the cache
-	@rm -rf $(HERE)/results $(HERE)/demo $(HERE)/reproduction "$${DALBE_CACHE:-$$HOME/.cache/dalbe}"
+	@rm -rf $(HERE)/results $(HERE)/demo $(HERE)/reproduction $(HERE)/scoreboard "$${DALBE_CACHE:-$$HOME/.cache/dalbe}"

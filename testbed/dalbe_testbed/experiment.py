@@ -7,6 +7,7 @@ the description for those who write such files.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -412,9 +413,9 @@ class Pause(Model):
 class Flow(Model):
     """One transfer, and the program that makes it.
 
-    link_s is another way to say bytes: what the link carries in so many seconds. again_s makes it
-    one transfer after another, each so long after the one before; none begins after the
-    experiment's duration_s.
+    link_s is another way to say bytes: what the link carries in so many seconds. paced_s spreads
+    them evenly over so many, which no congestion control exceeds. again_s makes it one transfer
+    after another, each so long after the one before; none begins after the experiment's duration_s.
     """
 
     name: Name
@@ -426,6 +427,7 @@ class Flow(Model):
     duration_s: Duration | None = None
     bytes: Annotated[int, Field(ge=1, lt=2**63)] | None = None
     link_s: Annotated[float, Field(gt=0, le=1e6)] | None = None
+    paced_s: Annotated[float, Field(gt=0, le=1e6)] | None = None
     again_s: Annotated[float, Field(ge=1, le=1e6)] | None = None
     goal: Goal | None = None
     g_ms: Annotated[float, Field(ge=0.002, le=125)] | None = None
@@ -448,6 +450,8 @@ class Flow(Model):
             raise ValueError(f"an iperf flow needs bytes of at least {IPERF_BYTES}")
         if self.again_s is not None and (self.kind != "iperf" or self.bytes is None):
             raise ValueError("again_s needs kind = 'iperf' and bytes")
+        if self.paced_s is not None and (self.kind != "iperf" or self.bytes is None):
+            raise ValueError("paced_s needs kind = 'iperf' and bytes")
         if self.goal and (self.bytes is None or self.cc != "dalbe_cdg"):
             raise ValueError("a goal needs bytes and cc = 'dalbe_cdg'")
         if self.goal and self.g_ms is not None:
@@ -459,6 +463,13 @@ class Flow(Model):
         if self.bwlimit_Bps is not None and self.kind != "rsync":
             raise ValueError("bwlimit_Bps is for kind = 'rsync'")
         return self
+
+    @property
+    def paced_bps(self) -> int | None:
+        """The most payload that the flow may send, in bits per second; None: no limit."""
+        if self.paced_s is None or self.bytes is None:
+            return None
+        return math.ceil(8 * self.bytes / self.paced_s)
 
     @property
     def fixed_g_ms(self) -> float | None:

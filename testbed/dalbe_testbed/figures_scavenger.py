@@ -28,7 +28,7 @@ from dalbe_testbed.voice import FAST_MBPS, FAST_MS, SLOW_MBPS, SLOW_MS
 OTHERS = SERIES[1:]  # the first is ours
 
 
-def _bars(rows: pl.DataFrame, name: str) -> Any:
+def bars(rows: pl.DataFrame, name: str) -> Any:
     """Return the distances of means to the ends of their intervals, as errorbar() wants them."""
     low, high = (
         rows[f"{name}_{end}"].cast(pl.Float64).fill_null(rows[name]) for end in ("low", "high")
@@ -70,8 +70,8 @@ def tradeoff(found: Finding, path: Path) -> None:
             axes.errorbar(
                 row["share_percent"],
                 row["use_percent"],
-                xerr=_bars(row, "share_percent"),
-                yerr=_bars(row, "use_percent"),
+                xerr=bars(row, "share_percent"),
+                yerr=bars(row, "use_percent"),
                 color=colour,
                 marker=marker,
                 markerfacecolor="none" if number and number >= len(OTHERS) else colour,
@@ -121,7 +121,7 @@ def tuning(found: Finding, path: Path) -> None:
             axes.errorbar(
                 ours["w"],
                 ours["share_percent"],
-                yerr=_bars(ours, "share_percent"),
+                yerr=bars(ours, "share_percent"),
                 linewidth=1.2,
                 label=f"{rtt:g} ms",
                 **style,
@@ -129,7 +129,7 @@ def tuning(found: Finding, path: Path) -> None:
             axes.errorbar(
                 [beside * 1.06 ** (number - (len(rtts) - 1) / 2)] * theirs.height,  # side by side
                 theirs["share_percent"],
-                yerr=_bars(theirs, "share_percent"),
+                yerr=bars(theirs, "share_percent"),
                 markerfacecolor="none",
                 linestyle="none",
                 **style,
@@ -248,7 +248,7 @@ def fairness(found: Finding, path: Path) -> None:
             axes.errorbar(
                 [counts.index(count) + 0.15 for count in there["flows"]],
                 there[name],
-                yerr=_bars(there, name),
+                yerr=bars(there, name),
                 color=BLUE,
                 marker="o",
                 capsize=3,
@@ -286,7 +286,7 @@ def impairments(found: Finding, path: Path) -> None:
                 axes.errorbar(
                     [paths.index(it) + 0.15 * number for it in here["impairment"]],
                     here[name],
-                    yerr=_bars(here, name),
+                    yerr=bars(here, name),
                     color="black" if who == CORNER else colour,
                     marker=marker,
                     capsize=3,
@@ -357,7 +357,7 @@ def voice(found: Finding, path: Path) -> None:
                 axes.errorbar(
                     here["rate_mbps"],
                     here[name],
-                    yerr=_bars(here, name),
+                    yerr=bars(here, name),
                     color=BLUE if ours else colour,
                     marker="o" if ours else marker,
                     capsize=3,

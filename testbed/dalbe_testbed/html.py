@@ -23,6 +23,9 @@ from dalbe_testbed.scavenger import KINDS, Findings
 from dalbe_testbed.sweep import Run, Sweep
 from dalbe_testbed.verdict import Verdict
 
+DEADLINE_KINDS = {"deadline", "five", "goals", "model", "robust", "scoreboard", "sessions"}
+"""Kinds of sweeps that are about deadlines."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -193,7 +196,7 @@ def _title(results: Results) -> str | None:
         return None
     if len(results.sweeps) == 1:
         return results.sweeps[0].title
-    deadlines = figures <= {"deadline", "goals", "sessions"}
+    deadlines = figures <= DEADLINE_KINDS
     return "Do deadlines hold?" if deadlines else "What a scavenger must show"
 
 

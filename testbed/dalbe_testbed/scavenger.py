@@ -15,11 +15,13 @@ from dalbe_testbed import (
     fairness,
     figures_deadline,
     figures_model,
+    figures_scoreboard,
     five,
     goals,
     impairments,
     model,
     robust,
+    scoreboard,
     sessions,
     tradeoff,
     tuning,
@@ -54,6 +56,7 @@ KINDS: Mapping[Figure | None, Kind] = {
     "robust": Kind(robust.find, figures_deadline.robust),
     "sessions": Kind(sessions.find, figures_deadline.sessions),
     "model": Kind(model.find, figures_model.draw),
+    "scoreboard": Kind(scoreboard.find, figures_scoreboard.draw),
 }
 """By the key `figure` of a sweep file."""
 

@@ -191,7 +191,9 @@ def _command(experiment: Experiment, planned: PlannedFlow, tools: Tools, payload
     family = ["-V"] if flow.ipv6 else []
     # dalbectl sets the congestion control of what has a goal.
     cc = [] if flow.goal else ["-Z", flow.cc]
-    program = ["iperf", *family, "-e", "-c", address, "-p", str(planned.port), *cc, *much]
+    # SO_MAX_PACING_RATE, which TCP itself keeps where there is no fq
+    pace = [] if flow.paced_bps is None else ["--fq-rate", str(flow.paced_bps)]
+    program = ["iperf", *family, "-e", "-c", address, "-p", str(planned.port), *cc, *pace, *much]
     return " ".join([*under, QUIETLY, shlex.join(program)])
 
 

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
-from scipy.stats import binomtest
 
-from dalbe_testbed import finding, verdict
+from dalbe_testbed import finding, stats, verdict
 from dalbe_testbed.finding import Finding, Row
 from dalbe_testbed.results import Results, cc, rtt_ms, wire_bytes
 from dalbe_testbed.sweep import Point, Run, Sweep
@@ -81,8 +80,8 @@ class Completions:
         """The 95 % interval of that (Clopper and Pearson, exact)."""
         if not self.parts:
             return math.nan, math.nan
-        found = binomtest(len(self.late), len(self.parts)).proportion_ci(0.95, method="exact")
-        return 100 * float(found.low), 100 * float(found.high)
+        low, high = stats.proportion(len(self.late), len(self.parts))
+        return 100 * low, 100 * high
 
 
 def measure(results: Results, run: Run) -> tuple[list[float], float]:

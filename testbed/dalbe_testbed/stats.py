@@ -83,6 +83,15 @@ def difference(values: Sequence[float], base: Sequence[float]) -> Estimate:
     return Estimate(mean, float(low), float(high), n)
 
 
+def proportion(count: int, n: int) -> tuple[float, float]:
+    """Return the 95 % interval of a proportion of which `count` of n were seen, in parts of 1.
+
+    Clopper and Pearson's, which is exact. Raises ValueError unless 0 <= count <= n and n > 0.
+    """
+    found = stats.binomtest(count, n).proportion_ci(CONFIDENCE, method="exact")
+    return float(found.low), float(found.high)
+
+
 def agree(a: Sequence[float], b: Sequence[float]) -> bool:
     """Return whether two means differ by no more than the wider range of the two samples.
 

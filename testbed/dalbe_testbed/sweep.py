@@ -59,6 +59,7 @@ Figure = Literal[
     "robust",
     "sessions",
     "model",
+    "scoreboard",
 ]
 
 

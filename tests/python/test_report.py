@@ -304,7 +304,7 @@ def test_check_fails_where_a_requirement_is_not_met(curve: Case):
         (["tuning"], "sweep 0"),
         (["tuning", "voice", "none"], "What a scavenger must show"),
         (["tuning", "goals"], "What a scavenger must show"),
-        (["deadline", "goals", "sessions"], "Do deadlines hold?"),
+        (["deadline", "goals", "sessions", "scoreboard"], "Do deadlines hold?"),
     ],
 )
 def test_a_report_is_called_by_what_it_is_of(tmp_path: Path, figures: list[str], title: str | None):

@@ -145,6 +145,8 @@ def test_every_experiment_and_contender_is_valid(path: Path):
         ("flows.one.w=0.1", "flows.one: w needs cc = 'dalbe_cdg' and neither a goal nor g_ms"),
         ("flows.one.w=0", "flows.one.w: "),
         ("flows.one.bwlimit_Bps=2000", "flows.one: bwlimit_Bps is for kind = 'rsync'"),
+        ("flows.one.paced_s=9", "flows.one: paced_s needs kind = 'iperf' and bytes"),
+        ("flows.one.paced_s=0", "flows.one.paced_s: 0 is not allowed; give a number above 0"),
         ("flows.one.name=sender", "flows.sender: name = 'sender' is the testbed's own"),
         ("flows.one.name=voice", "name = 'voice' is the testbed's own"),
         # between flows, and in time

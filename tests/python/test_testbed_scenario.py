@@ -194,6 +194,13 @@ def test_an_iperf_flow_with_a_goal(tmp_path: Path):
     )
 
 
+def test_a_paced_iperf_flow(tmp_path: Path):
+    settings = ["flows.page.paced_s=30", "flows.page.bytes=1000001"]
+    assert command(written(tmp_path, MIXED, *settings), "page") == (
+        "env LD_PRELOAD=$QUIET iperf -e -c 10.0.2.2 -p 5004 -Z cubic --fq-rate 266667 -n 1000001"
+    )
+
+
 def test_a_goals_controller_is_the_flows_and_its_limiter_the_hosts(tmp_path: Path):
     goal = "flows.upload.goal={deadline_s=40, controller='floor', limit_increase=false}"
     files = written(tmp_path, MIXED, goal)
