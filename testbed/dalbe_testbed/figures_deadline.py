@@ -191,8 +191,7 @@ def robust(found: Finding, path: Path) -> None:
                 label=label,
             )
         axes.axhline(1, color="black", linewidth=0.9, linestyle="--")
-        axes.set_xticks(range(len(places)), [place.replace(", ", "\n") for place in places])
-        axes.tick_params(axis="x", labelsize=7.5)
+        axes.set_xticks(range(len(places)), places, rotation=20, ha="right", fontsize=8)
         axes.set_ylim(0, last + 0.05)
         axes.set_ylabel("done, parts of the window")
         axes.legend(fontsize=8)
