@@ -556,6 +556,8 @@ void dalbe_update(struct dalbe *d, const struct dalbe_sample *s,
 	}
 	d->price_target_q40 = fp_mul_div(s->price_q40, Q16_ONE,
 					 dalbe_mu_q16(d));
+	d->w_lately_q16 -= d->w_lately_q16 / DALBE_HASTE_UPDATES;
+	d->w_lately_q16 = max(d->w_lately_q16, d->w_q16);
 }
 
 /**
@@ -567,6 +569,20 @@ void dalbe_update(struct dalbe *d, const struct dalbe_sample *s,
 u32 dalbe_mu_q16(const struct dalbe *d)
 {
 	return max_t(u32, 1, fp_mul_q16(d->phi_q16, d->w_q16));
+}
+
+/**
+ * dalbe_haste_q16 - how little time there is to lose
+ * @d: the transfer
+ *
+ * What is not taken of a link while it is idle has to be taken from others later. So
+ * who lately needed all, or nearly so, is in haste where w is small now, too.
+ *
+ * Return: Q16, from w in force up to 1: the most that w was, less 1/64 per update since.
+ */
+u32 dalbe_haste_q16(const struct dalbe *d)
+{
+	return max(d->w_q16, d->w_lately_q16);
 }
 
 /**

@@ -43,6 +43,9 @@
 #define DALBE_INFEASIBLE_Q16	Q16_ONE	/* ... so much before we call it
 					 * infeasible, see dalbe_judge()
 					 */
+#define DALBE_HASTE_UPDATES	64	/* the most that was taken is forgotten over half
+					 * of a window
+					 */
 #define DALBE_ROOM_Q16		(2 * Q16_ONE)	/* best effort over what is needed, as
 						 * long as nothing is known: enough
 						 */
@@ -130,6 +133,7 @@ struct dalbe {
 	u64 target_Bps;		/* zeta, F(6), for the interval under way */
 	u64 rate_Bps;		/* xbar of the last interval */
 	u32 w_q16;
+	u32 w_lately_q16;	/* the most that w was, slowly forgotten */
 	u32 phi_q16;		/* F(25) */
 	u32 trim_q16;		/* MBC: 1 + eps, with memory */
 	u32 room_q16;		/* MBC: mean of 1 over the w that was needed */
@@ -170,6 +174,7 @@ u64 dalbe_tw_ns(const struct dalbe *d, u32 srtt_us);
 void dalbe_update(struct dalbe *d, const struct dalbe_sample *s,
 		  const struct dalbe_model *model);
 u32 dalbe_mu_q16(const struct dalbe *d);
+u32 dalbe_haste_q16(const struct dalbe *d);
 bool dalbe_skip_loss(const struct dalbe *d, u32 random);
 
 #endif /* DALBE_H */

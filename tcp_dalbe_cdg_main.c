@@ -607,7 +607,7 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 		return true;
 	}
 	/* Who has no time to lose does not wait for the next newcomer. */
-	flow->effect.haste_q16 = flow->transfer.w_q16;
+	flow->effect.haste_q16 = dalbe_haste_q16(&flow->transfer);
 	switch (effect_round(&flow->effect, flow->cdg.rtt_prev.min_us,
 			     cdg_base_rtt_us(&flow->cdg), tp->tcp_mstamp)) {
 	case EFFECT_DOUBT:

@@ -654,3 +654,19 @@ def test_from_a_minute_to_a_day_and_from_a_megabyte_to_a_hundred_gigabytes(
             else:
                 goal.step(rate_Bps=link_Bps, contended=False, losses=0)
         assert goal.bytes_done >= size
+
+
+def test_haste_is_the_most_that_was_taken_and_fades_over_half_a_window(pure: Any) -> None:
+    goal = Transfer(pure, size=10**9, window_s=1000)
+    assert pure.dalbe_haste_q16(goal.d) == goal.d.w_q16
+    hastes = []
+    while goal.d.w_q16 < Q16:
+        goal.step(rate_Bps=1e5)
+        hastes.append(int(pure.dalbe_haste_q16(goal.d)))
+        assert hastes[-1] == goal.d.w_q16
+    assert hastes == sorted(hastes)
+    goal.bytes_done = 9.9e8  # hardly anything is left to do
+    for n in range(1, 49):
+        goal.step(rate_Bps=0)
+        assert goal.d.w_q16 < Q16 / 4
+        assert pure.dalbe_haste_q16(goal.d) == pytest.approx(Q16 * (1 - 1 / 64) ** n, rel=1e-3)
