@@ -411,6 +411,10 @@ static void any_effect(struct rnd_state *rnd, struct effect *e)
 		.surged_us = any_time_us(rnd),
 		.room_us = any_time_us(rnd),
 		.lent = random & 0x400 ? any_count(rnd) : 0,
+		.still = random >> 9,
+		.still_us = any_time_us(rnd),
+		.still_least_us = any_time_us(rnd),
+		.still_since_us = any_clock_us(rnd),
 		.yields = U32_MAX,
 		.resumes = U32_MAX,
 	};
@@ -469,12 +473,18 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 			KUNIT_ASSERT_LE(test, e.part_q16, (u64)S64_MAX);
 			lost += e.state != before;
 		} else {
+			u32 rtt_us = any_time_us(&rnd);
 			enum effect_verdict v;
 
 			if (i % 8 == 1)	/* a cut that made room, to be judged */
 				e.before_us = U32_MAX;
-			v = effect_round(&e, any_time_us(&rnd),
-					 any_time_us(&rnd), any_clock_us(&rnd));
+			if (i % 8 == 3) {	/* a queue that has not moved */
+				e.still = EFFECT_STILL - 1;
+				e.still_us = rtt_us;
+				e.still_least_us = rtt_us;
+			}
+			v = effect_round(&e, rtt_us, any_time_us(&rnd),
+					 any_clock_us(&rnd));
 			seen[v]++;
 			KUNIT_ASSERT_EQ(test, v == EFFECT_YIELD,
 					before == EFFECT_ALONE &&
