@@ -27,6 +27,7 @@ LOSS_BASED = ("cubic", "reno")
 CONTENDED_S, UTILISED = 60.0, 0.95
 # The bottleneck's queue and, if it has bands, their queues: as dumbbell.sh numbers them.
 QUEUE_HANDLES = ("10:", "11:", "12:")
+CLOCK_US = 1  # what captures know of times
 # Of packets of high priority that waited. None in virtual time; clocks of real kernels jitter.
 OVERTAKEN = 0.02
 IMPAIRED = ("port1", "port2")  # the bridge's, towards the receivers
@@ -111,7 +112,8 @@ def overtaken(packets: pl.DataFrame, low_ports: Collection[int]) -> float:
     is_low = pl.col("port").is_in(low_ports)
     low_us = left.filter(is_low)["out_us"].sort().to_numpy()
     high = left.filter(~is_low & (pl.col("out_us") > pl.col("in_us")))
-    before = np.searchsorted(low_us, high["in_us"].to_numpy(), "right")
+    # what leaves within a microsecond, as far as clocks tell, left first
+    before = np.searchsorted(low_us, high["in_us"].to_numpy() + CLOCK_US, "right")
     after = np.searchsorted(low_us, high["out_us"].to_numpy(), "left")
     return float((after > before).mean()) if high.height else 0.0
 
