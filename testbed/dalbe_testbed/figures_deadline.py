@@ -19,6 +19,10 @@ from dalbe_testbed.goals import CUBIC_PART
 from dalbe_testbed.plots import BLUE, GREY, STYLE, VERMILLION
 
 COLUMNS = 3
+
+LAST = 1.2
+"""Where transfers are drawn, in parts of the window, that were not done then or not at all."""
+
 TIMED = ("longer", "shorter", "pause")  # what happens at a time, and not all along
 
 
@@ -77,11 +81,15 @@ def draw(found: Finding, path: Path) -> None:
         save(figure, path)
 
 
+def _shown(finishes: pl.Series) -> pl.Series:
+    """Return ends in parts of the window as they are drawn; null: not done."""
+    return finishes.fill_null(LAST).clip(0, LAST)
+
+
 def goals(found: Finding, path: Path) -> None:
     """Draw each goal: when it was met over when CUBIC would have met it; misses have a name."""
     rows = found.runs
-    last = 1.2  # where those are drawn that were not done when the run ended
-    ours, cubic = (rows[name].fill_null(last).clip(0, last) for name in ("finish", "cubic_finish"))
+    ours, cubic = (_shown(rows[name]) for name in ("finish", "cubic_finish"))
     with mpl.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(7, 5), layout="constrained")
         for load, marker in zip(rows["load"].unique().sort(), "osv^D", strict=False):
@@ -97,8 +105,8 @@ def goals(found: Finding, path: Path) -> None:
             )
         axes.axhline(1, color="black", linewidth=0.9, linestyle="--")
         axes.axvline(CUBIC_PART, color="black", linewidth=0.9, linestyle="--")
-        axes.set_xlim(0, last + 0.05)
-        axes.set_ylim(0, last + 0.05)
+        axes.set_xlim(0, LAST + 0.05)
+        axes.set_ylim(0, LAST + 0.05)
         axes.set_xlabel("CUBIC in our place is done, parts of the window (1.2: then or later)")
         axes.set_ylabel("our transfer is done, parts of the window")
         axes.legend(title="load")
@@ -122,8 +130,7 @@ def _boxes(axes: Axes, transfers: pl.DataFrame) -> None:
 
 def sessions(found: Finding, path: Path) -> None:
     """Draw box plots of the completions; how late transfers are; the deadlines missed."""
-    last = 1.2  # where those are drawn that were not done
-    transfers = found.curves.filter(cc="dalbe_cdg").with_columns(pl.col("part").clip(0, last))
+    transfers = found.curves.filter(cc="dalbe_cdg").with_columns(pl.col("part").clip(0, LAST))
     rtts = transfers["rtt"].unique().sort().to_list()
     with mpl.rc_context(STYLE):
         figure = plt.figure(figsize=(max(3.2 * len(rtts), 8), 6.4), layout="constrained")
@@ -146,7 +153,7 @@ def sessions(found: Finding, path: Path) -> None:
                 label=f"{rtt:g} ms, {100 * float(load):g} %",
             )
         late.axvline(0, color=VERMILLION, linewidth=0.9, linestyle="--")
-        late.set_xlim(-20, 100 * (last - 1))
+        late.set_xlim(-20, 100 * (LAST - 1))
         late.set_xlabel("late by more than, % of the window")
         late.set_ylabel("part of the transfers")
         late.legend(fontsize=6.5, ncols=2)
@@ -171,7 +178,6 @@ def sessions(found: Finding, path: Path) -> None:
 
 def robust(found: Finding, path: Path) -> None:
     """Draw when transfers were done, by what was the matter; below, rates where that has a time."""
-    last = 1.2  # where those are drawn that were not done when the run ended
     places = found.summary["where"].to_list()
     over_time = [place for place in places if any(word in place for word in TIMED)]
     rows = math.ceil(len(over_time) / COLUMNS)
@@ -185,14 +191,14 @@ def robust(found: Finding, path: Path) -> None:
         ):
             axes.scatter(
                 [places.index(place) + shift for place in found.runs["where"]],
-                found.runs[column].fill_null(last).clip(0, last),
+                _shown(found.runs[column]),
                 color=colour,
                 s=18,
                 label=label,
             )
         axes.axhline(1, color="black", linewidth=0.9, linestyle="--")
         axes.set_xticks(range(len(places)), places, rotation=20, ha="right", fontsize=8)
-        axes.set_ylim(0, last + 0.05)
+        axes.set_ylim(0, LAST + 0.05)
         axes.set_ylabel("done, parts of the window")
         axes.legend(fontsize=8)
         for n, place in enumerate(over_time):
@@ -209,7 +215,6 @@ def robust(found: Finding, path: Path) -> None:
 
 def five(found: Finding, path: Path) -> None:
     """Draw each transfer's end in parts of its window, and its rate until the first deadline."""
-    last = 1.2  # where those are drawn that were not done when the run ended
     rtts = found.runs["rtt"].unique().sort().to_list()
     deadlines = found.runs["deadline_s"].unique().sort().to_list()
     with mpl.rc_context(STYLE):
@@ -219,10 +224,10 @@ def five(found: Finding, path: Path) -> None:
             shift = 0.2 * (n - (len(rtts) - 1) / 2)
             at = [deadlines.index(due) + shift for due in here["deadline_s"]]
             label = f"{rtt:g} ms"
-            ends.scatter(at, here["finish"].fill_null(last).clip(0, last), s=14, label=label)
+            ends.scatter(at, _shown(here["finish"]), s=14, label=label)
             rates.scatter(at, here["early_mbps"], s=14, label=label)
         ends.axhline(1, color="black", linewidth=0.9, linestyle="--")
-        ends.set_ylim(0, last + 0.05)
+        ends.set_ylim(0, LAST + 0.05)
         ends.set_ylabel("done, parts of its window")
         rates.set_ylim(bottom=0)
         rates.set_ylabel("Mbit/s until the first deadline")

@@ -63,6 +63,11 @@ def interval(name: str, estimate: Estimate | None) -> Row:
     return {name: estimate.mean, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
 
 
+def numbers(rows: Sequence[Row], name: str) -> list[float]:
+    """Return a column's values as numbers, of those rows that have one."""
+    return [float(str(row[name])) for row in rows if row.get(name) is not None]
+
+
 def estimated(name: str, values: Sequence[float]) -> Row:
     """Return the columns of a mean of values by seed; null where there are none."""
     return interval(name, stats.estimate(values) if values else None)

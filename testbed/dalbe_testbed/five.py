@@ -53,23 +53,19 @@ def _rows(results: Results, run: Run) -> list[Row]:
     return rows
 
 
-def _numbers(rows: list[Row], column: str) -> list[float]:
-    return [float(str(row[column])) for row in rows if row[column] is not None]
-
-
 def _verdicts(points: list[tuple[Point, int, list[Row]]]) -> list[Verdict]:
     """Judge each point's rows; the number is of the runs that it lacks."""
     met, order = [], []
     for point, missing, rows in points:
         where = f"{rtt_ms(point):g} ms"
-        finishes = _numbers(rows, "finish")
+        finishes = finding.numbers(rows, "finish")
         held = sum(finish <= 1 for finish in finishes)
         last = "not all done" if len(finishes) < len(rows) else f"last {max(finishes):.3f}"
         said = f"{held} of {len(rows)}, {last}"
         met.append(Case(where, said, bool(rows) and held == len(rows), missing))
         deadlines = sorted({float(str(row["deadline_s"])) for row in rows})
         means = [
-            mean(_numbers([row for row in rows if row["deadline_s"] == due], "early_mbps"))
+            mean(finding.numbers([row for row in rows if row["deadline_s"] == due], "early_mbps"))
             for due in deadlines
         ]
         said = ", ".join(f"{mbps:.2f}" for mbps in means) + " Mbit/s"
@@ -87,8 +83,8 @@ def _summary(point: Point, rows: list[Row]) -> list[Row]:
             **finding.settings(point),
             "deadline_s": goal.deadline_s,
             "runs": len(here := [row for row in rows if row["deadline_s"] == goal.deadline_s]),
-            **finding.estimated("finish", _numbers(here, "finish")),
-            **finding.estimated("early_mbps", _numbers(here, "early_mbps")),
+            **finding.estimated("finish", finding.numbers(here, "finish")),
+            **finding.estimated("early_mbps", finding.numbers(here, "early_mbps")),
         }
         for _flow, goal in transfers(point)
     ]

@@ -37,6 +37,22 @@ class Outcome:
     finish: float | None
     others_mbps: float | None
 
+    def within(self, part: float) -> bool:
+        """Return whether the transfer was done within this part of the window."""
+        return self.finish is not None and self.finish <= part
+
+
+def compared(ours: Outcome, cubic: Outcome) -> Row:
+    """Return the columns of a goal: when it was done, by us and by CUBIC in our place."""
+    return {
+        "cubic_finish": cubic.finish,
+        "finish": ours.finish,
+        "counts": cubic.within(CUBIC_PART),
+        "met": ours.within(1),
+        "others_mbps": ours.others_mbps,
+        "others_beside_cubic_mbps": cubic.others_mbps,
+    }
+
 
 def in_place(point: Point) -> str:
     """Return who sends: "dalbe" or "cubic"."""
@@ -69,12 +85,7 @@ def _row(point: Point, seed: int, ours: Outcome, cubic: Outcome) -> Row:
         "cell": point.cell,
         **values,
         "seed": seed,
-        "cubic_finish": cubic.finish,
-        "finish": ours.finish,
-        "counts": cubic.finish is not None and cubic.finish <= CUBIC_PART,
-        "met": ours.finish is not None and ours.finish <= 1,
-        "others_mbps": ours.others_mbps,
-        "others_beside_cubic_mbps": cubic.others_mbps,
+        **compared(ours, cubic),
     }
 
 

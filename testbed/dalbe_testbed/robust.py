@@ -41,16 +41,20 @@ class Pair:
     @property
     def counted(self) -> list[int]:
         """The seeds in which CUBIC meets the goal with ease."""
-        return [seed for seed in self.ours if _within(self.cubic[seed], CUBIC_PART)]
+        return [seed for seed in self.ours if self.cubic[seed].within(CUBIC_PART)]
 
     @property
     def met(self) -> list[int]:
         """Those of them in which ours is met."""
-        return [seed for seed in self.counted if _within(self.ours[seed], 1)]
+        return [seed for seed in self.counted if self.ours[seed].within(1)]
 
-
-def _within(outcome: Outcome, part: float) -> bool:
-    return outcome.finish is not None and outcome.finish <= part
+    @property
+    def rows(self) -> list[Row]:
+        """A row per seed."""
+        return [
+            {"where": self.where, "seed": seed} | goals.compared(self.ours[seed], self.cubic[seed])
+            for seed in self.ours
+        ]
 
 
 def where(point: Point) -> str:
@@ -129,39 +133,16 @@ def _case(pair: Pair) -> Case:
     )
 
 
-def _row(pair: Pair, seed: int) -> Row:
-    ours, cubic = pair.ours[seed], pair.cubic[seed]
-    return {
-        "where": pair.where,
-        "seed": seed,
-        "cubic_finish": cubic.finish,
-        "finish": ours.finish,
-        "counts": seed in pair.counted,
-        "met": _within(ours, 1),
-        "others_mbps": ours.others_mbps,
-        "others_beside_cubic_mbps": cubic.others_mbps,
-    }
-
-
 def _summary(pair: Pair) -> Row:
-    def done(outcomes: Mapping[int, Outcome]) -> list[float]:
-        found = [outcomes[seed].finish for seed in pair.ours]
-        return [finish for finish in found if finish is not None]
-
-    def others(outcomes: Mapping[int, Outcome]) -> list[float]:
-        found = [outcomes[seed].others_mbps for seed in pair.ours]
-        return [mbps for mbps in found if mbps is not None]
-
-    return {
+    row: Row = {
         "where": pair.where,
         "runs": len(pair.ours),
         "count": len(pair.counted),
         "in_time": len(pair.met),
-        **finding.estimated("finish", done(pair.ours)),
-        **finding.estimated("cubic_finish", done(pair.cubic)),
-        **finding.estimated("others_mbps", others(pair.ours)),
-        **finding.estimated("others_beside_cubic_mbps", others(pair.cubic)),
     }
+    for name in ("finish", "cubic_finish", "others_mbps", "others_beside_cubic_mbps"):
+        row |= finding.estimated(name, finding.numbers(pair.rows, name))
+    return row
 
 
 def find(results: Results, sweep: Sweep) -> Finding:
@@ -176,7 +157,7 @@ def find(results: Results, sweep: Sweep) -> Finding:
     return Finding(
         verdict.say(verdicts),
         verdicts,
-        finding.frame([_row(pair, seed) for pair in pairs for seed in pair.ours]),
+        finding.frame([row for pair in pairs for row in pair.rows]),
         finding.frame([_summary(pair) for pair in pairs if pair.ours]),
         curves,
     )

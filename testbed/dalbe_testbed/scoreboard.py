@@ -286,7 +286,7 @@ class Standing:
 
     def values(self, name: str) -> list[float]:
         """Return a measure's values by seed, of those runs that have one."""
-        return [_number(row[name]) for row in self.rows if row.get(name) is not None]
+        return finding.numbers(self.rows, name)
 
     def summary(self) -> Row:
         """Return the columns of the summary."""
