@@ -93,6 +93,12 @@ static u32 effect_surge_us(u32 rtt_us, u32 before_us, u32 base_rtt_us, int shift
 	return before_us && grown_us >= least_us ? grown_us : 0;
 }
 
+/* Where short flows keep coming, the burst that one begins with is reason enough. */
+static int effect_room_shift(const struct effect *e)
+{
+	return e->patient ? EFFECT_SURGE_SHIFT : EFFECT_ROOM_SHIFT;
+}
+
 /**
  * effect_cut - how deep to cut for a delay backoff
  * @e: the flow
@@ -119,6 +125,7 @@ u32 effect_cut(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 
 	e->lent = 0;
 	e->room_us = 0;
+	e->filling = false;
 	if (e->state != EFFECT_ALONE || e->doubt || !base_rtt_us ||
 	    (e->lossy && !stands))
 		return ssthresh;
@@ -180,6 +187,7 @@ void effect_forget(struct effect *e)
 	e->last_us = 0;
 	e->steady = 0;
 	e->regained = 0;
+	e->filling = false;
 }
 
 /**
@@ -207,7 +215,7 @@ bool effect_urgent(struct effect *e, u32 rtt_us, u32 before_us,
 		return false;
 	if (e->steady >= EFFECT_STEADY_ROUNDS)	/* else the surge is ours */
 		e->room_us = effect_surge_us(rtt_us, before_us, base_rtt_us,
-					     EFFECT_ROOM_SHIFT);
+					     effect_room_shift(e));
 	return effect_surge_us(rtt_us, before_us, base_rtt_us,
 			       EFFECT_SURGE_SHIFT) ||
 	       (base_rtt_us &&
@@ -256,7 +264,7 @@ bool effect_sample(struct effect *e, u32 rtt_us, u32 packets, u32 before_us,
 		return false;
 	tells = effect_tests_room(e) ? rtt_us >= e->before_us :
 		effect_surge_us(rtt_us, before_us, base_rtt_us,
-				EFFECT_ROOM_SHIFT) > 0;
+				effect_room_shift(e)) > 0;
 	if (!tells) {
 		e->surged = 0;
 		return false;
@@ -283,6 +291,8 @@ void effect_loss(struct effect *e)
 {
 	e->lossy = EFFECT_LOSS_ROUNDS;
 	e->still = 0;
+	e->asking = 0;
+	e->filling = false;
 	if (effect_tests_room(e))
 		e->again = true;
 }
@@ -354,6 +364,8 @@ static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 {
 	e->state = EFFECT_YIELDING;
 	effect_forget(e);
+	e->asking = 0;
+	e->ask_us = EFFECT_ASK_MIN_US;
 	e->rounds = 0;
 	e->peak_us = 0;
 	e->gone = 0;
@@ -454,12 +466,48 @@ bool effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
 		effect_give_way(e, now_us);
 		return true;
 	}
-	if (!e->part_q16)
-		e->part_q16 = part_q16;
-	else
-		e->part_q16 += ((s64)part_q16 - (s64)e->part_q16) >>
-			       EFFECT_PART_SHIFT;
+	if (e->part_q16) {
+		part_q16 = e->part_q16 + (((s64)part_q16 - (s64)e->part_q16) >>
+					  EFFECT_PART_SHIFT);
+		e->link_q16 = max(e->link_q16, part_q16);
+	} else {
+		e->link_q16 = max(e->link_q16 / 2, part_q16);
+	}
+	e->part_q16 = part_q16;
 	return false;
+}
+
+/**
+ * effect_fill - the link is free: how far may slow start go?
+ * @e: the flow
+ * @base_rtt_us: lowest RTT known
+ *
+ * Slow start learns a round trip later that a link is full, and has sent twice what it
+ * carries then: the buffer overflows, for others as well. What it carried the last time
+ * is known; so slow start ends where a queue shows that it is full, just about.
+ *
+ * Return: packets; U32_MAX: as far as it goes.
+ */
+u32 effect_fill(struct effect *e, u32 base_rtt_us)
+{
+	u64 full_us = (u64)base_rtt_us + 2 * effect_shortest_us(base_rtt_us);
+
+	e->filling = e->link_q16 && base_rtt_us;
+	if (!e->filling)
+		return U32_MAX;
+	return clamp_t(u64, fp_mul_div(e->link_q16, full_us, USEC_PER_SEC) >> 16,
+		       2, U32_MAX);
+}
+
+/* It ended, all of the window is in use, and there is no queue: the link carries more. */
+static bool effect_more(struct effect *e, u32 rtt_us, u32 base_rtt_us)
+{
+	if (!e->filling || e->steady < EFFECT_STEADY_ROUNDS)
+		return false;
+	e->filling = !effect_stands(rtt_us, base_rtt_us);
+	if (e->filling)
+		e->steady = 0;
+	return e->filling;
 }
 
 /* Of the last eight or so. */
@@ -530,6 +578,44 @@ u64 effect_look_us(u32 base_rtt_us)
 	return (u64)base_rtt_us * EFFECT_LOOK_ROUNDS + EFFECT_LOOK_US;
 }
 
+/* The queue has gone, as far as a round can show that. */
+static bool effect_gone(const struct effect *e, u32 queue_us, u32 base_rtt_us)
+{
+	return queue_us <= max(e->peak_us >> EFFECT_GONE_SHIFT,
+			       effect_shortest_us(base_rtt_us));
+}
+
+/**
+ * effect_ask - contended: is it time to ask whether the queue is ours?
+ * @e: the flow
+ * @cwnd: congestion window, packets
+ * @rtt_us: lowest RTT of the round
+ * @base_rtt_us: lowest RTT known; 0: none
+ * @now_us: clock
+ *
+ * A flow near best effort fills the buffer by itself, and no look at the queue tells
+ * that nobody else is there. So now and then it holds its window, for two round trips, to
+ * what fits the path without a queue: @ask_cwnd, while @asking. effect_round() has the
+ * answer. A window that is a small part of the path's drains nothing, and no queue that
+ * does not stand is to be asked about.
+ */
+void effect_ask(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
+		u64 now_us)
+{
+	u32 fit;
+
+	if (e->state != EFFECT_CONTENDED || e->asking || !base_rtt_us ||
+	    !effect_stands(rtt_us, base_rtt_us) ||
+	    now_us - max(e->asked_us, e->since_us) < e->ask_us)
+		return;
+	fit = effect_fit(cwnd, base_rtt_us, rtt_us);
+	if (fit < EFFECT_SMALL_CWND)
+		return;
+	e->asking = EFFECT_ASK_ROUNDS;
+	e->ask_cwnd = fit;
+	e->asked_us = now_us;
+}
+
 /**
  * effect_round - a round has ended
  * @e: the flow
@@ -552,6 +638,8 @@ enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,
 		e->lossy -= e->lossy > 0;
 		e->regained -= e->regained > 0;
 		effect_mean(e, queue_us);
+		if (effect_more(e, rtt_us, base_rtt_us))
+			return EFFECT_MORE;
 		return e->before_us ? effect_judge(e, rtt_us, base_rtt_us,
 						   now_us) : EFFECT_NONE;
 	}
@@ -563,6 +651,11 @@ enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,
 		return EFFECT_NONE;
 	}
 	e->peak_us = max(e->peak_us, queue_us);
+	if (e->asking && !--e->asking) {
+		if (effect_gone(e, queue_us, base_rtt_us))
+			return effect_alone(e, now_us, EFFECT_TAKE);
+		e->ask_us = min(2 * e->ask_us, EFFECT_ASK_MAX_US);
+	}
 	if (base_rtt_us && effect_still(e, rtt_us, base_rtt_us, now_us))
 		return effect_alone(e, now_us, EFFECT_LONGER);
 	if (e->state == EFFECT_CONTENDED &&
@@ -570,8 +663,7 @@ enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,
 		return EFFECT_NONE;
 	e->looked_us = now_us;
 	e->gone = (e->gone << 1) & (BIT(EFFECT_LOOKS) - 1);
-	if (queue_us <= max(e->peak_us >> EFFECT_GONE_SHIFT,
-			    effect_shortest_us(base_rtt_us)))
+	if (effect_gone(e, queue_us, base_rtt_us))
 		e->gone |= 1;
 	else
 		e->busy_us = now_us;

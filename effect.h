@@ -76,6 +76,11 @@
 					 */
 #define EFFECT_LOOK_ROUNDS	2	/* between two looks: so many base RTTs */
 #define EFFECT_LOOK_US		300000	/* and this */
+#define EFFECT_ASK_MIN_US	2000000	/* contended for so long: ask whose queue it is; */
+#define EFFECT_ASK_MAX_US	16000000 /* ever more rarely, for */
+#define EFFECT_ASK_ROUNDS	2	/* each asks for half of the window of so many
+					 * rounds: in 16 s at 100 ms a part in 160
+					 */
 #define EFFECT_STILL		8	/* lowest RTTs of so many times */
 #define EFFECT_STILL_US		4000000	/* this, or */
 #define EFFECT_STILL_ROUNDS	8	/* so many base RTTs that are alike tell of a
@@ -94,6 +99,7 @@ enum effect_state {
 enum effect_verdict {
 	EFFECT_NONE,		/* no change */
 	EFFECT_DOUBT,		/* in EFFECT_ALONE: cut once more, and deeper */
+	EFFECT_MORE,		/* in EFFECT_ALONE: slow start ended too early */
 	EFFECT_REGAIN,		/* in EFFECT_ALONE: nobody took the room that was made */
 	EFFECT_YIELD,		/* from EFFECT_ALONE: stand back now */
 	EFFECT_RESUME,		/* to EFFECT_ALONE: the queue went with us */
@@ -135,12 +141,19 @@ enum effect_verdict {
  * @try_us: how long to be contended before EFFECT_TRY
  * @patient: not to take the link again at once
  * @unsure: alone, but not by EFFECT_TAKE: who comes now may have been there before
+ * @asking: rounds for which the window is still held to @ask_cwnd, packets, to see whose
+ *	queue it is
+ * @asked_us: when that last began
+ * @ask_us: how long not to ask
  * @haste_q16: the part of EFFECT_PATIENCE_US that is not waited for, 0 .. 1 or more;
  *	set by the caller
  * @looked_us: when the last look was taken
  * @last_us: lowest RTT of the last round handed to effect_part(); 0: the caller may
  *	set it for a round that was not
  * @part_q16: packets per second that were ours while a queue stood; 0: not known
+ * @link_q16: the most that @part_q16 was since the link was last taken, or before, until
+ *	there is one; 0: not known
+ * @filling: slow start up to what effect_fill() said
  * @still: periods in a row whose lowest RTT was like @still_us
  * @still_us: lowest RTT of the first of them
  * @still_least_us: lowest RTT in the period under way
@@ -160,6 +173,8 @@ struct effect {
 	bool again;
 	bool patient;
 	bool unsure;
+	u8 asking;
+	bool filling;
 	u8 still;
 	u32 before_us;
 	u32 expected_us;
@@ -177,9 +192,13 @@ struct effect {
 	u64 looked_us;
 	u64 busy_us;
 	u64 still_since_us;
+	u64 asked_us;
 	u64 part_q16;
+	u64 link_q16;
 	u32 still_us;
 	u32 still_least_us;
+	u32 ask_cwnd;
+	u32 ask_us;
 	u32 try_us;
 	u32 haste_q16;
 	u32 yields;
@@ -195,6 +214,7 @@ bool effect_urgent(struct effect *e, u32 rtt_us, u32 before_us,
 		   u32 base_rtt_us);
 bool effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
 		 u32 base_rtt_us, u64 now_us);
+u32 effect_fill(struct effect *e, u32 base_rtt_us);
 void effect_begin_round(struct effect *e);
 bool effect_sample(struct effect *e, u32 rtt_us, u32 packets, u32 before_us,
 		   u32 base_rtt_us, u32 cwnd);
@@ -203,6 +223,8 @@ bool effect_repair(struct effect *e, u64 now_us);
 void effect_expect_loss(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
 			u32 base_rtt_us);
 void effect_forget(struct effect *e);
+void effect_ask(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
+		u64 now_us);
 bool effect_may_err(const struct effect *e, u64 now_us);
 u64 effect_look_us(u32 base_rtt_us);
 enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,

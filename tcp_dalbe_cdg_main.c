@@ -285,6 +285,8 @@ static void dalbe_apply_level(struct sock *sk, u32 acked)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 level_q16 = dalbe_level_q16(flow), gap_us;
 
+	if (flow->effect.asking)
+		level_q16 = min(level_q16, (u64)flow->effect.ask_cwnd << 16);
 	tp->snd_ssthresh = clamp_t(u64, level_q16 >> 16, 2, tp->snd_cwnd_clamp);
 	/* down at once, up no faster than slow start, as after a timeout */
 	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp) + acked, tp->snd_ssthresh));
@@ -600,6 +602,7 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 	/* A pause, or a timeout, is in the time but not in the packets. */
 	if (flow->round_limited || inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR) {
 		flow->effect.last_us = 0;
+		flow->effect.filling = false;
 	} else if (effect_part(&flow->effect, packets, elapsed_us,
 			       flow->cdg.rtt_prev.min_us,
 			       cdg_base_rtt_us(&flow->cdg), tp->tcp_mstamp)) {
@@ -625,7 +628,14 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 		return true;
 	case EFFECT_TAKE:
 		flow->held = flow->best_effort;
-		dalbe_resume(sk, tcp_snd_cwnd(tp), TCP_INFINITE_SSTHRESH);
+		dalbe_resume(sk, tcp_snd_cwnd(tp),
+			     min(TCP_INFINITE_SSTHRESH,
+				 effect_fill(&flow->effect,
+					     cdg_base_rtt_us(&flow->cdg))));
+		return true;
+	case EFFECT_MORE:
+		dalbe_resume(sk, tcp_snd_cwnd(tp),
+			     3 * min(tcp_snd_cwnd(tp), TCP_INFINITE_SSTHRESH / 3) / 2);
 		return true;
 	case EFFECT_TRY:
 		flow->held = flow->best_effort;
@@ -645,6 +655,8 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 	}
 	if (flow->effect.state != EFFECT_ALONE)
 		w_q16 = flow->transfer.w_q16;
+	effect_ask(&flow->effect, tcp_snd_cwnd(tp), flow->cdg.rtt_prev.min_us,
+		   cdg_base_rtt_us(&flow->cdg), tp->tcp_mstamp);
 	if (tp->app_limited)	/* such time does not count, RFC 9438, 4.2 */
 		elapsed_us = 0;
 	cubic_round(&flow->best_effort, fp_mul_q16(elapsed_us, w_q16),
@@ -680,7 +692,9 @@ static u32 dalbe_least(const struct sock *sk)
 {
 	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 
+	/* what slow start sent too much is nobody's */
 	if (flow->effect.state != EFFECT_ALONE ||
+	    flow->effect.steady < EFFECT_STEADY_ROUNDS ||
 	    !effect_may_err(&flow->effect, tcp_sk(sk)->tcp_mstamp))
 		return 0;
 	return fp_mul_q16(flow->held.window_q16, flow->transfer.w_q16) >> 16;

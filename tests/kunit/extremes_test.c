@@ -483,6 +483,10 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 				e.still_us = rtt_us;
 				e.still_least_us = rtt_us;
 			}
+			if (i % 8 == 5) {	/* slow start has ended */
+				e.filling = true;
+				e.steady = U8_MAX;
+			}
 			v = effect_round(&e, rtt_us, any_time_us(&rnd),
 					 any_clock_us(&rnd));
 			seen[v]++;

@@ -253,6 +253,22 @@ def test_room_is_made_for_twice_a_surge(pure: Any, fields: dict[str, int], room:
     assert effect.lent == room * (cwnd * BASE_US // (BASE_US + 20_000))
 
 
+@pytest.mark.parametrize(("patient", "least_us"), [(False, BASE_US // 4), (True, BASE_US // 8)])
+def test_where_short_flows_keep_coming_a_burst_is_reason_enough(
+    pure: Any, patient: bool, least_us: int
+) -> None:
+    for grown_us, room in ((least_us, True), (least_us - 1, False)):
+        effect = pure.new("effect", steady=STEADY, patient=patient)
+        rtt_us = BASE_US + 20_000
+        pure.effect_urgent(effect, rtt_us, rtt_us - grown_us, BASE_US)
+        assert effect.room_us == room * grown_us
+        early = [
+            pure.effect_sample(effect, rtt_us, 50, rtt_us - grown_us, BASE_US, 100)
+            for _ in range(4)
+        ]
+        assert early == [False, False, False, room]
+
+
 def test_room_that_nobody_takes_is_taken_back(pure: Any) -> None:
     effect, _ = surged(pure)
     assert rounds(pure, effect, [SHORT_US - 1]) == [pure.EFFECT_REGAIN]
@@ -483,6 +499,126 @@ def test_a_surge_is_seen_across_a_cut(pure: Any) -> None:
     for queue_us, packets, tells in ((KIN_US, 50, False), (KIN_US + SURGE_US, 30, True)):
         rtt_us = BASE_US + queue_us
         assert bool(pure.effect_part(effect, packets, rtt_us, rtt_us, BASE_US, 0)) is tells
+
+
+# Whose queue is it, asked while contended
+
+
+ASK_US, ASK_MAX_US = 2_000_000, 16_000_000
+
+
+def asked(pure: Any, cwnd: int = 100, clock_us: int = ASK_US) -> Any:
+    """A flow that holds its window to what fits the path."""
+    effect = contended(pure)
+    pure.effect_ask(effect, cwnd, BASE_US + QUEUE_US, BASE_US, clock_us)
+    return effect
+
+
+def test_a_window_that_fits_the_path_shows_whose_queue_it_was(pure: Any) -> None:
+    """The first round's packets are from before."""
+    for answer_us, verdict in (
+        (QUEUE_US // 8, pure.EFFECT_TAKE),
+        (QUEUE_US // 8 + 1, pure.EFFECT_NONE),
+    ):
+        effect = asked(pure)
+        assert (effect.asking, effect.ask_cwnd) == (2, fit(100, BASE_US, BASE_US + QUEUE_US))
+        assert rounds(pure, effect, [0, answer_us], ASK_US) == [pure.EFFECT_NONE, verdict]
+        assert effect.asking == 0
+        assert (effect.state == pure.EFFECT_ALONE) is (verdict == pure.EFFECT_TAKE)
+
+
+def test_who_has_asked_in_vain_asks_ever_more_rarely(pure: Any) -> None:
+    effect, clock_us = contended(pure), 0
+    for pause_us in (ASK_US, 2 * ASK_US, 4 * ASK_US, ASK_MAX_US, ASK_MAX_US):
+        pure.effect_ask(effect, 100, BASE_US + QUEUE_US, BASE_US, clock_us + pause_us - 1)
+        assert effect.asking == 0
+        clock_us += pause_us
+        pure.effect_ask(effect, 100, BASE_US + QUEUE_US, BASE_US, clock_us)
+        assert effect.asking == 2
+        assert pure.EFFECT_TAKE not in rounds(pure, effect, [QUEUE_US] * 2, clock_us)
+
+
+@pytest.mark.parametrize(("cwnd", "rtt_us", "base_us"), [
+    (100, BASE_US + SHORT_US - 1, BASE_US),  # no queue
+    (19, 2 * BASE_US, BASE_US),  # ours is the smaller part of it, whatever it is
+    (100, BASE_US + QUEUE_US, 0),
+])  # fmt: skip
+def test_what_a_cut_would_not_show_is_not_asked(
+    pure: Any, cwnd: int, rtt_us: int, base_us: int
+) -> None:
+    effect = contended(pure)
+    pure.effect_ask(effect, cwnd, rtt_us, base_us, ASK_US)
+    assert effect.asking == 0
+
+
+def test_alone_and_standing_back_nobody_asks(pure: Any) -> None:
+    for state in (pure.EFFECT_ALONE, pure.EFFECT_YIELDING):
+        effect = pure.new("effect", state=state)
+        pure.effect_ask(effect, 100, BASE_US + QUEUE_US, BASE_US, ASK_US)
+        assert effect.asking == 0
+
+
+def test_a_loss_is_an_answer(pure: Any) -> None:
+    effect = asked(pure)
+    pure.effect_loss(effect)
+    assert rounds(pure, effect, [0, 0], ASK_US) == [pure.EFFECT_NONE] * 2
+
+
+# Taking the link: how far slow start goes
+
+
+def test_slow_start_goes_to_where_the_link_was_full(pure: Any) -> None:
+    effect = with_the_link_to_itself(pure)
+    full_us = BASE_US + 2 * SHORT_US
+    assert pure.effect_fill(effect, BASE_US) == pytest.approx(LINK_PPS * full_us / 1e6, abs=1)
+    assert effect.filling
+
+
+@pytest.mark.parametrize(("link_pps", "base_us"), [(0, BASE_US), (LINK_PPS, 0)])
+def test_of_a_link_that_is_not_known_slow_start_finds_the_end(
+    pure: Any, link_pps: int, base_us: int
+) -> None:
+    effect = pure.new("effect", link_q16=link_pps * Q16, filling=True)
+    assert pure.effect_fill(effect, base_us) == U32_MAX
+    assert not effect.filling
+
+
+@pytest.mark.parametrize(("steady", "queue_us", "more"), [
+    (STEADY, SHORT_US - 1, True),
+    (STEADY, SHORT_US, False),  # full
+    (STEADY - 1, 0, False),  # too early to tell
+])  # fmt: skip
+def test_where_no_queue_shows_after_slow_start_the_link_carries_more(
+    pure: Any, steady: int, queue_us: int, more: bool
+) -> None:
+    effect = pure.new("effect", steady=steady, filling=True)
+    assert rounds(pure, effect, [queue_us]) == [pure.EFFECT_MORE if more else pure.EFFECT_NONE]
+    assert effect.filling is (more or steady < STEADY)
+    if more:  # not again before the next slow start has shown
+        assert rounds(pure, effect, [queue_us]) == [pure.EFFECT_NONE]
+
+
+@pytest.mark.parametrize("event", ["loss", "forget", "cut"])
+def test_a_queue_that_is_short_after_a_cut_says_nothing_of_the_link(pure: Any, event: str) -> None:
+    effect = pure.new("effect", steady=STEADY, filling=True)
+    getattr(pure, f"effect_{event}")(effect, *((50, BASE_US, BASE_US, 35) * (event == "cut")))
+    assert rounds(pure, effect, [0]) == [pure.EFFECT_NONE]
+
+
+def test_the_link_is_the_most_that_was_ours_lately(pure: Any) -> None:
+    """A sample that is too small halves it at worst, and one link follows another."""
+    effect = with_the_link_to_itself(pure)
+    link_q16 = effect.link_q16
+    assert link_q16 / Q16 == pytest.approx(LINK_PPS, rel=0.01)
+    busy_round(pure, effect, 0.9)
+    assert effect.link_q16 == link_q16
+    pure.effect_forget(effect)
+    assert effect.link_q16 == link_q16
+    busy_round(pure, effect, 0.1)
+    assert effect.link_q16 == link_q16 // 2
+    pure.effect_forget(effect)
+    busy_round(pure, effect, 3.0)
+    assert effect.link_q16 / Q16 == pytest.approx(3 * LINK_PPS, rel=0.01)
 
 
 @given(u32, u64, u32, u32, u64)
@@ -805,6 +941,12 @@ states = st.fixed_dictionaries(
         "haste_q16": u32,
         "last_us": u32,
         "part_q16": st.integers(0, 2**63 - 1),
+        "link_q16": st.integers(0, 2**63 - 1),
+        "filling": st.booleans(),
+        "asking": st.integers(0, 2),
+        "ask_cwnd": u32,
+        "ask_us": u32,
+        "asked_us": u64,
         "lossy": st.integers(0, 255),
         "steady": st.integers(0, 255),
         "regained": st.integers(0, 255),
@@ -831,6 +973,8 @@ events = st.one_of(
     st.tuples(st.just("expect_loss"), u32, u32, u32, u32),
     st.tuples(st.just("loss")),
     st.tuples(st.just("forget")),
+    st.tuples(st.just("fill"), u32),
+    st.tuples(st.just("ask"), u32, u32, u32, u64),
 )
 
 
@@ -846,6 +990,7 @@ def test_from_any_state_to_a_valid_one(
         verdict = getattr(pure, f"effect_{name}")(effect, *args)
         assert effect.state <= pure.EFFECT_CONTENDED
         assert effect.gone < 64
+        assert effect.asking <= 2
         assert effect.drained_q16 <= Q16
         arrow = (before, effect.state)
         if name != "round":
@@ -864,6 +1009,9 @@ def test_from_any_state_to_a_valid_one(
         elif verdict == pure.EFFECT_REGAIN:
             assert arrow == (alone, alone)
             assert not effect.doubt
+        elif verdict == pure.EFFECT_MORE:
+            assert arrow == (alone, alone)
+            assert effect.filling
         else:
             assert verdict in (pure.EFFECT_TAKE, pure.EFFECT_TRY, pure.EFFECT_LONGER)
             assert arrow[1] == alone
