@@ -19,10 +19,11 @@
  *	  ^  ^        the queue went with us         |
  *	  |  +---------------------------------------+
  *	  |                                          | it stayed
- *	  |  it has been away, or as short as        v
+ *	  |  it has been away, or goes if asked,     v
  *	  +----------------------------------- CONTENDED
- *	     flows like us leave it, for a while;
- *	     or it stands still: the path is longer
+ *	     or is as short as flows like us leave it
+ *	     for a while; or it stands still: the path
+ *	     is longer
  *
  * Of ten flows like us each drains a tenth. So a queue as short as flows like us
  * leave it, and that loses no packet, is theirs, however little was drained.
@@ -188,6 +189,7 @@ void effect_forget(struct effect *e)
 	e->steady = 0;
 	e->regained = 0;
 	e->filling = false;
+	e->asking = 0;
 }
 
 /**
@@ -364,8 +366,6 @@ static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 {
 	e->state = EFFECT_YIELDING;
 	effect_forget(e);
-	e->asking = 0;
-	e->ask_us = EFFECT_ASK_MIN_US;
 	e->rounds = 0;
 	e->peak_us = 0;
 	e->gone = 0;
@@ -374,6 +374,12 @@ static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 	e->still_least_us = U32_MAX;
 	e->still_since_us = now_us;
 	e->yields++;
+	/* In a short buffer a loss of the others empties it, and the answer was wrong. */
+	if (e->lossy && now_us - e->since_us < EFFECT_OFTEN_US)
+		e->ask_us = clamp_t(u32, 2 * e->ask_us, EFFECT_ASK_MIN_US,
+				    EFFECT_ASK_MAX_US);
+	else
+		e->ask_us = EFFECT_ASK_MIN_US;
 	if (e->lossy)		/* no kin's */
 		e->try_us = clamp_t(u32, 2 * e->try_us, EFFECT_TRY_MAX_US,
 				    now_us - e->since_us < EFFECT_OFTEN_US ?
@@ -471,7 +477,9 @@ bool effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
 					  EFFECT_PART_SHIFT);
 		e->link_q16 = max(e->link_q16, part_q16);
 	} else {
-		e->link_q16 = max(e->link_q16 / 2, part_q16);
+		/* beside others it is our part that is measured */
+		e->link_q16 = max(e->unsure ? e->link_q16 : e->link_q16 / 2,
+				  part_q16);
 	}
 	e->part_q16 = part_q16;
 	return false;
@@ -578,11 +586,12 @@ u64 effect_look_us(u32 base_rtt_us)
 	return (u64)base_rtt_us * EFFECT_LOOK_ROUNDS + EFFECT_LOOK_US;
 }
 
-/* The queue has gone, as far as a round can show that. */
-static bool effect_gone(const struct effect *e, u32 queue_us, u32 base_rtt_us)
+/* Does this window, near enough, fill the path by itself? */
+static bool effect_is_most(const struct effect *e, u32 fit, u32 base_rtt_us)
 {
-	return queue_us <= max(e->peak_us >> EFFECT_GONE_SHIFT,
-			       effect_shortest_us(base_rtt_us));
+	u64 link = fp_mul_div(e->link_q16, base_rtt_us, USEC_PER_SEC) >> 16;
+
+	return fit >= max_t(u64, EFFECT_SMALL_CWND, link / 2);
 }
 
 /**
@@ -596,23 +605,27 @@ static bool effect_gone(const struct effect *e, u32 queue_us, u32 base_rtt_us)
  * A flow near best effort fills the buffer by itself, and no look at the queue tells
  * that nobody else is there. So now and then it holds its window, for two round trips, to
  * what fits the path without a queue: @ask_cwnd, while @asking. effect_round() has the
- * answer. A window that is a small part of the path's drains nothing, and no queue that
- * does not stand is to be asked about.
+ * answer. A window that is the smaller part of the path's drains little, as far as the
+ * path is known, and what is left of a short queue is short in any case.
  */
 void effect_ask(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 		u64 now_us)
 {
+	u64 pause_us = max_t(u64, e->ask_us, (u64)EFFECT_ASK_PAUSE * base_rtt_us);
+	u32 queue_us = effect_queue_us(rtt_us, base_rtt_us);
 	u32 fit;
 
 	if (e->state != EFFECT_CONTENDED || e->asking || !base_rtt_us ||
-	    !effect_stands(rtt_us, base_rtt_us) ||
-	    now_us - max(e->asked_us, e->since_us) < e->ask_us)
+	    queue_us / EFFECT_ASK_LEFT < effect_shortest_us(base_rtt_us) ||
+	    now_us - max(e->asked_us, e->since_us) < pause_us ||
+	    now_us - e->came_us < effect_patience_us(e))
 		return;
 	fit = effect_fit(cwnd, base_rtt_us, rtt_us);
-	if (fit < EFFECT_SMALL_CWND)
+	if (!effect_is_most(e, fit, base_rtt_us))
 		return;
 	e->asking = EFFECT_ASK_ROUNDS;
 	e->ask_cwnd = fit;
+	e->ask_left_us = queue_us / EFFECT_ASK_LEFT;
 	e->asked_us = now_us;
 }
 
@@ -635,6 +648,8 @@ enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,
 	u32 queue_us = effect_queue_us(rtt_us, base_rtt_us);
 
 	if (e->state == EFFECT_ALONE) {
+		if (now_us - e->came_us >= EFFECT_OFTEN_US + EFFECT_SHORT_US)
+			e->patient = false;
 		e->lossy -= e->lossy > 0;
 		e->regained -= e->regained > 0;
 		effect_mean(e, queue_us);
@@ -652,7 +667,7 @@ enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,
 	}
 	e->peak_us = max(e->peak_us, queue_us);
 	if (e->asking && !--e->asking) {
-		if (effect_gone(e, queue_us, base_rtt_us))
+		if (queue_us <= e->ask_left_us)
 			return effect_alone(e, now_us, EFFECT_TAKE);
 		e->ask_us = min(2 * e->ask_us, EFFECT_ASK_MAX_US);
 	}
@@ -663,7 +678,8 @@ enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,
 		return EFFECT_NONE;
 	e->looked_us = now_us;
 	e->gone = (e->gone << 1) & (BIT(EFFECT_LOOKS) - 1);
-	if (effect_gone(e, queue_us, base_rtt_us))
+	if (queue_us <= max(e->peak_us >> EFFECT_GONE_SHIFT,
+			    effect_shortest_us(base_rtt_us)))
 		e->gone |= 1;
 	else
 		e->busy_us = now_us;

@@ -78,9 +78,9 @@
 #define EFFECT_LOOK_US		300000	/* and this */
 #define EFFECT_ASK_MIN_US	2000000	/* contended for so long: ask whose queue it is; */
 #define EFFECT_ASK_MAX_US	16000000 /* ever more rarely, for */
-#define EFFECT_ASK_ROUNDS	2	/* each asks for half of the window of so many
-					 * rounds: in 16 s at 100 ms a part in 160
-					 */
+#define EFFECT_ASK_ROUNDS	2	/* it costs half of the window for one of these, */
+#define EFFECT_ASK_PAUSE	32	/* of so many base RTTs at least */
+#define EFFECT_ASK_LEFT		4	/* ours, if not more than a quarter is left */
 #define EFFECT_STILL		8	/* lowest RTTs of so many times */
 #define EFFECT_STILL_US		4000000	/* this, or */
 #define EFFECT_STILL_ROUNDS	8	/* so many base RTTs that are alike tell of a
@@ -139,10 +139,12 @@ enum effect_verdict {
  * @came_us: when the competitor came that the link was left to
  * @busy_us: when the queue was last seen
  * @try_us: how long to be contended before EFFECT_TRY
- * @patient: not to take the link again at once
+ * @patient: short flows keep coming: not to take the link again at once, and to make
+ *	room early
  * @unsure: alone, but not by EFFECT_TAKE: who comes now may have been there before
  * @asking: rounds for which the window is still held to @ask_cwnd, packets, to see whose
  *	queue it is
+ * @ask_left_us: the queue that is left then, if it was ours
  * @asked_us: when that last began
  * @ask_us: how long not to ask
  * @haste_q16: the part of EFFECT_PATIENCE_US that is not waited for, 0 .. 1 or more;
@@ -151,9 +153,9 @@ enum effect_verdict {
  * @last_us: lowest RTT of the last round handed to effect_part(); 0: the caller may
  *	set it for a round that was not
  * @part_q16: packets per second that were ours while a queue stood; 0: not known
- * @link_q16: the most that @part_q16 was since the link was last taken, or before, until
- *	there is one; 0: not known
- * @filling: slow start up to what effect_fill() said
+ * @link_q16: the most that @part_q16 was while it was known, and half of what it was
+ *	before; 0: not known
+ * @filling: slow start ends where effect_fill() said, and no queue has shown since
  * @still: periods in a row whose lowest RTT was like @still_us
  * @still_us: lowest RTT of the first of them
  * @still_least_us: lowest RTT in the period under way
@@ -198,6 +200,7 @@ struct effect {
 	u32 still_us;
 	u32 still_least_us;
 	u32 ask_cwnd;
+	u32 ask_left_us;
 	u32 ask_us;
 	u32 try_us;
 	u32 haste_q16;

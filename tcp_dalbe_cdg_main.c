@@ -602,7 +602,9 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 	/* A pause, or a timeout, is in the time but not in the packets. */
 	if (flow->round_limited || inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR) {
 		flow->effect.last_us = 0;
-		flow->effect.filling = false;
+		flow->effect.asking = 0;
+		if (flow->effect.filling)	/* later, then */
+			flow->effect.steady = 0;
 	} else if (effect_part(&flow->effect, packets, elapsed_us,
 			       flow->cdg.rtt_prev.min_us,
 			       cdg_base_rtt_us(&flow->cdg), tp->tcp_mstamp)) {
@@ -892,7 +894,8 @@ static u32 dalbe_scavenger_ssthresh(struct sock *sk, u32 ssthresh)
 	u32 base_rtt_us = cdg_base_rtt_us(&flow->cdg);
 	u32 least;
 
-	if (flow->effect.state == EFFECT_ALONE)
+	if (flow->effect.state == EFFECT_ALONE &&
+	    flow->effect.steady >= EFFECT_STEADY_ROUNDS)
 		dalbe_hold(flow, cwnd);
 	if (flow->cdg.state == CDG_BACKOFF) {
 		ssthresh = effect_cut(&flow->effect, cwnd, rtt_us, base_rtt_us,

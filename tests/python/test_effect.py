@@ -504,32 +504,34 @@ def test_a_surge_is_seen_across_a_cut(pure: Any) -> None:
 # Whose queue is it, asked while contended
 
 
-ASK_US, ASK_MAX_US = 2_000_000, 16_000_000
+ASK_US, ASK_MAX_US = max(2_000_000, 32 * BASE_US), 16_000_000
 
 
-def asked(pure: Any, cwnd: int = 100, clock_us: int = ASK_US) -> Any:
+def asked(pure: Any, queue_us: int = QUEUE_US) -> Any:
     """A flow that holds its window to what fits the path."""
     effect = contended(pure)
-    pure.effect_ask(effect, cwnd, BASE_US + QUEUE_US, BASE_US, clock_us)
+    pure.effect_ask(effect, 100, BASE_US + queue_us, BASE_US, ASK_US)
     return effect
 
 
-def test_a_window_that_fits_the_path_shows_whose_queue_it_was(pure: Any) -> None:
-    """The first round's packets are from before."""
-    for answer_us, verdict in (
-        (QUEUE_US // 8, pure.EFFECT_TAKE),
-        (QUEUE_US // 8 + 1, pure.EFFECT_NONE),
+@pytest.mark.parametrize("queue_us", [4 * SHORT_US, QUEUE_US])
+def test_a_window_that_fits_the_path_shows_whose_queue_it_was(pure: Any, queue_us: int) -> None:
+    """By three quarters of it. The first round's packets are from before."""
+    for left_us, verdict in (
+        (queue_us // 4, pure.EFFECT_TAKE),
+        (queue_us // 4 + 1, pure.EFFECT_NONE),
     ):
-        effect = asked(pure)
-        assert (effect.asking, effect.ask_cwnd) == (2, fit(100, BASE_US, BASE_US + QUEUE_US))
-        assert rounds(pure, effect, [0, answer_us], ASK_US) == [pure.EFFECT_NONE, verdict]
+        effect = asked(pure, queue_us)
+        assert (effect.asking, effect.ask_cwnd) == (2, fit(100, BASE_US, BASE_US + queue_us))
+        effect.looked_us = ASK_US  # no look at it as well
+        assert rounds(pure, effect, [0, left_us], ASK_US) == [pure.EFFECT_NONE, verdict]
         assert effect.asking == 0
         assert (effect.state == pure.EFFECT_ALONE) is (verdict == pure.EFFECT_TAKE)
 
 
 def test_who_has_asked_in_vain_asks_ever_more_rarely(pure: Any) -> None:
     effect, clock_us = contended(pure), 0
-    for pause_us in (ASK_US, 2 * ASK_US, 4 * ASK_US, ASK_MAX_US, ASK_MAX_US):
+    for pause_us in (ASK_US, max(ASK_US, 4_000_000), 8_000_000, ASK_MAX_US, ASK_MAX_US):
         pure.effect_ask(effect, 100, BASE_US + QUEUE_US, BASE_US, clock_us + pause_us - 1)
         assert effect.asking == 0
         clock_us += pause_us
@@ -538,17 +540,42 @@ def test_who_has_asked_in_vain_asks_ever_more_rarely(pure: Any) -> None:
         assert pure.EFFECT_TAKE not in rounds(pure, effect, [QUEUE_US] * 2, clock_us)
 
 
-@pytest.mark.parametrize(("cwnd", "rtt_us", "base_us"), [
-    (100, BASE_US + SHORT_US - 1, BASE_US),  # no queue
-    (19, 2 * BASE_US, BASE_US),  # ours is the smaller part of it, whatever it is
-    (100, BASE_US + QUEUE_US, 0),
+@pytest.mark.parametrize(("alone_us", "lossy", "pause_us"), [
+    (OFTEN_US - 1, 2, 16_000_000),  # it had been somebody's, in a short buffer
+    (OFTEN_US - 1, 0, 2_000_000),
+    (OFTEN_US, 2, 2_000_000),
+])  # fmt: skip
+def test_who_was_wrong_asks_more_rarely_too(
+    pure: Any, alone_us: int, lossy: int, pause_us: int
+) -> None:
+    taken = {"lent": 1, "again": True, "before_us": BASE_US}
+    effect = pure.new("effect", lossy=lossy, ask_us=8_000_000, **taken)
+    assert rounds(pure, effect, [0], alone_us) == [pure.EFFECT_YIELD]
+    assert effect.ask_us == pause_us
+
+
+@pytest.mark.parametrize(("cwnd", "queue_us", "base_us", "link_pps"), [
+    (100, 4 * SHORT_US - 1, BASE_US, 0),  # what is left of it is short in any case
+    (19, BASE_US, BASE_US, 0),  # ours is the smaller part of it, whatever it is
+    (100, BASE_US, BASE_US, 110 * 1e6 / BASE_US),  # or by what is known of the link
+    (100, QUEUE_US, 0, 0),
 ])  # fmt: skip
 def test_what_a_cut_would_not_show_is_not_asked(
-    pure: Any, cwnd: int, rtt_us: int, base_us: int
+    pure: Any, cwnd: int, queue_us: int, base_us: int, link_pps: float
 ) -> None:
     effect = contended(pure)
-    pure.effect_ask(effect, cwnd, rtt_us, base_us, ASK_US)
+    effect.link_q16 = round(link_pps) * Q16
+    pure.effect_ask(effect, cwnd, BASE_US + queue_us, base_us, ASK_US)
     assert effect.asking == 0
+
+
+def test_the_patient_do_not_ask_before_their_time(pure: Any) -> None:
+    effect = contended(pure, OFTEN_US - 1)
+    assert effect.patient
+    for clock_us, asking in ((PATIENCE_US - 1, 0), (PATIENCE_US, 2)):
+        now_us = effect.came_us + clock_us
+        pure.effect_ask(effect, 100, BASE_US + QUEUE_US, BASE_US, now_us)
+        assert effect.asking == asking
 
 
 def test_alone_and_standing_back_nobody_asks(pure: Any) -> None:
@@ -558,10 +585,19 @@ def test_alone_and_standing_back_nobody_asks(pure: Any) -> None:
         assert effect.asking == 0
 
 
-def test_a_loss_is_an_answer(pure: Any) -> None:
+@pytest.mark.parametrize("event", ["loss", "forget"])
+def test_a_loss_and_a_pause_leave_it_open(pure: Any, event: str) -> None:
     effect = asked(pure)
-    pure.effect_loss(effect)
+    getattr(pure, f"effect_{event}")(effect)
+    effect.looked_us = ASK_US
     assert rounds(pure, effect, [0, 0], ASK_US) == [pure.EFFECT_NONE] * 2
+
+
+def test_patience_is_over_when_nobody_has_come_for_long(pure: Any) -> None:
+    for alone_us, patient in ((OFTEN_US + STAYED_US - 1, True), (OFTEN_US + STAYED_US, False)):
+        effect = pure.new("effect", patient=True)
+        rounds(pure, effect, [0], alone_us)
+        assert effect.patient is patient
 
 
 # Taking the link: how far slow start goes
@@ -945,6 +981,7 @@ states = st.fixed_dictionaries(
         "filling": st.booleans(),
         "asking": st.integers(0, 2),
         "ask_cwnd": u32,
+        "ask_left_us": u32,
         "ask_us": u32,
         "asked_us": u64,
         "lossy": st.integers(0, 255),
