@@ -332,6 +332,14 @@ static enum effect_verdict effect_alone(struct effect *e, u64 now_us,
 	return why;
 }
 
+/* It was our queue: no doubt is left that a pause of the others could explain. */
+static enum effect_verdict effect_answered(struct effect *e, u64 now_us)
+{
+	effect_alone(e, now_us, EFFECT_TAKE);
+	e->taken_us = now_us - EFFECT_OFTEN_US;
+	return EFFECT_TAKE;
+}
+
 /* Of a time that the relaxed wait: the part that is not waited for. */
 static u32 effect_haste_us(const struct effect *e, u32 us)
 {
@@ -668,7 +676,7 @@ enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,
 	e->peak_us = max(e->peak_us, queue_us);
 	if (e->asking && !--e->asking) {
 		if (queue_us <= e->ask_left_us)
-			return effect_alone(e, now_us, EFFECT_TAKE);
+			return effect_answered(e, now_us);
 		e->ask_us = min(2 * e->ask_us, EFFECT_ASK_MAX_US);
 	}
 	if (base_rtt_us && effect_still(e, rtt_us, base_rtt_us, now_us))

@@ -527,6 +527,8 @@ def test_a_window_that_fits_the_path_shows_whose_queue_it_was(pure: Any, queue_u
         assert rounds(pure, effect, [0, left_us], ASK_US) == [pure.EFFECT_NONE, verdict]
         assert effect.asking == 0
         assert (effect.state == pure.EFFECT_ALONE) is (verdict == pure.EFFECT_TAKE)
+        effect.haste_q16 = Q16
+        assert not pure.effect_may_err(effect, ASK_US) or verdict != pure.EFFECT_TAKE
 
 
 def test_who_has_asked_in_vain_asks_ever_more_rarely(pure: Any) -> None:
