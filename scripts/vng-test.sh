@@ -54,9 +54,10 @@ cp -r "$repo/tools" "$work/tree/tools"
 	make -j2 -C "$work/tree/tools" dalbectl
 	"${CC:-gcc}" -O2 -Wall -Wextra -Werror -pthread -I"$repo" \
 		-o "$work/stress" "$repo/tests/vng/stress.c"
+	"${CC:-gcc}" -O2 -Wall -Wextra -Werror -o "$work/sink" "$repo/tests/vng/sink.c"
 } >"$work/build.log" 2>&1 || {
 	cat "$work/build.log"
-	die "the module, dalbectl or the stress test does not build for $kernel"
+	die "the module, dalbectl, the stress test or its sink does not build for $kernel"
 }
 cp "$work/tree/tcp_dalbe_cdg.ko" "$work/tree/tools/dalbectl" \
 	"$repo/tests/vng/guest.sh" "$work"

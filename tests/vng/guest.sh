@@ -3,11 +3,11 @@
 # In the stock kernel's guest: the module's life, from insmod to rmmod.
 #
 #	near                                 far
-#	10.9.0.1 ---- veth, 20 Mbit/s ---- 10.9.0.2  iperf -s
+#	10.9.0.1 ---- veth, 20 Mbit/s ---- 10.9.0.2  sink 5001
 #	              10 ms each way
 #
-# scripts/vng-test.sh starts it in a directory with the module, dalbectl and
-# stress. Prints TAP, and "guest done" when it got to its end.
+# scripts/vng-test.sh starts it in a directory with the module, dalbectl,
+# stress and sink. Prints TAP, and "guest done" when it got to its end.
 set -uo pipefail # not -e: what fails is reported, and the rest still runs
 
 ok() { echo "ok - $*"; }
@@ -63,7 +63,7 @@ for ((i = 0; i < 50; i++)); do [[ -e /dev/dalbe ]] && break; sleep 0.1; done
 check "/dev/dalbe is a character device" test -c /dev/dalbe
 check "/dev/dalbe is open to all" test "$(stat -c %a /dev/dalbe)" = 666
 
-far iperf -s >server.log 2>&1 &
+far ./sink 5001 >server.log 2>&1 &
 server=$!
 sleep 1
 
@@ -118,6 +118,8 @@ while kill -0 "$stress" 2>/dev/null; do
 	near ss -tinH >/dev/null # get_info, without the socket lock
 	sleep 0.05
 done
+check "the sink still runs" kill -0 "$server"
+sed 's/^/#   /' server.log
 if wait "$stress"; then ok "stress: $(tail -n 1 stress.log)"; else
 	not_ok "stress"
 	sed 's/^/#   /' stress.log
