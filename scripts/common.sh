@@ -65,4 +65,7 @@ enter_venv()
 	dir=$(venv_dir "$(find_python)")
 	[[ -e $dir/.complete ]] || die "no Python environment: type 'scripts/setup.sh check'"
 	export VIRTUAL_ENV=$dir PATH="$dir/bin:$PATH"
+	# All clones share the environment, and the package in it is the last one's that set it up:
+	# in the middle of a run of another's.
+	export PYTHONPATH="$repo/testbed${PYTHONPATH:+:$PYTHONPATH}"
 }
