@@ -134,8 +134,8 @@ enum effect_verdict {
  * @lent: the window that the last cut left but for the room it made, and that
  *	EFFECT_REGAIN returns to, packets; 0: it made no room
  * @since_us: when the regime began, EFFECT_YIELDING and EFFECT_CONTENDED as one
- * @taken_us: of EFFECT_TAKE, EFFECT_TRY or EFFECT_LONGER, the last; set by the caller
- *	where it begins
+ * @taken_us: of EFFECT_TAKE, EFFECT_TRY or EFFECT_LONGER, the last, and long before where
+ *	an answer leaves no doubt; set by the caller where it begins
  * @came_us: when the competitor came that the link was left to
  * @busy_us: when the queue was last seen
  * @try_us: how long to be contended before EFFECT_TRY
