@@ -193,6 +193,21 @@ void effect_forget(struct effect *e)
 }
 
 /**
+ * effect_limited - this round had too little to send, or repaired a loss
+ * @e: the flow
+ *
+ * Its packets tell nothing of our part of the link, its queue nothing of whose it is, nor
+ * of what the link carries: that is looked for later.
+ */
+void effect_limited(struct effect *e)
+{
+	e->last_us = 0;
+	e->asking = 0;
+	if (e->filling)
+		e->steady = 0;
+}
+
+/**
  * effect_urgent - is this round to be answered by a backoff, whatever CDG makes of it?
  * @e: the flow
  * @rtt_us: lowest RTT of the round
@@ -370,8 +385,16 @@ bool effect_may_err(const struct effect *e, u64 now_us)
 	return now_us - e->taken_us < effect_haste_us(e, EFFECT_OFTEN_US);
 }
 
+static void effect_ask_later(struct effect *e)
+{
+	e->ask_us = clamp_t(u32, 2 * e->ask_us, EFFECT_ASK_MIN_US,
+			    EFFECT_ASK_MAX_US);
+}
+
 static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 {
+	bool soon = now_us - e->since_us < EFFECT_OFTEN_US;
+
 	e->state = EFFECT_YIELDING;
 	effect_forget(e);
 	e->rounds = 0;
@@ -383,22 +406,20 @@ static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 	e->still_since_us = now_us;
 	e->yields++;
 	/* In a short buffer a loss of the others empties it, and the answer was wrong. */
-	if (e->lossy && now_us - e->since_us < EFFECT_OFTEN_US)
-		e->ask_us = clamp_t(u32, 2 * e->ask_us, EFFECT_ASK_MIN_US,
-				    EFFECT_ASK_MAX_US);
+	if (e->lossy && soon)
+		effect_ask_later(e);
 	else
 		e->ask_us = EFFECT_ASK_MIN_US;
 	if (e->lossy)		/* no kin's */
 		e->try_us = clamp_t(u32, 2 * e->try_us, EFFECT_TRY_MAX_US,
-				    now_us - e->since_us < EFFECT_OFTEN_US ?
-				    EFFECT_TRY_LOSSY_US : EFFECT_TRY_MAX_US);
+				    soon ? EFFECT_TRY_LOSSY_US : EFFECT_TRY_MAX_US);
 	else if (now_us - e->since_us > 2 * EFFECT_TRY_MIN_US)
 		e->try_us = EFFECT_TRY_MIN_US;
 	else
 		e->try_us = clamp_t(u32, 2 * e->try_us, EFFECT_TRY_MIN_US,
 				    EFFECT_TRY_MAX_US);
 	if (!e->unsure) {
-		e->patient = now_us - e->since_us < EFFECT_OFTEN_US;
+		e->patient = soon;
 		e->came_us = now_us;
 	}
 	e->since_us = now_us;
@@ -493,6 +514,12 @@ bool effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
 	return false;
 }
 
+/* What the link carries in so much time, as far as it is known, packets. */
+static u64 effect_link_packets(const struct effect *e, u64 us)
+{
+	return fp_mul_div(e->link_q16, us, USEC_PER_SEC) >> 16;
+}
+
 /**
  * effect_fill - the link is free: how far may slow start go?
  * @e: the flow
@@ -511,8 +538,7 @@ u32 effect_fill(struct effect *e, u32 base_rtt_us)
 	e->filling = e->link_q16 && base_rtt_us;
 	if (!e->filling)
 		return U32_MAX;
-	return clamp_t(u64, fp_mul_div(e->link_q16, full_us, USEC_PER_SEC) >> 16,
-		       2, U32_MAX);
+	return clamp_t(u64, effect_link_packets(e, full_us), 2, U32_MAX);
 }
 
 /* It ended, all of the window is in use, and there is no queue: the link carries more. */
@@ -597,9 +623,8 @@ u64 effect_look_us(u32 base_rtt_us)
 /* Does this window, near enough, fill the path by itself? */
 static bool effect_is_most(const struct effect *e, u32 fit, u32 base_rtt_us)
 {
-	u64 link = fp_mul_div(e->link_q16, base_rtt_us, USEC_PER_SEC) >> 16;
-
-	return fit >= max_t(u64, EFFECT_SMALL_CWND, link / 2);
+	return fit >= max_t(u64, EFFECT_SMALL_CWND,
+			    effect_link_packets(e, base_rtt_us) / 2);
 }
 
 /**
@@ -677,7 +702,7 @@ enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,
 	if (e->asking && !--e->asking) {
 		if (queue_us <= e->ask_left_us)
 			return effect_answered(e, now_us);
-		e->ask_us = min(2 * e->ask_us, EFFECT_ASK_MAX_US);
+		effect_ask_later(e);
 	}
 	if (base_rtt_us && effect_still(e, rtt_us, base_rtt_us, now_us))
 		return effect_alone(e, now_us, EFFECT_LONGER);

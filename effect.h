@@ -150,8 +150,8 @@ enum effect_verdict {
  * @haste_q16: the part of EFFECT_PATIENCE_US that is not waited for, 0 .. 1 or more;
  *	set by the caller
  * @looked_us: when the last look was taken
- * @last_us: lowest RTT of the last round handed to effect_part(); 0: the caller may
- *	set it for a round that was not
+ * @last_us: lowest RTT of the last round handed to effect_part(); 0: that was not, see
+ *	effect_limited()
  * @part_q16: packets per second that were ours while a queue stood; 0: not known
  * @link_q16: the most that @part_q16 was while it was known, and half of what it was
  *	before; 0: not known
@@ -226,6 +226,7 @@ bool effect_repair(struct effect *e, u64 now_us);
 void effect_expect_loss(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
 			u32 base_rtt_us);
 void effect_forget(struct effect *e);
+void effect_limited(struct effect *e);
 void effect_ask(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 		u64 now_us);
 bool effect_may_err(const struct effect *e, u64 now_us);

@@ -573,7 +573,7 @@ static void dalbe_resume(struct sock *sk, u32 cwnd, u32 ssthresh)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	if (inet_csk(sk)->icsk_ca_state < TCP_CA_CWR)	/* else a cut's */
-		tp->snd_ssthresh = max(ssthresh, 2U);
+		tp->snd_ssthresh = clamp_t(u32, ssthresh, 2, TCP_INFINITE_SSTHRESH);
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Open)
 		tcp_snd_cwnd_set(tp, clamp(cwnd, 2U, tp->snd_cwnd_clamp));
 	cubic_start(&flow->best_effort, (u64)tcp_snd_cwnd(tp) << 16, 0);
@@ -601,10 +601,7 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 		flow->effect.steady += flow->effect.steady < U8_MAX;
 	/* A pause, or a timeout, is in the time but not in the packets. */
 	if (flow->round_limited || inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR) {
-		flow->effect.last_us = 0;
-		flow->effect.asking = 0;
-		if (flow->effect.filling)	/* later, then */
-			flow->effect.steady = 0;
+		effect_limited(&flow->effect);
 	} else if (effect_part(&flow->effect, packets, elapsed_us,
 			       flow->cdg.rtt_prev.min_us,
 			       cdg_base_rtt_us(&flow->cdg), tp->tcp_mstamp)) {
@@ -631,13 +628,12 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 	case EFFECT_TAKE:
 		flow->held = flow->best_effort;
 		dalbe_resume(sk, tcp_snd_cwnd(tp),
-			     min(TCP_INFINITE_SSTHRESH,
-				 effect_fill(&flow->effect,
-					     cdg_base_rtt_us(&flow->cdg))));
+			     effect_fill(&flow->effect,
+					 cdg_base_rtt_us(&flow->cdg)));
 		return true;
 	case EFFECT_MORE:
 		dalbe_resume(sk, tcp_snd_cwnd(tp),
-			     3 * min(tcp_snd_cwnd(tp), TCP_INFINITE_SSTHRESH / 3) / 2);
+			     tcp_snd_cwnd(tp) + tcp_snd_cwnd(tp) / 2);
 		return true;
 	case EFFECT_TRY:
 		flow->held = flow->best_effort;
@@ -655,10 +651,11 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 	case EFFECT_NONE:
 		break;
 	}
-	if (flow->effect.state != EFFECT_ALONE)
+	if (flow->effect.state != EFFECT_ALONE) {
 		w_q16 = flow->transfer.w_q16;
-	effect_ask(&flow->effect, tcp_snd_cwnd(tp), flow->cdg.rtt_prev.min_us,
-		   cdg_base_rtt_us(&flow->cdg), tp->tcp_mstamp);
+		effect_ask(&flow->effect, tcp_snd_cwnd(tp), flow->cdg.rtt_prev.min_us,
+			   cdg_base_rtt_us(&flow->cdg), tp->tcp_mstamp);
+	}
 	if (tp->app_limited)	/* such time does not count, RFC 9438, 4.2 */
 		elapsed_us = 0;
 	cubic_round(&flow->best_effort, fp_mul_q16(elapsed_us, w_q16),
@@ -686,6 +683,13 @@ static void dalbe_trace_round(const struct sock *sk, s32 gradient_sum_us,
 			  gradient_sum_us, backoff);
 }
 
+/* Alone, and slow start is over: what that sent too much is nobody's. */
+static bool dalbe_is_settled(const struct dalbe_flow *flow)
+{
+	return flow->effect.state == EFFECT_ALONE &&
+	       flow->effect.steady >= EFFECT_STEADY_ROUNDS;
+}
+
 /* Alone, and not sure of it: what is ours in any case, packets. Delays may withdraw it
  * for a round trip, to see whose queue it is, but not take it away: who has to be best
  * effort would have less than that, squeezed by those who do not make way for delays.
@@ -694,9 +698,7 @@ static u32 dalbe_least(const struct sock *sk)
 {
 	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 
-	/* what slow start sent too much is nobody's */
-	if (flow->effect.state != EFFECT_ALONE ||
-	    flow->effect.steady < EFFECT_STEADY_ROUNDS ||
+	if (!dalbe_is_settled(flow) ||
 	    !effect_may_err(&flow->effect, tcp_sk(sk)->tcp_mstamp))
 		return 0;
 	return fp_mul_q16(flow->held.window_q16, flow->transfer.w_q16) >> 16;
@@ -894,8 +896,7 @@ static u32 dalbe_scavenger_ssthresh(struct sock *sk, u32 ssthresh)
 	u32 base_rtt_us = cdg_base_rtt_us(&flow->cdg);
 	u32 least;
 
-	if (flow->effect.state == EFFECT_ALONE &&
-	    flow->effect.steady >= EFFECT_STEADY_ROUNDS)
+	if (dalbe_is_settled(flow))
 		dalbe_hold(flow, cwnd);
 	if (flow->cdg.state == CDG_BACKOFF) {
 		ssthresh = effect_cut(&flow->effect, cwnd, rtt_us, base_rtt_us,
