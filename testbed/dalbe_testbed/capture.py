@@ -26,6 +26,7 @@ CE = 3  # ECN codepoint "congestion experienced", RFC 3168
 MICROSECONDS, NANOSECONDS = 0xA1B2C3D4, 0xA1B23C4D  # magic numbers of pcap files
 FILE_HEADER_BYTES, RECORD_HEADER_BYTES = 24, 16
 KEY_BYTES = 96  # of a packet, at most; a multiple of 8
+TIME_WAIT_S = 60  # in Linux, whatever is set
 
 # What a router changes (of IPv6 the traffic class, next to the version, and the hop limit) and
 # what an offload leaves open (checksums), as offsets behind the Ethernet header.
@@ -248,12 +249,16 @@ def connection_table(packets: pl.DataFrame, port: int, end_s: float) -> pl.DataF
 
     Columns: start_s, when its first packet was sent; end_s, when the last with payload left the
     bottleneck, null if none did; payload_bytes behind the bottleneck, with what was sent twice.
-    Connections are told apart by the source's port.
+    Connections are told apart by the source's port, and by a silence of TIME_WAIT_S, before
+    which the source does not use it again.
     """
     payload = pl.col("payload_bytes") > 0
+    again = (pl.col("sent_us").diff() >= TIME_WAIT_S * 1e6).fill_null(value=False)
     return (
         packets.filter(pl.col("port") == port)
-        .group_by("source")
+        .sort("source", "sent_us")
+        .with_columns(use=again.cum_sum().over("source"))  # of the port
+        .group_by("source", "use")
         .agg(
             start_s=pl.col("sent_us").min() / 1e6,
             end_s=pl.col("out_us").filter(payload).max() / 1e6,
@@ -261,7 +266,7 @@ def connection_table(packets: pl.DataFrame, port: int, end_s: float) -> pl.DataF
         )
         .filter(pl.col("start_s") < end_s)
         .sort("start_s")
-        .drop("source")
+        .drop("source", "use")
     )
 
 

@@ -383,11 +383,12 @@ class Web(Model):
     """Web-like sessions: a few objects each, of heavy-tailed sizes, a TCP connection per object.
 
     load: what they offer, on the wire, of the link's rate. reverse_part: what as many sessions in
-    the other direction offer, in parts of that.
+    the other direction offer, in parts of that. max_bytes: of the largest object.
     """
 
     load: Annotated[float, Field(gt=0, le=1)]
     reverse_part: Annotated[float, Field(ge=0, le=1)] = 0.0
+    max_bytes: Annotated[int, Field(ge=10_000, le=10**12)] = 5_000_000
     cc: Literal["cubic", "reno", "vegas", "lp", "bbr"] = "cubic"
     start_s: Seconds = 0
 

@@ -20,7 +20,7 @@ from dalbe_testbed.results import Results, cc, rtt_ms, wire_bytes
 from dalbe_testbed.sweep import Point, Run, Sweep
 from dalbe_testbed.verdict import Case, Verdict, judge
 
-OURS, WINDOW_S = "ours", 120.0
+OURS, WINDOW_S = "ours", 60.0
 """The transfers' flow, and how long each has from its beginning."""
 
 COMPLETIONS = 60

@@ -26,8 +26,9 @@ MEAN_OBJECTS = 2.0
 THINK_S = 1.0
 """Mean time between the beginnings of two objects of a session; exponential."""
 
-SHAPE, LEAST_BYTES, MOST_BYTES = 1.2, 4_000, 5_000_000
-"""Of the sizes' bounded Pareto distribution: its mean is 18.2 kB, which makes sessions of 37 kB."""
+SHAPE, LEAST_BYTES = 1.2, 4_000
+"""Of the sizes' bounded Pareto distribution: up to 5 MB its mean is 18.2 kB, which makes sessions
+of 37 kB."""
 
 SEGMENT_BYTES, HEADER_BYTES = 1448, 66
 """Of an Ethernet frame of TCP with timestamps: payload, and what is around it."""
@@ -44,9 +45,9 @@ LEAST_LOAD_BYTES = 1e6
 Direction = Literal["forward", "back"]
 
 
-def mean_bytes() -> float:
-    """Return the mean size of an object."""
-    ratio = LEAST_BYTES / MOST_BYTES
+def mean_bytes(most_bytes: int) -> float:
+    """Return the mean size of an object, of which the largest has most_bytes."""
+    ratio = LEAST_BYTES / most_bytes
     head = LEAST_BYTES * SHAPE / (SHAPE - 1)
     return head * (1 - math.pow(ratio, SHAPE - 1)) / (1 - math.pow(ratio, SHAPE))
 
@@ -56,18 +57,18 @@ def wire_bytes(size: int) -> int:
     return size + HEADER_BYTES * (math.ceil(size / SEGMENT_BYTES) + HANDSHAKE_FRAMES)
 
 
-def _object_bytes(source: random.Random) -> int:
+def _object_bytes(source: random.Random, most_bytes: int) -> int:
     """Draw a size, by the inverse of the distribution function."""
-    tail = math.pow(LEAST_BYTES / MOST_BYTES, SHAPE)
+    tail = math.pow(LEAST_BYTES / most_bytes, SHAPE)
     return round(LEAST_BYTES / math.pow(1 - source.random() * (1 - tail), 1 / SHAPE))
 
 
-def _session(source: random.Random) -> list[Transfer]:
+def _session(source: random.Random, most_bytes: int) -> list[Transfer]:
     """Draw one that begins at 0."""
-    objects = [Transfer(0.0, _object_bytes(source))]
+    objects = [Transfer(0.0, _object_bytes(source, most_bytes))]
     while source.random() >= 1 / MEAN_OBJECTS:
         at_s = objects[-1].start_s + source.expovariate(1 / THINK_S)
-        objects.append(Transfer(at_s, _object_bytes(source)))
+        objects.append(Transfer(at_s, _object_bytes(source, most_bytes)))
     return objects
 
 
@@ -90,7 +91,7 @@ def draw(web: Web, link_bps: int, stop_s: float, seed: int, direction: Direction
         )
     sessions = []
     while total < (1 - TOLERANCE) * wanted:
-        session = _session(source)
+        session = _session(source, web.max_bytes)
         size = sum(wire_bytes(transfer.bytes) for transfer in session)
         if total + size <= (1 + TOLERANCE) * wanted:
             sessions.append(session)

@@ -32,7 +32,8 @@ def made(
     for run in site.runs:
         if run.seed > seeds:
             continue
-        web = run.point.experiment.web
+        web, link = run.point.experiment.web, run.point.experiment.link
+        bin_s = run.point.experiment.bin_s
         assert web
         site.write(run, {}, {})
         took = parts.get(web.load, list(IN_TIME))
@@ -48,7 +49,7 @@ def made(
         rates = pl.read_parquet(directory / "rates.parquet")
         more = rates.with_columns(
             flow=pl.lit("web"),
-            wire_bytes=pl.lit(carried * web.load * 5e6 / 8 * run.point.experiment.bin_s),
+            wire_bytes=pl.lit(carried * web.load * link.rate_bps / 8 * bin_s),
         )
         pl.concat([rates, more], how="diagonal_relaxed").write_parquet(directory / "rates.parquet")
     return sessions.find(site.results(), site.sweep)

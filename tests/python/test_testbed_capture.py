@@ -108,6 +108,16 @@ def test_connections_are_told_apart_by_the_source(tmp_path: Path):
     assert table["payload_bytes"].to_list() == [10_000, 9000]
 
 
+def test_a_port_that_is_used_again_is_another_connection(tmp_path: Path):
+    times_s = [0, 1, 50, 111, 112]
+    sent = [(t * 1_000_000, frame(t, 5001, source=4000)) for t in times_s]
+    left = [(t + 5000, data) for (t, data) in sent]
+    table = capture.connection_table(paired(tmp_path, sent, left), 5001, 200)
+    assert table["start_s"].to_list() == pytest.approx([0, 111])
+    assert table["end_s"].to_list() == pytest.approx([50.005, 112.005], abs=2e-6)
+    assert table["payload_bytes"].to_list() == [3000, 2000]
+
+
 def test_a_packet_from_nowhere_is_an_error(tmp_path: Path):
     with pytest.raises(TestbedError, match="the captures do not fit"):
         paired(tmp_path, [(0, frame(1, 5001))], [(5, frame(2, 5001))])

@@ -22,12 +22,18 @@ def offered(transfers: list[web.Transfer], length_s: float) -> float:
     return sum(web.wire_bytes(one.bytes) for one in transfers) * 8 / length_s / RATE_BPS
 
 
-@given(st.floats(0.05, 1), st.floats(0.1, 1), st.floats(0, 100), st.integers(0, 10**8))
+@given(
+    st.floats(0.05, 1),
+    st.floats(0.1, 1),
+    st.floats(0, 100),
+    st.integers(10**4, 10**7),
+    st.integers(0, 10**8),
+)
 @settings(max_examples=30, deadline=None)
 def test_the_load_is_what_was_asked_for(
-    load: float, part: float, start_s: float, seed: int
+    load: float, part: float, start_s: float, max_bytes: int, seed: int
 ) -> None:
-    some = Web(load=load, reverse_part=part, start_s=start_s)
+    some = Web(load=load, reverse_part=part, start_s=start_s, max_bytes=max_bytes)
     for direction, wanted in zip(DIRECTIONS, (load, load * part), strict=True):
         transfers = web.draw(some, RATE_BPS, start_s + 300, seed, direction)
         assert offered(transfers, 300) == pytest.approx(wanted, rel=web.TOLERANCE)
@@ -37,26 +43,28 @@ def test_the_load_is_what_was_asked_for(
         assert starts[-1] <= start_s + 300 + 1e-6
         sizes = [one.bytes for one in transfers]
         assert min(sizes) >= web.LEAST_BYTES
-        assert max(sizes) <= web.MOST_BYTES
+        assert max(sizes) <= some.max_bytes
 
 
 def test_sizes_have_a_heavy_tail_and_the_mean_that_is_said() -> None:
-    transfers = web.draw(Web(load=1), RATE_BPS, 20_000, 1, "forward")
+    some = Web(load=1)
+    transfers = web.draw(some, RATE_BPS, 20_000, 1, "forward")
     sizes = pl.Series([one.bytes for one in transfers])
-    assert sizes.mean() == pytest.approx(web.mean_bytes(), rel=0.05)
-    assert web.mean_bytes() == pytest.approx(18_200, rel=0.01)
+    mean_bytes = web.mean_bytes(some.max_bytes)
+    assert sizes.mean() == pytest.approx(mean_bytes, rel=0.05)
+    assert mean_bytes == pytest.approx(18_200, rel=0.01)
     # Pareto: of k times the least there is k^-1.2 of the objects
     for times in (2, 10, 100):
         more = (sizes > times * web.LEAST_BYTES).mean()
         assert more == pytest.approx(math.pow(times, -web.SHAPE), rel=0.1)
     # a hundredth of the objects has 30 % of the bytes: those beyond 100^(1/1.2) times the least
-    beyond, most = math.pow(100, -1 / 6), math.pow(web.MOST_BYTES / web.LEAST_BYTES, -0.2)
+    beyond, most = math.pow(100, -1 / 6), math.pow(some.max_bytes / web.LEAST_BYTES, -0.2)
     largest = sizes.sort(descending=True).head(len(sizes) // 100).sum()
     expected = (beyond - most) / (1 - most)
     assert expected == pytest.approx(0.295, abs=0.001)
     assert largest / sizes.sum() == pytest.approx(expected, rel=0.05)
     # the paper's 30 % of 100 Mbit/s in 99.5 sessions per second
-    assert web.MEAN_OBJECTS * web.mean_bytes() == pytest.approx(0.3 * 100e6 / 8 / 99.5, rel=0.05)
+    assert web.MEAN_OBJECTS * mean_bytes == pytest.approx(0.3 * 100e6 / 8 / 99.5, rel=0.05)
 
 
 def test_seeds_and_directions_differ() -> None:
