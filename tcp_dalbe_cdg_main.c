@@ -698,7 +698,7 @@ static u32 dalbe_least(const struct sock *sk)
 {
 	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 
-	if (!dalbe_is_settled(flow) ||
+	if (flow->effect.state != EFFECT_ALONE ||
 	    !effect_may_err(&flow->effect, tcp_sk(sk)->tcp_mstamp))
 		return 0;
 	return fp_mul_q16(flow->held.window_q16, flow->transfer.w_q16) >> 16;
