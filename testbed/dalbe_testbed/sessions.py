@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from dalbe_testbed import finding, stats, verdict
+from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.finding import Finding, Row
 from dalbe_testbed.results import Results, cc, rtt_ms, wire_bytes
 from dalbe_testbed.sweep import Point, Run, Sweep
@@ -172,7 +173,10 @@ def _summary(one: Completions) -> Row:
 
 
 def find(results: Results, sweep: Sweep) -> Finding:
-    """Measure every run; `curves` has a row per transfer, by RTT, load and congestion control."""
+    """Measure every run; `curves` has a row per transfer, by RTT, load and congestion control.
+
+    Raises TestbedError if a table is missing, and if no transfer has a goal that could be judged.
+    """
     points, rows, curves = [], [], []
     for point, runs in results.measured(sweep):
         measured = {run.seed: measure(results, run) for run in runs}
@@ -197,6 +201,8 @@ def find(results: Results, sweep: Sweep) -> Finding:
             )
             where = {"rtt": rtt_ms(point), "load": points[-1].load, "cc": cc(point)}
             curves += [{**where, "part": part} for part in parts]
+    if not any(point.ours and point.parts for point in points):
+        raise TestbedError("sessions: no transfer with a goal yet: nothing to judge or to draw")
     verdicts = _verdicts(points)
     return Finding(
         verdict.say(verdicts),

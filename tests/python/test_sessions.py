@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from dalbe_testbed import figures_deadline, sessions, sweep
+from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.finding import Finding
 from fakeruns import Site
 
@@ -123,3 +124,11 @@ def test_the_sweep_asks_for_a_tenth_of_the_window() -> None:
         rate_Bps = point.experiment.link.rate_bps / 8  # noqa: N806 (unit)
         assert flow.bytes == pytest.approx(0.1 * rate_Bps * sessions.WINDOW_S)
         assert not flow.goal or flow.goal.deadline_s == sessions.WINDOW_S
+
+
+def test_cubic_alone_is_nothing_to_judge(tmp_path: Path, monkeypatch) -> None:
+    yardstick = '[[grid]]\nin_place = ["cubic"]\nrtt = [50]\n"web.load" = [0.5]\n'
+    head = SWEEP.partition("[[grid]]")[0]
+    monkeypatch.setattr("test_sessions.SWEEP", head + yardstick)
+    with pytest.raises(TestbedError, match="no transfer with a goal"):
+        made(tmp_path, {})
