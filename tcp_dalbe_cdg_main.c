@@ -683,13 +683,6 @@ static void dalbe_trace_round(const struct sock *sk, s32 gradient_sum_us,
 			  gradient_sum_us, backoff);
 }
 
-/* Alone, and slow start is over: what that sent too much is nobody's. */
-static bool dalbe_is_settled(const struct dalbe_flow *flow)
-{
-	return flow->effect.state == EFFECT_ALONE &&
-	       flow->effect.steady >= EFFECT_STEADY_ROUNDS;
-}
-
 /* Alone, and not sure of it: what is ours in any case, packets. Delays may withdraw it
  * for a round trip, to see whose queue it is, but not take it away: who has to be best
  * effort would have less than that, squeezed by those who do not make way for delays.
@@ -896,7 +889,9 @@ static u32 dalbe_scavenger_ssthresh(struct sock *sk, u32 ssthresh)
 	u32 base_rtt_us = cdg_base_rtt_us(&flow->cdg);
 	u32 least;
 
-	if (dalbe_is_settled(flow))
+	/* what slow start sent too much is nobody's */
+	if (flow->effect.state == EFFECT_ALONE &&
+	    flow->effect.steady >= EFFECT_STEADY_ROUNDS)
 		dalbe_hold(flow, cwnd);
 	if (flow->cdg.state == CDG_BACKOFF) {
 		ssthresh = effect_cut(&flow->effect, cwnd, rtt_us, base_rtt_us,
