@@ -776,7 +776,7 @@ static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	    (!flow->scavenger || flow->effect.state == EFFECT_ALONE))
 		return;
 	if (flow->scavenger && flow->effect.state != EFFECT_ALONE) {
-		if (flow->effect.state == EFFECT_CONTENDED && !tp->app_limited)
+		if (!tp->app_limited)
 			cubic_acked(&flow->best_effort, acked);
 		dalbe_apply_level(sk, acked);
 		return;
@@ -889,9 +889,12 @@ static u32 dalbe_scavenger_ssthresh(struct sock *sk, u32 ssthresh)
 	u32 base_rtt_us = cdg_base_rtt_us(&flow->cdg);
 	u32 least;
 
-	/* what slow start sent too much is nobody's */
+	/* What slow start sent too much is nobody's; but the first slow start is all
+	 * that is known of what a best-effort flow would have.
+	 */
 	if (flow->effect.state == EFFECT_ALONE &&
-	    flow->effect.steady >= EFFECT_STEADY_ROUNDS)
+	    (!flow->effect.yields ||
+	     flow->effect.steady >= EFFECT_STEADY_ROUNDS))
 		dalbe_hold(flow, cwnd);
 	if (flow->cdg.state == CDG_BACKOFF) {
 		ssthresh = effect_cut(&flow->effect, cwnd, rtt_us, base_rtt_us,
@@ -996,6 +999,12 @@ static void dalbe_cdg_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 		dalbe_begin_round(sk);
 		break;
 	case CA_EVENT_COMPLETE_CWR:
+		/* after a loss at once: a round trip is a tenth of what lies
+		 * between two of a busy link's losses
+		 */
+		if (flow->scavenger && flow->cdg.state != CDG_BACKOFF)
+			cubic_round(&flow->best_effort, 0,
+				    cdg_base_rtt_us(&flow->cdg));
 		cdg_backoff_done(&flow->cdg);
 		dalbe_begin_round(sk);
 		break;
