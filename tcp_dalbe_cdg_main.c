@@ -889,12 +889,8 @@ static u32 dalbe_scavenger_ssthresh(struct sock *sk, u32 ssthresh)
 	u32 base_rtt_us = cdg_base_rtt_us(&flow->cdg);
 	u32 least;
 
-	/* What slow start sent too much is nobody's; but the first slow start is all
-	 * that is known of what a best-effort flow would have.
-	 */
-	if (flow->effect.state == EFFECT_ALONE &&
-	    (!flow->effect.yields ||
-	     flow->effect.steady >= EFFECT_STEADY_ROUNDS))
+	/* what slow start found as well: a best-effort flow would keep it */
+	if (flow->effect.state == EFFECT_ALONE)
 		dalbe_hold(flow, cwnd);
 	if (flow->cdg.state == CDG_BACKOFF) {
 		ssthresh = effect_cut(&flow->effect, cwnd, rtt_us, base_rtt_us,
