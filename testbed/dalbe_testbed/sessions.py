@@ -25,7 +25,7 @@ OURS, WINDOW_S = "ours", 60.0
 """The transfers' flow, and how long each has from its beginning."""
 
 COMPLETIONS = 60
-"""A load has so many at least, over its RTTs."""
+"""A point has so many at least."""
 
 LOAD_OFF = 0.05
 """By what part the load that the link carried of the sessions may differ from the offered one."""
@@ -114,16 +114,10 @@ def _verdicts(points: Sequence[Completions]) -> list[Verdict]:
         return Case(one.where, found, met, one.missing)
 
     judged = [one for one in points if one.ours]
-    loads = [[p for p in judged if p.load == load] for load in sorted({p.load for p in judged})]
     return [
         judge(
-            f"at least {COMPLETIONS} transfers at every load",
-            [
-                Case(f"load {same[0].load:g}", f"{n}", n >= COMPLETIONS, missing)
-                for same in loads
-                for n in [sum(len(p.parts) for p in same)]
-                for missing in [sum(p.missing for p in same)]
-            ],
+            f"at least {COMPLETIONS} transfers at every point",
+            [case(p, f"{len(p.parts)}", met=len(p.parts) >= COMPLETIONS) for p in judged],
         ),
         judge(
             f"the sessions carry what they offer, within {100 * LOAD_OFF:g} %",

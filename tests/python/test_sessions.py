@@ -78,7 +78,7 @@ def test_all_in_time(tmp_path: Path) -> None:
         ({0.75: [*IN_TIME[3:], 1.01, 1.01, 1.01]}, ["missed"]),
         ({0.75: [*IN_TIME[1:], 1.021]}, ["late"]),
         ({0.75: [*IN_TIME[1:], None]}, ["late"]),
-        ({0.6: IN_TIME[:14]}, ["transfers"]),  # 56 over two RTTs and two seeds
+        ({0.6: IN_TIME[:29]}, ["transfers"]),
     ],
 )
 def test_what_is_required(
