@@ -125,6 +125,7 @@ u32 effect_cut(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	u32 kept;
 
 	e->lent = 0;
+	e->again = false;
 	e->room_us = 0;
 	e->filling = false;
 	if (e->state != EFFECT_ALONE || e->doubt || !base_rtt_us ||

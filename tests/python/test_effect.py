@@ -312,6 +312,24 @@ def test_a_loss_in_the_room_that_was_made_is_a_newcomers(pure: Any, told: str) -
     assert rounds(pure, effect, [QUEUE_US]) == [pure.EFFECT_DOUBT]
 
 
+@pytest.mark.parametrize("queue_us", [0, SHORT_US])
+def test_the_second_surge_of_old_times_says_nothing_of_what_is_lent_now(
+    pure: Any, queue_us: int
+) -> None:
+    """The module lends without making room as well, where the link was taken lately."""
+    effect, _ = surged(pure, regained=8)
+    assert rounds(pure, effect, [0]) == [pure.EFFECT_YIELD]
+    effect.state = pure.EFFECT_ALONE
+    rtt_us = BASE_US + 20_000
+    ssthresh = pure.effect_cut(effect, 100, rtt_us, BASE_US, 7)
+    pure.effect_expect(effect, 100, ssthresh, rtt_us, BASE_US)
+    effect.lent = 100
+    stands = queue_us >= SHORT_US
+    assert rounds(pure, effect, [queue_us]) == [
+        pure.EFFECT_YIELD if stands else pure.EFFECT_REGAIN
+    ]
+
+
 def test_a_loss_under_repair_in_the_room_that_was_made_is_not_waited_for(pure: Any) -> None:
     """No round ends before the repair does."""
     effect, _ = surged(pure)
