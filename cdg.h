@@ -58,7 +58,7 @@ enum cdg_hystart {
 };
 
 /**
- * struct cdg_heuristics - CDG's optional parts, all off for a scavenger
+ * struct cdg_heuristics - CDG's optional parts; for a scavenger only @hystart
  * @use_ineff: give up on delay after this many backoffs without effect; 0: off
  * @use_shadow: after a loss, resume at the window held before delay backoffs
  * @use_tolerance: take a loss with a draining queue for no congestion

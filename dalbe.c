@@ -404,7 +404,7 @@ static u32 dalbe_w_limit_q16(const struct dalbe *d, u32 srtt_us, u32 needed_q16)
 /* Is w = 1 enough? Each interval that was sent at it says by how much it was not:
  * zeta, to the deadline itself, over the rate, less 1. One is noise; their sum,
  * which does not fall below 0, is Page's test (CUSUM): a rate that is too low by
- * a third or more is found in two intervals, one by a tenth in nine.
+ * a third or more is found in two intervals, one by a tenth in ten.
  */
 static void dalbe_judge(struct dalbe *d, u64 now_ns, bool best_effort)
 {

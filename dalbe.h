@@ -58,7 +58,7 @@
 #define DALBE_OVERRUN_SHIFT	4	/* ours: w is kept for 1/16 of the goal
 					 * after its end, see dalbe_overrun()
 					 */
-#define DALBE_OVERRUN_BYTES	65536	/* ... but at least for this much */
+#define DALBE_OVERRUN_BYTES	65536	/* ... and this much */
 
 /**
  * struct dalbe_config - what the owner of the goal chose

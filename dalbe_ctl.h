@@ -177,10 +177,10 @@ struct dalbe_params {
  * @backoffs_loss: cuts for loss or ECN
  * @losses_skipped: losses answered without a cut (w = 1)
  * @regime: DALBE_REGIME_*
- * @drained_ppm: effect of the last backoff tested: drained part of what it would
+ * @drained_ppm: effect of the last cut tested: drained part of what it would
  *               drain if the queue were all ours
  * @level_Bps: while yielding or contended, the rate that w leaves us; else 0
- * @yields: how often a backoff without effect made it stand back
+ * @yields: how often it gave way
  * @resumes: of these, how often the queue went with it
  * @reserved: zero
  */
