@@ -255,6 +255,21 @@ static bool effect_tests_room(const struct effect *e)
 	return e->before_us && e->lent;
 }
 
+/* Asked, and the RTT is of a packet that was sent before the window was held back: a queue
+ * that has gone by then did not go with us, and what is seen later is no answer.
+ */
+static void effect_hear(struct effect *e, u32 rtt_us, u32 packets,
+			u32 base_rtt_us)
+{
+	if (packets >= e->ask_before) {
+		e->ask_before = 0;
+		return;
+	}
+	e->ask_before -= packets;
+	if (effect_queue_us(rtt_us, base_rtt_us) <= e->ask_left_us)
+		e->asking = 0;
+}
+
 /**
  * effect_sample - is there a surge that is not to wait for the round's end?
  * @e: the flow
@@ -268,7 +283,8 @@ static bool effect_tests_room(const struct effect *e)
  * RTT then tells nothing. A round trip earlier is two of its four or five in slow start.
  * Nor is our own slow start to go on for another round trip. Where room was made, a queue
  * as long as before tells as well: somebody has taken it. Where the window is too small to
- * make room, or the round is to judge any other cut, there is no hurry.
+ * make room, or the round is to judge any other cut, there is no hurry. While a contended
+ * flow asks, this is where it hears of a queue that others took with them.
  *
  * Return: true to end the round here, with the lowest RTT @surged_us.
  */
@@ -277,6 +293,8 @@ bool effect_sample(struct effect *e, u32 rtt_us, u32 packets, u32 before_us,
 {
 	bool tells;
 
+	if (e->asking)
+		effect_hear(e, rtt_us, packets, base_rtt_us);
 	if (e->state != EFFECT_ALONE || cwnd < EFFECT_SMALL_CWND ||
 	    (e->before_us && !e->lent))
 		return false;
@@ -348,14 +366,6 @@ static enum effect_verdict effect_alone(struct effect *e, u64 now_us,
 	return why;
 }
 
-/* It was our queue: no doubt is left that a pause of the others could explain. */
-static enum effect_verdict effect_answered(struct effect *e, u64 now_us)
-{
-	effect_alone(e, now_us, EFFECT_TAKE);
-	e->taken_us = now_us - EFFECT_OFTEN_US;
-	return EFFECT_TAKE;
-}
-
 /* Of a time that the relaxed wait: the part that is not waited for. */
 static u32 effect_haste_us(const struct effect *e, u32 us)
 {
@@ -392,12 +402,26 @@ static void effect_ask_later(struct effect *e)
 			    EFFECT_ASK_MAX_US);
 }
 
+static enum effect_verdict effect_answer(struct effect *e, u32 queue_us, u64 now_us)
+{
+	if (--e->asking)
+		return EFFECT_NONE;
+	if (queue_us > e->ask_left_us) {
+		effect_ask_later(e);
+		return EFFECT_NONE;
+	}
+	effect_alone(e, now_us, EFFECT_TAKE);
+	e->answered = true;
+	return EFFECT_TAKE;
+}
+
 static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 {
 	bool soon = now_us - e->since_us < EFFECT_OFTEN_US;
 
 	e->state = EFFECT_YIELDING;
 	effect_forget(e);
+	e->answered = false;
 	e->rounds = 0;
 	e->peak_us = 0;
 	e->gone = 0;
@@ -659,6 +683,7 @@ void effect_ask(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 		return;
 	e->asking = EFFECT_ASK_ROUNDS;
 	e->ask_cwnd = fit;
+	e->ask_before = cwnd;
 	e->ask_left_us = queue_us / EFFECT_ASK_LEFT;
 	e->asked_us = now_us;
 }
@@ -700,11 +725,8 @@ enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,
 		return EFFECT_NONE;
 	}
 	e->peak_us = max(e->peak_us, queue_us);
-	if (e->asking && !--e->asking) {
-		if (queue_us <= e->ask_left_us)
-			return effect_answered(e, now_us);
-		effect_ask_later(e);
-	}
+	if (e->asking && effect_answer(e, queue_us, now_us) == EFFECT_TAKE)
+		return EFFECT_TAKE;
 	if (base_rtt_us && effect_still(e, rtt_us, base_rtt_us, now_us))
 		return effect_alone(e, now_us, EFFECT_LONGER);
 	if (e->state == EFFECT_CONTENDED &&

@@ -134,17 +134,19 @@ enum effect_verdict {
  * @lent: the window that the last cut left but for the room it made, and that
  *	EFFECT_REGAIN returns to, packets; 0: it made no room
  * @since_us: when the regime began, EFFECT_YIELDING and EFFECT_CONTENDED as one
- * @taken_us: of EFFECT_TAKE, EFFECT_TRY or EFFECT_LONGER, the last, and long before where
- *	an answer leaves no doubt; set by the caller where it begins
+ * @taken_us: of EFFECT_TAKE, EFFECT_TRY or EFFECT_LONGER, the last; set by the caller
+ *	where it begins
  * @came_us: when the competitor came that the link was left to
  * @busy_us: when the queue was last seen
  * @try_us: how long to be contended before EFFECT_TRY
  * @patient: short flows keep coming: not to take the link again at once, and to make
  *	room early
  * @unsure: alone, but not by EFFECT_TAKE: who comes now may have been there before
+ * @answered: alone, as its queue went with it when it asked
  * @asking: rounds for which the window is still held to @ask_cwnd, packets, to see whose
  *	queue it is
  * @ask_left_us: the queue that is left then, if it was ours
+ * @ask_before: packets under way that were sent before; their RTTs are not the answer
  * @asked_us: when that last began
  * @ask_us: how long not to ask
  * @haste_q16: the part of EFFECT_PATIENCE_US that is not waited for, 0 .. 1 or more;
@@ -175,6 +177,7 @@ struct effect {
 	bool again;
 	bool patient;
 	bool unsure;
+	bool answered;
 	u8 asking;
 	bool filling;
 	u8 still;
@@ -201,6 +204,7 @@ struct effect {
 	u32 still_least_us;
 	u32 ask_cwnd;
 	u32 ask_left_us;
+	u32 ask_before;
 	u32 ask_us;
 	u32 try_us;
 	u32 haste_q16;

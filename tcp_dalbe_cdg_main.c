@@ -580,6 +580,20 @@ static void dalbe_resume(struct sock *sk, u32 cwnd, u32 ssthresh)
 	cdg_restart(&flow->cdg, tcp_snd_cwnd(tp));
 }
 
+/* Alone, and not sure of it: what is ours in any case, packets. Delays may withdraw it
+ * for a round trip, to see whose queue it is, but not take it away: who has to be best
+ * effort would have less than that, squeezed by those who do not make way for delays.
+ */
+static u32 dalbe_least(const struct sock *sk)
+{
+	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+
+	if (flow->effect.state != EFFECT_ALONE || flow->effect.answered ||
+	    !effect_may_err(&flow->effect, tcp_sk(sk)->tcp_mstamp))
+		return 0;
+	return fp_mul_q16(flow->held.window_q16, flow->transfer.w_q16) >> 16;
+}
+
 /* The round as the effect test sees it; true if the window is no longer what CDG
  * should judge.
  */
@@ -622,7 +636,8 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 		dalbe_yield(sk);
 		return true;
 	case EFFECT_RESUME:
-		/* withdrawn only for a moment */
+		/* withdrawn only for a moment; but delays may have squeezed it before */
+		flow->resume_cwnd = max(flow->resume_cwnd, dalbe_least(sk));
 		dalbe_resume(sk, flow->resume_cwnd, flow->resume_cwnd);
 		return true;
 	case EFFECT_TAKE:
@@ -681,20 +696,6 @@ static void dalbe_trace_round(const struct sock *sk, s32 gradient_sum_us,
 
 	trace_dalbe_round(sk, &flow->cdg, &flow->effect, &flow->best_effort,
 			  gradient_sum_us, backoff);
-}
-
-/* Alone, and not sure of it: what is ours in any case, packets. Delays may withdraw it
- * for a round trip, to see whose queue it is, but not take it away: who has to be best
- * effort would have less than that, squeezed by those who do not make way for delays.
- */
-static u32 dalbe_least(const struct sock *sk)
-{
-	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
-
-	if (flow->effect.state != EFFECT_ALONE ||
-	    !effect_may_err(&flow->effect, tcp_sk(sk)->tcp_mstamp))
-		return 0;
-	return fp_mul_q16(flow->held.window_q16, flow->transfer.w_q16) >> 16;
 }
 
 /* What was just withdrawn, and taken back, is not withdrawn again at once. */

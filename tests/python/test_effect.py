@@ -542,11 +542,49 @@ def test_a_window_that_fits_the_path_shows_whose_queue_it_was(pure: Any, queue_u
         effect = asked(pure, queue_us)
         assert (effect.asking, effect.ask_cwnd) == (2, fit(100, BASE_US, BASE_US + queue_us))
         effect.looked_us = ASK_US  # no look at it as well
-        assert rounds(pure, effect, [0, left_us], ASK_US) == [pure.EFFECT_NONE, verdict]
+        assert rounds(pure, effect, [queue_us, left_us], ASK_US) == [pure.EFFECT_NONE, verdict]
         assert effect.asking == 0
-        assert (effect.state == pure.EFFECT_ALONE) is (verdict == pure.EFFECT_TAKE)
-        effect.haste_q16 = Q16
-        assert not pure.effect_may_err(effect, ASK_US) or verdict != pure.EFFECT_TAKE
+        alone = verdict == pure.EFFECT_TAKE
+        assert (effect.state == pure.EFFECT_ALONE) is alone
+        assert effect.answered is alone
+
+
+def test_what_is_gone_before_it_can_have_gone_with_us_is_no_answer(pure: Any) -> None:
+    """Others had a loss: asked anew, and no more rarely for that."""
+    effect = asked(pure)
+    effect.looked_us = ASK_US
+    left_us = BASE_US + QUEUE_US // 4
+    for packets, rtt_us, asking in ((98, left_us + 1, 2), (1, left_us, 0)):
+        assert not pure.effect_sample(effect, rtt_us, packets, 0, BASE_US, 100)
+        assert effect.asking == asking
+    assert rounds(pure, effect, [QUEUE_US // 4, 0], ASK_US) == [pure.EFFECT_NONE] * 2
+    assert (effect.state, effect.asking, effect.ask_us) == (pure.EFFECT_CONTENDED, 0, 2_000_000)
+    pure.effect_ask(effect, 100, BASE_US + QUEUE_US, BASE_US, 2 * ASK_US)
+    assert effect.asking == 2
+
+
+def test_the_first_packets_that_see_the_window_held_back_are_the_answer(pure: Any) -> None:
+    """The last RTT of the round is theirs, and so the lowest."""
+    effect = asked(pure)
+    effect.looked_us = ASK_US
+    for packets in (98, 2, 2, U32_MAX):
+        queue_us = QUEUE_US if packets == 98 else 0
+        assert not pure.effect_sample(effect, BASE_US + queue_us, packets, 0, BASE_US, 100)
+    assert rounds(pure, effect, [0, 0], ASK_US) == [pure.EFFECT_NONE, pure.EFFECT_TAKE]
+
+
+def test_an_answer_that_was_wrong_is_none_any_more(pure: Any) -> None:
+    """Who comes soon after it may have been there all the time."""
+    effect = asked(pure)
+    effect.looked_us = ASK_US
+    assert rounds(pure, effect, [QUEUE_US, 0], ASK_US)[-1] == pure.EFFECT_TAKE
+    effect.haste_q16 = Q16
+    assert effect.answered
+    for after_us, may_err in ((OFTEN_US - 1, True), (OFTEN_US, False)):
+        assert bool(pure.effect_may_err(effect, ASK_US + after_us)) is may_err
+    yields_at(pure, effect, ASK_US + 1)
+    assert not effect.answered
+    assert pure.effect_may_err(effect, ASK_US + 1)
 
 
 def test_who_has_asked_in_vain_asks_ever_more_rarely(pure: Any) -> None:
@@ -999,9 +1037,11 @@ states = st.fixed_dictionaries(
         "part_q16": st.integers(0, 2**63 - 1),
         "link_q16": st.integers(0, 2**63 - 1),
         "filling": st.booleans(),
+        "answered": st.booleans(),
         "asking": st.integers(0, 2),
         "ask_cwnd": u32,
         "ask_left_us": u32,
+        "ask_before": u32,
         "ask_us": u32,
         "asked_us": u64,
         "lossy": st.integers(0, 255),
