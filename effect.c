@@ -656,6 +656,7 @@ static bool effect_is_most(const struct effect *e, u32 fit, u32 base_rtt_us)
  * effect_ask - contended: is it time to ask whether the queue is ours?
  * @e: the flow
  * @cwnd: congestion window, packets
+ * @in_flight: packets under way
  * @rtt_us: lowest RTT of the round
  * @base_rtt_us: lowest RTT known; 0: none
  * @now_us: clock
@@ -666,8 +667,8 @@ static bool effect_is_most(const struct effect *e, u32 fit, u32 base_rtt_us)
  * answer. A window that is the smaller part of the path's drains little, as far as the
  * path is known, and what is left of a short queue is short in any case.
  */
-void effect_ask(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
-		u64 now_us)
+void effect_ask(struct effect *e, u32 cwnd, u32 in_flight, u32 rtt_us,
+		u32 base_rtt_us, u64 now_us)
 {
 	u64 pause_us = max_t(u64, e->ask_us, (u64)EFFECT_ASK_PAUSE * base_rtt_us);
 	u32 queue_us = effect_queue_us(rtt_us, base_rtt_us);
@@ -683,7 +684,7 @@ void effect_ask(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 		return;
 	e->asking = EFFECT_ASK_ROUNDS;
 	e->ask_cwnd = fit;
-	e->ask_before = cwnd;
+	e->ask_before = in_flight;
 	e->ask_left_us = queue_us / EFFECT_ASK_LEFT;
 	e->asked_us = now_us;
 }

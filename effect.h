@@ -231,8 +231,8 @@ void effect_expect_loss(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
 			u32 base_rtt_us);
 void effect_forget(struct effect *e);
 void effect_limited(struct effect *e);
-void effect_ask(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
-		u64 now_us);
+void effect_ask(struct effect *e, u32 cwnd, u32 in_flight, u32 rtt_us,
+		u32 base_rtt_us, u64 now_us);
 bool effect_may_err(const struct effect *e, u64 now_us);
 u64 effect_look_us(u32 base_rtt_us);
 enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,

@@ -668,7 +668,8 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 	}
 	if (flow->effect.state != EFFECT_ALONE) {
 		w_q16 = flow->transfer.w_q16;
-		effect_ask(&flow->effect, tcp_snd_cwnd(tp), flow->cdg.rtt_prev.min_us,
+		effect_ask(&flow->effect, tcp_snd_cwnd(tp),
+			   tcp_packets_in_flight(tp), flow->cdg.rtt_prev.min_us,
 			   cdg_base_rtt_us(&flow->cdg), tp->tcp_mstamp);
 	}
 	if (tp->app_limited)	/* such time does not count, RFC 9438, 4.2 */
