@@ -255,21 +255,6 @@ static bool effect_tests_room(const struct effect *e)
 	return e->before_us && e->lent;
 }
 
-/* Asked, and the RTT is of a packet that was sent before the window was held back: a queue
- * that has gone by then did not go with us, and what is seen later is no answer.
- */
-static void effect_hear(struct effect *e, u32 rtt_us, u32 packets,
-			u32 base_rtt_us)
-{
-	if (packets >= e->ask_before) {
-		e->ask_before = 0;
-		return;
-	}
-	e->ask_before -= packets;
-	if (effect_queue_us(rtt_us, base_rtt_us) <= e->ask_left_us)
-		e->asking = 0;
-}
-
 /**
  * effect_sample - is there a surge that is not to wait for the round's end?
  * @e: the flow
@@ -283,8 +268,7 @@ static void effect_hear(struct effect *e, u32 rtt_us, u32 packets,
  * RTT then tells nothing. A round trip earlier is two of its four or five in slow start.
  * Nor is our own slow start to go on for another round trip. Where room was made, a queue
  * as long as before tells as well: somebody has taken it. Where the window is too small to
- * make room, or the round is to judge any other cut, there is no hurry. While a contended
- * flow asks, this is where it hears of a queue that others took with them.
+ * make room, or the round is to judge any other cut, there is no hurry.
  *
  * Return: true to end the round here, with the lowest RTT @surged_us.
  */
@@ -293,8 +277,6 @@ bool effect_sample(struct effect *e, u32 rtt_us, u32 packets, u32 before_us,
 {
 	bool tells;
 
-	if (e->asking)
-		effect_hear(e, rtt_us, packets, base_rtt_us);
 	if (e->state != EFFECT_ALONE || cwnd < EFFECT_SMALL_CWND ||
 	    (e->before_us && !e->lent))
 		return false;
@@ -358,6 +340,7 @@ static enum effect_verdict effect_alone(struct effect *e, u64 now_us,
 {
 	e->state = EFFECT_ALONE;
 	e->unsure = why != EFFECT_TAKE;
+	e->answered = false;
 	if (why != EFFECT_RESUME)
 		e->taken_us = now_us;
 	e->since_us = now_us;
@@ -402,6 +385,25 @@ static void effect_ask_later(struct effect *e)
 			    EFFECT_ASK_MAX_US);
 }
 
+/**
+ * effect_hear - an RTT of a packet that was sent before the last round began
+ * @e: the flow
+ * @rtt_us: the RTT
+ * @base_rtt_us: lowest RTT known
+ *
+ * Where that is the round in which the window began to be held back, a queue that has
+ * gone did not go with us: others had a loss. What is seen later is no answer then.
+ */
+void effect_hear(struct effect *e, u32 rtt_us, u32 base_rtt_us)
+{
+	if (e->asking < EFFECT_ASK_ROUNDS ||
+	    effect_queue_us(rtt_us, base_rtt_us) > e->ask_left_us)
+		return;
+	e->asking = 0;
+	effect_ask_later(e);
+}
+
+/* The round in which all packets were sent by a window that was held back has ended. */
 static enum effect_verdict effect_answer(struct effect *e, u32 queue_us, u64 now_us)
 {
 	if (--e->asking)
@@ -421,7 +423,6 @@ static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
 
 	e->state = EFFECT_YIELDING;
 	effect_forget(e);
-	e->answered = false;
 	e->rounds = 0;
 	e->peak_us = 0;
 	e->gone = 0;
@@ -656,7 +657,6 @@ static bool effect_is_most(const struct effect *e, u32 fit, u32 base_rtt_us)
  * effect_ask - contended: is it time to ask whether the queue is ours?
  * @e: the flow
  * @cwnd: congestion window, packets
- * @in_flight: packets under way
  * @rtt_us: lowest RTT of the round
  * @base_rtt_us: lowest RTT known; 0: none
  * @now_us: clock
@@ -667,8 +667,8 @@ static bool effect_is_most(const struct effect *e, u32 fit, u32 base_rtt_us)
  * answer. A window that is the smaller part of the path's drains little, as far as the
  * path is known, and what is left of a short queue is short in any case.
  */
-void effect_ask(struct effect *e, u32 cwnd, u32 in_flight, u32 rtt_us,
-		u32 base_rtt_us, u64 now_us)
+void effect_ask(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
+		u64 now_us)
 {
 	u64 pause_us = max_t(u64, e->ask_us, (u64)EFFECT_ASK_PAUSE * base_rtt_us);
 	u32 queue_us = effect_queue_us(rtt_us, base_rtt_us);
@@ -684,7 +684,6 @@ void effect_ask(struct effect *e, u32 cwnd, u32 in_flight, u32 rtt_us,
 		return;
 	e->asking = EFFECT_ASK_ROUNDS;
 	e->ask_cwnd = fit;
-	e->ask_before = in_flight;
 	e->ask_left_us = queue_us / EFFECT_ASK_LEFT;
 	e->asked_us = now_us;
 }

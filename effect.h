@@ -142,11 +142,10 @@ enum effect_verdict {
  * @patient: short flows keep coming: not to take the link again at once, and to make
  *	room early
  * @unsure: alone, but not by EFFECT_TAKE: who comes now may have been there before
- * @answered: alone, as its queue went with it when it asked
+ * @answered: it was last alone as its queue went with it when it asked
  * @asking: rounds for which the window is still held to @ask_cwnd, packets, to see whose
  *	queue it is
  * @ask_left_us: the queue that is left then, if it was ours
- * @ask_before: packets under way that were sent before; their RTTs are not the answer
  * @asked_us: when that last began
  * @ask_us: how long not to ask
  * @haste_q16: the part of EFFECT_PATIENCE_US that is not waited for, 0 .. 1 or more;
@@ -204,7 +203,6 @@ struct effect {
 	u32 still_least_us;
 	u32 ask_cwnd;
 	u32 ask_left_us;
-	u32 ask_before;
 	u32 ask_us;
 	u32 try_us;
 	u32 haste_q16;
@@ -231,8 +229,9 @@ void effect_expect_loss(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
 			u32 base_rtt_us);
 void effect_forget(struct effect *e);
 void effect_limited(struct effect *e);
-void effect_ask(struct effect *e, u32 cwnd, u32 in_flight, u32 rtt_us,
-		u32 base_rtt_us, u64 now_us);
+void effect_ask(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
+		u64 now_us);
+void effect_hear(struct effect *e, u32 rtt_us, u32 base_rtt_us);
 bool effect_may_err(const struct effect *e, u64 now_us);
 u64 effect_look_us(u32 base_rtt_us);
 enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,

@@ -544,9 +544,9 @@ static void dalbe_hold(struct dalbe_flow *flow, u32 cwnd)
 }
 
 /* Stand back: the window shrinks to the level of w at once, and what is under
- * way drains.
+ * way drains. @lost: for a loss that no cut has answered yet.
  */
-static void dalbe_yield(struct sock *sk)
+static void dalbe_yield(struct sock *sk, bool lost)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	/* what was given up as room was ours, too */
@@ -554,9 +554,13 @@ static void dalbe_yield(struct sock *sk)
 
 	flow->resume_cwnd = cwnd;
 	/* Whoever is there now shares what was ours; but who was there before, and
-	 * took it from us while we made way for delays, is to share it as before.
+	 * took it from us while we made way for delays, is to share it as before. What
+	 * was taken upon a wrong answer was not ours.
 	 */
-	dalbe_hold(flow, cwnd);
+	if (!flow->effect.answered)
+		dalbe_hold(flow, cwnd);
+	if (lost)
+		cubic_loss(&flow->held);
 	cubic_start(&flow->best_effort, (u64)cwnd << 15, (u64)cwnd << 16);
 	if (effect_may_err(&flow->effect, tcp_sk(sk)->tcp_mstamp) &&
 	    flow->held.window_q16 > flow->best_effort.window_q16)
@@ -619,7 +623,7 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 	} else if (effect_part(&flow->effect, packets, elapsed_us,
 			       flow->cdg.rtt_prev.min_us,
 			       cdg_base_rtt_us(&flow->cdg), tp->tcp_mstamp)) {
-		dalbe_yield(sk);
+		dalbe_yield(sk, false);
 		return true;
 	}
 	/* Who has no time to lose does not wait for the next newcomer. */
@@ -633,7 +637,7 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 		tcp_enter_cwr(sk);
 		return true;
 	case EFFECT_YIELD:
-		dalbe_yield(sk);
+		dalbe_yield(sk, false);
 		return true;
 	case EFFECT_RESUME:
 		/* withdrawn only for a moment; but delays may have squeezed it before */
@@ -668,8 +672,7 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 	}
 	if (flow->effect.state != EFFECT_ALONE) {
 		w_q16 = flow->transfer.w_q16;
-		effect_ask(&flow->effect, tcp_snd_cwnd(tp),
-			   tcp_packets_in_flight(tp), flow->cdg.rtt_prev.min_us,
+		effect_ask(&flow->effect, tcp_snd_cwnd(tp), flow->cdg.rtt_prev.min_us,
 			   cdg_base_rtt_us(&flow->cdg), tp->tcp_mstamp);
 	}
 	if (tp->app_limited)	/* such time does not count, RFC 9438, 4.2 */
@@ -835,6 +838,9 @@ static void dalbe_effect_sample(struct sock *sk, u32 rtt_us, u32 packets)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 
+	if (!after(tcp_sk(sk)->snd_una, flow->round_end))
+		effect_hear(&flow->effect, rtt_us,
+			    cdg_base_rtt_us(&flow->cdg));
 	if (inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR ||
 	    !effect_sample(&flow->effect, rtt_us, packets,
 			   flow->cdg.rtt_prev.min_us,
@@ -892,7 +898,7 @@ static u32 dalbe_scavenger_ssthresh(struct sock *sk, u32 ssthresh)
 	u32 least;
 
 	/* what slow start found as well: a best-effort flow would keep it */
-	if (flow->effect.state == EFFECT_ALONE)
+	if (flow->effect.state == EFFECT_ALONE && !flow->effect.answered)
 		dalbe_hold(flow, cwnd);
 	if (flow->cdg.state == CDG_BACKOFF) {
 		ssthresh = effect_cut(&flow->effect, cwnd, rtt_us, base_rtt_us,
@@ -917,6 +923,7 @@ static u32 dalbe_scavenger_ssthresh(struct sock *sk, u32 ssthresh)
 		return ssthresh;
 	}
 	cubic_loss(&flow->best_effort);
+	cubic_loss(&flow->held);	/* yielding, it may go back to that */
 	effect_loss(&flow->effect);
 	return clamp_t(u64, dalbe_level_q16(flow) >> 16, 2, max(cwnd, 2U));
 }
@@ -974,7 +981,7 @@ static void dalbe_cdg_set_state(struct sock *sk, u8 state)
 	if (state == TCP_CA_Loss)
 		effect_loss(&flow->effect);
 	else if (effect_repair(&flow->effect, tcp_sk(sk)->tcp_mstamp))
-		dalbe_yield(sk);
+		dalbe_yield(sk, flow->cdg.state == CDG_BACKOFF);
 	else
 		return;
 	if (flow->cdg.state == CDG_BACKOFF)
