@@ -2,6 +2,7 @@
 """The guest repeats itself, and a stuck one is ended and named. Needs a built kernel."""
 
 import hashlib
+import subprocess
 import time
 from pathlib import Path
 
@@ -28,6 +29,15 @@ SHORT = [
 @pytest.fixture(scope="session")
 def kernel() -> Path:
     return backends.choose("uml").build_dir
+
+
+def tools_with_goals(kernel: Path) -> Tools:
+    """Build the module for the guest, and dalbectl."""
+    repository = TESTBED.parent
+    subprocess.run(["make", "-s", "-C", repository / "tools", "dalbectl"], check=True)
+    build = [repository / "scripts/guest-module.sh", kernel]
+    module = subprocess.run(build, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    return Tools(uml.Uml(kernel), Path(module), repository / "tools/dalbectl")
 
 
 def tables(directory: Path) -> dict[str, str]:
@@ -156,3 +166,16 @@ def test_a_failing_script_fails_the_run(kernel: Path, tmp_path: Path):
     script.write_text("exit 7\n")
     with pytest.raises(TestbedError, match="run 'failing' failed with status 7"):
         uml.boot(kernel, tmp_path / "out", [str(script)], name="failing")
+
+
+def test_a_deadline_is_held_where_the_losses_of_others_empty_the_buffer(
+    kernel: Path, tmp_path: Path
+):
+    """Cell 75 of `goals`: CUBIC needs 0.4 of the window. Losses once passed for answers: 1.3."""
+    settings = ["link.rate_mbps=199", "link.rtt_ms=53.1", "link.buffer_bdp=0.709"]
+    settings += ["flows.ours.link_s=4.94", "flows.other2.duration_s=12"]
+    short_buffer = experiment.load(TESTBED / "experiments/goals30.toml", settings)
+    run = runner.run(short_buffer, 1, tmp_path / "run", tools_with_goals(kernel))
+    ours = run.flows.filter(flow="ours").row(0, named=True)
+    assert ours["finished"]
+    assert ours["end_s"] - ours["start_s"] < 30
