@@ -386,7 +386,7 @@ static void effect_ask_later(struct effect *e)
 }
 
 /**
- * effect_hear - an RTT of a packet that was sent before the last round began
+ * effect_hear - an RTT of a packet that was sent before the round under way began
  * @e: the flow
  * @rtt_us: the RTT
  * @base_rtt_us: lowest RTT known
@@ -403,18 +403,15 @@ void effect_hear(struct effect *e, u32 rtt_us, u32 base_rtt_us)
 	effect_ask_later(e);
 }
 
-/* The round in which all packets were sent by a window that was held back has ended. */
-static enum effect_verdict effect_answer(struct effect *e, u32 queue_us, u64 now_us)
+/* A round of those asked for has ended: did the queue go with us? */
+static bool effect_answer(struct effect *e, u32 queue_us)
 {
 	if (--e->asking)
-		return EFFECT_NONE;
-	if (queue_us > e->ask_left_us) {
-		effect_ask_later(e);
-		return EFFECT_NONE;
-	}
-	effect_alone(e, now_us, EFFECT_TAKE);
-	e->answered = true;
-	return EFFECT_TAKE;
+		return false;
+	if (queue_us <= e->ask_left_us)
+		return true;
+	effect_ask_later(e);
+	return false;
 }
 
 static enum effect_verdict effect_yield(struct effect *e, u64 now_us)
@@ -725,8 +722,11 @@ enum effect_verdict effect_round(struct effect *e, u32 rtt_us, u32 base_rtt_us,
 		return EFFECT_NONE;
 	}
 	e->peak_us = max(e->peak_us, queue_us);
-	if (e->asking && effect_answer(e, queue_us, now_us) == EFFECT_TAKE)
+	if (e->asking && effect_answer(e, queue_us)) {
+		effect_alone(e, now_us, EFFECT_TAKE);
+		e->answered = true;
 		return EFFECT_TAKE;
+	}
 	if (base_rtt_us && effect_still(e, rtt_us, base_rtt_us, now_us))
 		return effect_alone(e, now_us, EFFECT_LONGER);
 	if (e->state == EFFECT_CONTENDED &&

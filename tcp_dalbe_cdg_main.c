@@ -536,10 +536,12 @@ static void dalbe_cdg_hystart(struct sock *sk, u8 detect)
 	tp->snd_ssthresh = tcp_snd_cwnd(tp);
 }
 
-/* Alone, where delays cut the window: what best effort would not have cut. */
+/* Alone, where delays cut the window: what best effort would not have cut. What was
+ * taken upon an answer that may be wrong is not ours yet.
+ */
 static void dalbe_hold(struct dalbe_flow *flow, u32 cwnd)
 {
-	if (flow->held.window_q16 >> 16 < cwnd)
+	if (!flow->effect.answered && flow->held.window_q16 >> 16 < cwnd)
 		cubic_start(&flow->held, (u64)cwnd << 16, flow->held.origin_q16);
 }
 
@@ -554,11 +556,9 @@ static void dalbe_yield(struct sock *sk, bool lost)
 
 	flow->resume_cwnd = cwnd;
 	/* Whoever is there now shares what was ours; but who was there before, and
-	 * took it from us while we made way for delays, is to share it as before. What
-	 * was taken upon a wrong answer was not ours.
+	 * took it from us while we made way for delays, is to share it as before.
 	 */
-	if (!flow->effect.answered)
-		dalbe_hold(flow, cwnd);
+	dalbe_hold(flow, cwnd);
 	if (lost)
 		cubic_loss(&flow->held);
 	cubic_start(&flow->best_effort, (u64)cwnd << 15, (u64)cwnd << 16);
@@ -837,14 +837,13 @@ static s32 dalbe_rtt_us(struct sock *sk, s32 rtt_us)
 static void dalbe_effect_sample(struct sock *sk, u32 rtt_us, u32 packets)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	u32 base_rtt_us = cdg_base_rtt_us(&flow->cdg);
 
 	if (!after(tcp_sk(sk)->snd_una, flow->round_end))
-		effect_hear(&flow->effect, rtt_us,
-			    cdg_base_rtt_us(&flow->cdg));
+		effect_hear(&flow->effect, rtt_us, base_rtt_us);
 	if (inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR ||
 	    !effect_sample(&flow->effect, rtt_us, packets,
-			   flow->cdg.rtt_prev.min_us,
-			   cdg_base_rtt_us(&flow->cdg),
+			   flow->cdg.rtt_prev.min_us, base_rtt_us,
 			   tcp_snd_cwnd(tcp_sk(sk))))
 		return;
 	cdg_cut_round_short(&flow->cdg, flow->effect.surged_us);
@@ -898,7 +897,7 @@ static u32 dalbe_scavenger_ssthresh(struct sock *sk, u32 ssthresh)
 	u32 least;
 
 	/* what slow start found as well: a best-effort flow would keep it */
-	if (flow->effect.state == EFFECT_ALONE && !flow->effect.answered)
+	if (flow->effect.state == EFFECT_ALONE)
 		dalbe_hold(flow, cwnd);
 	if (flow->cdg.state == CDG_BACKOFF) {
 		ssthresh = effect_cut(&flow->effect, cwnd, rtt_us, base_rtt_us,
