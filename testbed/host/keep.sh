@@ -28,16 +28,35 @@ scenario='' watch=''
 
 tcp_modules() { sed -n 's/^\(tcp_[a-z0-9_]*\) .*/\1/p' /proc/modules | sort; }
 
+# shellcheck disable=SC2016 # for the shell in the scenario's place
 # End the scenario: its process 1, since that one is gone only when all others of
 # its process namespace are, and unshare waits for it. Before there is one, unshare.
-kill_scenario() { pkill -KILL -P "$scenario" || kill -KILL "$scenario"; }
+# A connection that is killed with data to send finds no path to its peer, whose
+# namespace went with it, and would keep its module for the minute and a half of its
+# retransmissions. So a shell in the scenario's place keeps the namespaces until all
+# processes are gone, and ends what connections they left.
+kill_scenario()
+{
+	local first
+	if first=$(pgrep -P "$scenario"); then
+		nsenter --target "$first" --mount bash -c 'kill -KILL "$1"
+			while kill -0 "$1"; do sleep 0.01; done
+			for box in /run/netns/*; do
+				nsenter --net="$box" ss --tcp --kill
+			done' bash "$first" >/dev/null 2>&1 ||
+			kill -KILL "$first" 2>/dev/null || :	# there may be no box yet
+	else
+		kill -KILL "$scenario"
+	fi
+}
 
 # shellcheck disable=SC2317 # called from clean_up, and that by a trap
-# unload NAME: sockets of a namespace that just went need a moment to go, too.
+# unload NAME: sockets of a namespace that just went need a moment to go, too, and
+# two minutes where the kernel cannot end them (INET_DIAG_DESTROY).
 unload()
 {
 	local tries
-	for ((tries = 0; tries < 100; tries++)); do
+	for ((tries = 0; tries < 1200; tries++)); do
 		! rmmod "$1" 2>/dev/null || return 0
 		sleep 0.1
 	done

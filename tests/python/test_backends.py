@@ -28,10 +28,12 @@ SHORT = [
     ),
     *(f"flows.{f}.duration_s=5" for f in ("cdg1", "cdg2", "cubic1", "cubic2")),
 ]
+# The same on a path so long that a killed run's connections would not hear of it.
+FAR = [*SHORT, "link.rtt_ms=3000"]
 
 
-def write_input(backend: backends.Backend, directory: Path) -> Path:
-    short = experiment.load(TESTBED / "experiments/cell.toml", SHORT)
+def write_input(backend: backends.Backend, directory: Path, changes: list[str] = SHORT) -> Path:
+    short = experiment.load(TESTBED / "experiments/cell.toml", changes)
     scenario.write(short, 1, Tools(backend=backend), directory)
     return directory
 
@@ -250,6 +252,7 @@ def test_a_killed_boot_leaves_no_guest(qemu: backends.Backend, tmp_path: Path):
 def test_a_run_leaves_the_machine_as_it_was(qemu: backends.Backend, tmp_path: Path):
     """host/run.sh, in a stock kernel's guest: after a run, its limit, SIGTERM and SIGKILL."""
     where = write_input(qemu, tmp_path / "input")
+    far = write_input(qemu, tmp_path / "far", FAR)
     root = TESTBED.parent
     text = f"""
     set -euo pipefail
@@ -260,7 +263,7 @@ def test_a_run_leaves_the_machine_as_it_was(qemu: backends.Backend, tmp_path: Pa
     vng_emulated
     export HELPERS=$({TESTBED}/guest/build-helpers.sh)
     "${{vng_words[@]}}" -- "HELPERS=$HELPERS {root}/tests/vng/host-run.sh \\
-        {TESTBED}/host/run.sh {where}" </dev/null
+        {TESTBED}/host/run.sh {where} {far}" </dev/null
     """
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(

@@ -179,3 +179,38 @@ def test_a_deadline_is_held_where_the_losses_of_others_empty_the_buffer(
     ours = run.flows.filter(flow="ours").row(0, named=True)
     assert ours["finished"]
     assert ours["end_s"] - ours["start_s"] < 30
+
+
+def idle_link(*settings: str) -> experiment.Experiment:
+    """A transfer, and nobody else but for a few small packets."""
+    alone = [f"flows.{name}.duration_s=none" for name in ("other1", "other2")]
+    alone += [f"flows.{name}.bytes=1000" for name in ("other1", "other2")]
+    return experiment.load(TESTBED / "experiments/goals30.toml", [*settings, *alone])
+
+
+def test_no_receiver_is_too_slow_for_the_fastest_link(kernel: Path, tmp_path: Path):
+    """200 Mbit/s: a program that reads too little makes its peer's kernel wait for ACKs."""
+    cubic = ["flows.ours.goal=none", "flows.ours.cc=cubic", "flows.ours.link_s=3"]
+    fastest = idle_link("link.rate_mbps=200", "link.rtt_ms=2", "link.buffer_bdp=4", *cubic)
+    run = runner.run(fastest, 1, tmp_path / "run", Tools(uml.Uml(kernel)))
+    ours = run.flows.filter(flow="ours").row(0, named=True)
+    assert ours["end_s"] - ours["start_s"] < 3.4
+
+
+def test_a_long_fat_path_is_filled_by_the_first_slow_start(kernel: Path, tmp_path: Path):
+    """3 s of the link. They took 13 s while the pace of a paced slow start ended it."""
+    idle = idle_link("link.rate_mbps=100", "link.rtt_ms=200", "flows.ours.link_s=3")
+    run = runner.run(idle, 1, tmp_path / "run", tools_with_goals(kernel))
+    ours = run.flows.filter(flow="ours").row(0, named=True)
+    assert ours["finished"]
+    assert ours["end_s"] - ours["start_s"] < 6
+    assert ours["drops"] == 0
+
+
+def test_what_programs_say_first_is_no_queue(kernel: Path, tmp_path: Path):
+    """2 s of the link by rsync: 5 s where ACKs that its questions waited for ended slow start."""
+    asks_first = idle_link("flows.ours.kind=rsync", "flows.ours.link_s=2")
+    run = runner.run(asks_first, 1, tmp_path / "run", tools_with_goals(kernel))
+    ours = run.flows.filter(flow="ours").row(0, named=True)
+    assert ours["finished"]
+    assert ours["end_s"] - ours["start_s"] < 3.5
