@@ -22,6 +22,8 @@
  *     (see cdg_queue_short()): a tiny G otherwise takes the jitter of an idle
  *     link for congestion and leaves the link idle.
  *   o A histogram of the gradients lets a controller ask what a G would cost.
+ *   o Hybrid slow start knows that a paced window's ACKs are a train whatever the
+ *     path holds (see cdg_hystart_exit()).
  *
  * Difference from the paper: C(5) is printed as "back off if X > P"; that
  * contradicts C(4) and every implementation. Here, with probability P.
@@ -152,6 +154,33 @@ void cdg_restart(struct cdg *c, u32 cwnd)
 	c->shadow_cwnd = cwnd;
 }
 
+/* True if nothing as low was known. */
+static bool cdg_lower_base_rtt(struct cdg *c, s32 rtt_us)
+{
+	u64 rtt_q16 = (u64)rtt_us << 16;
+
+	if (c->base_rtt_q16 && rtt_q16 >= c->base_rtt_q16)
+		return false;
+	c->base_rtt_q16 = rtt_q16;
+	return true;
+}
+
+/**
+ * cdg_rtt_at_most - an RTT that may have the receiver's waiting in it
+ * @c: the flow
+ * @rtt_us: RTT in us; 0 or less: none was taken
+ *
+ * It may lower the round's minimum, but neither be it nor raise the maximum. The path's
+ * is no longer than that either.
+ */
+void cdg_rtt_at_most(struct cdg *c, s32 rtt_us)
+{
+	if (rtt_us <= 0)
+		return;
+	c->rtt.min_us = min(c->rtt.min_us, rtt_us);
+	cdg_lower_base_rtt(c, rtt_us);
+}
+
 /**
  * cdg_rtt_sample - one RTT measurement
  * @c: the flow
@@ -206,13 +235,14 @@ static bool cdg_queue_short(const struct cdg *c)
 
 static void cdg_update_base_rtt(struct cdg *c, s32 min_us)
 {
-	u64 min_q16 = (u64)min_us << 16;
+	u32 round_us = min(min_us, CDG_BASE_RTT_ROUND_US);
+	u64 excess_q16;
 
-	if (!c->base_rtt_q16 || min_q16 < c->base_rtt_q16)
-		c->base_rtt_q16 = min_q16;
-	else
-		c->base_rtt_q16 += (min_q16 - c->base_rtt_q16) >>
-				   CDG_BASE_RTT_SHIFT;
+	if (cdg_lower_base_rtt(c, min_us))
+		return;
+	excess_q16 = ((u64)min_us << 16) - c->base_rtt_q16;
+	c->base_rtt_q16 += fp_mul_div(excess_q16, round_us,
+				      (u64)CDG_BASE_RTT_ROUND_US << CDG_BASE_RTT_SHIFT);
 }
 
 /**
@@ -380,7 +410,7 @@ bool cdg_backoff(struct cdg *c, const struct cdg_heuristics *h,
  * cdg_base_rtt_us - the RTT without a queue, as far as it is known
  * @c: the flow
  *
- * Return: lowest RTT of any round, slowly forgotten; 0: none yet.
+ * Return: lowest RTT of any sample, slowly forgotten; 0: none yet.
  */
 u32 cdg_base_rtt_us(const struct cdg *c)
 {
@@ -475,37 +505,49 @@ void cdg_not_limited(struct cdg *c, u32 cwnd)
 	c->shadow_cwnd = min(c->shadow_cwnd, cwnd);
 }
 
+/* Half of HyStart's delay, which is an eighth of the RTT, and in Linux 16 ms at most. */
+static bool cdg_saw_queue(const struct cdg *c)
+{
+	return c->rtt.max_us - c->hystart_min_us >=
+	       min(c->hystart_min_us / 16, 8000);
+}
+
 /**
  * cdg_hystart_exit - hybrid slow start: is the pipe full?
  * @c: the flow
  * @detect: enum cdg_hystart bits to look for
  * @now_us: clock of the ACK
  * @cwnd_limited: the sender fills its window
+ * @paced: and does not send it in one burst
  *
  * Called on each ACK below ssthresh. Ha and Rhee's algorithm with Hayes'
  * delayed-ACK filter, at any window, and with the train started again when the
- * application held it up.
+ * application held it up. In slow start TCP paces a window over half the RTT and
+ * more, whatever the pipe holds. So the train of a paced one tells of a full pipe only
+ * in a round that has seen a queue: half of what the delay is to be that tells by itself.
+ * Else it is to last as long as the pace cannot make it: all of the RTT, as in Linux' CUBIC.
  *
  * Return: what was detected, to leave slow start for; CDG_HYSTART_NONE: go on.
  */
 enum cdg_hystart cdg_hystart_exit(struct cdg *c, u8 detect, u32 now_us,
-				  bool cwnd_limited)
+				  bool cwnd_limited, bool paced)
 {
-	if (c->rtt.min_us &&
-	    (!c->hystart_min_us || c->rtt.min_us < c->hystart_min_us))
-		c->hystart_min_us = c->rtt.min_us;
-	if (!c->hystart_min_us)
+	if (!c->rtt.max_us)	/* of this round nothing is known yet */
 		return CDG_HYSTART_NONE;
+	if (!c->hystart_min_us || c->rtt.min_us < c->hystart_min_us)
+		c->hystart_min_us = c->rtt.min_us;
 
 	if (detect & CDG_HYSTART_TRAIN) {
 		if (!c->hystart_last_us || !cwnd_limited) {
 			c->hystart_last_us = now_us;
 			c->hystart_start_us = now_us;
 		} else if ((s32)(now_us - c->hystart_last_us) < 3000) {
-			s32 owd_us = max(c->hystart_min_us / 2, 125);
+			s32 full_us = max(c->hystart_min_us / 2, 125);
 
+			if (paced && !cdg_saw_queue(c))
+				full_us = c->hystart_min_us;
 			c->hystart_last_us = now_us;
-			if ((s32)(now_us - c->hystart_start_us) > owd_us)
+			if ((s32)(now_us - c->hystart_start_us) > full_us)
 				return CDG_HYSTART_TRAIN;
 		}
 	}

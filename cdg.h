@@ -35,10 +35,10 @@
 					  * 92 %, 20 ms 94 %, 125 ms no more
 					  */
 
-#define CDG_BASE_RTT_SHIFT	15	/* base RTT rises by 2^-15 of the excess per
-					 * round: half of it in 40 min at 100 ms. A
-					 * competitor fills a buffer for hours, a
-					 * route changes rarely.
+#define CDG_BASE_RTT_SHIFT	15	/* base RTT rises by 2^-15 of the excess, */
+#define CDG_BASE_RTT_ROUND_US	100000	/* in a round, or less in a shorter one: by half
+					 * of it in 40 min. A competitor fills a
+					 * buffer for hours, a route changes rarely.
 					 */
 
 /* Half-octaves of the gradient sum, 1 us to 2^29 us. */
@@ -58,7 +58,8 @@ enum cdg_hystart {
 };
 
 /**
- * struct cdg_heuristics - CDG's optional parts; for a scavenger only @hystart
+ * struct cdg_heuristics - CDG's optional parts; for a scavenger only @use_ineff, while it
+ *	is alone, and @hystart
  * @use_ineff: give up on delay after this many backoffs without effect; 0: off
  * @use_shadow: after a loss, resume at the window held before delay backoffs
  * @use_tolerance: take a loss with a draining queue for no congestion
@@ -126,6 +127,7 @@ void cdg_restart(struct cdg *c, u32 cwnd);
 void cdg_set_g(struct cdg *c, u32 g_ns);
 void cdg_set_idle_g(struct cdg *c, u32 idle_g_ns);
 
+void cdg_rtt_at_most(struct cdg *c, s32 rtt_us);
 s32 cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool sacked);
 void cdg_set_base_rtt(struct cdg *c, u32 base_rtt_us);
 void cdg_cut_round_short(struct cdg *c, s32 min_us);
@@ -142,7 +144,7 @@ u32 cdg_ssthresh(struct cdg *c, const struct cdg_heuristics *h, u32 cwnd);
 void cdg_grown(struct cdg *c, u32 packets);
 void cdg_not_limited(struct cdg *c, u32 cwnd);
 enum cdg_hystart cdg_hystart_exit(struct cdg *c, u8 detect, u32 now_us,
-				  bool cwnd_limited);
+				  bool cwnd_limited, bool paced);
 
 u32 cdg_exp_neg_q32(u64 x_q26);
 u32 cdg_weight_q16(const struct cdg *c);

@@ -10,6 +10,7 @@
 
 #include <linux/sysctl.h>
 #include <net/net_namespace.h>
+#include <net/tcp.h>
 
 /* 6.6: register_net_sysctl() became a macro over ARRAY_SIZE(), useless for an
  * allocated copy; before, a table ended with an empty entry. Tables here have
@@ -29,6 +30,14 @@ register_net_sysctl_sz(struct net *net, const char *path,
 #define DALBE_CTL_TABLE const struct ctl_table
 #else
 #define DALBE_CTL_TABLE struct ctl_table
+#endif
+
+/* With accurate ECN there are modes of it, and no TCP_ECN_OK. */
+#ifndef TCP_ECN_MODE_ANY
+static inline bool tcp_ecn_mode_any(const struct tcp_sock *tp)
+{
+	return tp->ecn_flags & TCP_ECN_OK;
+}
 #endif
 
 #endif /* DALBE_COMPAT_H */

@@ -15,7 +15,8 @@
  * takes away what the base pays in excess of a loss-based flow.
  *
  * PID and MBC are the paper's controllers. The rate floor is MBC without eps and without
- * F(19): the target rate, no less while contended, and no more; where the model is exact.
+ * reserve: the target rate, no more while contended, and no less once F(19) has let it;
+ * where the model is exact.
  *
  * Differences from the paper, the reasons in docs/design.md:
  *   o MBC's error, F(13), has a memory: dalbe_mbc_trim().
@@ -256,10 +257,13 @@ static u64 dalbe_bytes_left(const struct dalbe *d)
  * @now_ns: time
  * @deadline_ns: soft deadline
  *
- * What the controller has learned stays.
+ * What the controller has learned stays. Of another deadline the window begins now: Tw,
+ * margin and limits follow it.
  */
 void dalbe_change(struct dalbe *d, u64 bytes, u64 now_ns, u64 deadline_ns)
 {
+	if (deadline_ns != d->deadline_ns)
+		d->start_ns = now_ns;
 	d->goal_bytes = bytes;
 	d->deadline_ns = deadline_ns;
 	d->finished_ns = 0;
@@ -276,18 +280,24 @@ void dalbe_change(struct dalbe *d, u64 bytes, u64 now_ns, u64 deadline_ns)
  * @srtt_us: smoothed RTT
  *
  * Return: Tw in ns: the configured one, or 1/128 of the window, at most the
- * paper's 10 s, but not less than eight RTTs and 100 ms.
+ * paper's 10 s, but not less than eight RTTs and 100 ms. Where eight RTTs would be more
+ * than the margin, what happens in the last of them could not be made up for before the
+ * deadline: then the margin, but not less than two.
  */
 u64 dalbe_tw_ns(const struct dalbe *d, u32 srtt_us)
 {
+	u64 window_ns = d->deadline_ns - d->start_ns;
+	u64 rtt_ns = (u64)srtt_us * NSEC_PER_USEC;
 	u64 tw_ns, least_ns;
 
 	if (d->config.tw_ms)
 		return (u64)d->config.tw_ms * NSEC_PER_MSEC;
 
-	tw_ns = div_u64(d->deadline_ns - d->start_ns, DALBE_UPDATES);
+	tw_ns = div_u64(window_ns, DALBE_UPDATES);
 	tw_ns = min_t(u64, tw_ns, DALBE_TW_PAPER_NS);
-	least_ns = (u64)srtt_us * DALBE_TW_ROUNDS * NSEC_PER_USEC;
+	least_ns = clamp_t(u64, window_ns >> DALBE_MARGIN_SHIFT,
+			   DALBE_TW_LEAST_ROUNDS * rtt_ns,
+			   DALBE_TW_ROUNDS * rtt_ns);
 	least_ns = max_t(u64, least_ns, DALBE_TW_MIN_MS * NSEC_PER_MSEC);
 	return max(tw_ns, least_ns);
 }
@@ -462,25 +472,31 @@ static u32 dalbe_extra_q16(const struct dalbe *d, u64 now_ns, u32 needed_q16,
 			  max(half_ns, 1ull));
 }
 
-/* What MBC takes where so much is needed: that and the reserve, and no sooner than
- * patience lets it.
- */
-static u32 dalbe_mbc_take_q16(struct dalbe *d, const struct dalbe_sample *s,
-			      u32 needed_q16)
+/* No sooner than patience lets it, F(19): @w_q16, where so much is needed. */
+static u32 dalbe_patient_q16(struct dalbe *d, const struct dalbe_sample *s,
+			     u32 w_q16, u32 needed_q16)
 {
-	u32 mean_q16, w_q16, limited_q16;
+	u32 limited_q16;
 
-	dalbe_learn_room(d, s, needed_q16);
-	mean_q16 = dalbe_need_q16(d);
-	w_q16 = needed_q16 +
-		dalbe_extra_q16(d, s->now_ns, needed_q16, mean_q16);
 	w_q16 = clamp_t(u32, w_q16, d->config.wmin_q16, Q16_ONE);
 	limited_q16 = dalbe_limit_increase(d->w_q16, w_q16,
 					   dalbe_w_limit_q16(d, s->srtt_us,
-							     max(needed_q16,
-								 mean_q16)));
+							     needed_q16));
 	d->w_limited = limited_q16 < w_q16;
 	return limited_q16;
+}
+
+/* What MBC takes where so much is needed: that and the reserve. */
+static u32 dalbe_mbc_take_q16(struct dalbe *d, const struct dalbe_sample *s,
+			      u32 needed_q16)
+{
+	u32 mean_q16, extra_q16;
+
+	dalbe_learn_room(d, s, needed_q16);
+	mean_q16 = dalbe_need_q16(d);
+	extra_q16 = dalbe_extra_q16(d, s->now_ns, needed_q16, mean_q16);
+	return dalbe_patient_q16(d, s, needed_q16 + extra_q16,
+				 max(needed_q16, mean_q16));
 }
 
 static void dalbe_control(struct dalbe *d, const struct dalbe_sample *s,
@@ -504,6 +520,8 @@ static void dalbe_control(struct dalbe *d, const struct dalbe_sample *s,
 
 	if (d->config.controller == DALBE_CONTROLLER_MBC)
 		d->w_q16 = dalbe_mbc_take_q16(d, s, needed_q16);
+	else if (d->config.controller == DALBE_CONTROLLER_FLOOR)
+		d->w_q16 = dalbe_patient_q16(d, s, needed_q16, needed_q16);
 	else
 		d->w_q16 = clamp_t(u32, needed_q16, d->config.wmin_q16,
 				   Q16_ONE);

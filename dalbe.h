@@ -25,6 +25,9 @@
 #define DALBE_TW_ROUNDS		8	/* least Tw in RTTs (ours): fewer rounds
 					 * give no average
 					 */
+#define DALBE_TW_LEAST_ROUNDS	2	/* ... or so many, in a window too short for
+					 * that: one for w to act, one to see it
+					 */
 #define DALBE_W_LIMIT_Q16	3277	/* F(19), lw = 0.05 */
 #define DALBE_PHI_LIMIT_Q16	6554	/* l_phi = 0.1 */
 #define DALBE_TPHI_UPDATES	4	/* Tphi in Tw; the paper gives none */
@@ -125,7 +128,7 @@ struct dalbe {
 	/* goal */
 	u64 goal_bytes;
 	u64 bytes_done;
-	u64 start_ns;
+	u64 start_ns;		/* of the window, which another deadline begins anew */
 	u64 deadline_ns;
 	u64 finished_ns;	/* update that found it done; 0: not yet */
 	struct dalbe_config config;

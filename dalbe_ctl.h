@@ -133,7 +133,7 @@ struct dalbe_params {
 
 /* struct dalbe_state, status */
 #define DALBE_STATUS_NONE	0	/* no goal */
-#define DALBE_STATUS_WAITING	1	/* goal set, not connected yet */
+#define DALBE_STATUS_WAITING	1	/* not connected yet, or no memory for it */
 #define DALBE_STATUS_ON_TRACK	2
 #define DALBE_STATUS_INFEASIBLE	3	/* w = 1, and still too slow */
 #define DALBE_STATUS_LATE	4	/* deadline passed, bytes left */

@@ -146,6 +146,8 @@ TRACE_EVENT(dalbe_round,
 		__field(u16, sport)
 		__field(u16, dport)
 		__field(u8, effect)
+		__field(u8, asking)
+		__field(bool, answered)
 		__field(bool, backoff)
 	),
 
@@ -165,18 +167,20 @@ TRACE_EVENT(dalbe_round,
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
 		__entry->effect = e->state;
+		__entry->asking = e->asking;
+		__entry->answered = e->answered;
 		__entry->backoff = backoff;
 	),
 
-	TP_printk("sport=%u dport=%u rtt_min_us=%u rtt_max_us=%u gradient_min_ns=%lld gradient_max_ns=%lld gradient_ns=%lld g_ns=%u g_used_ns=%u cwnd=%u ssthresh=%u base_rtt_us=%u effect=%u drained_ppm=%u best_effort=%u backoff=%u",
+	TP_printk("sport=%u dport=%u rtt_min_us=%u rtt_max_us=%u gradient_min_ns=%lld gradient_max_ns=%lld gradient_ns=%lld g_ns=%u g_used_ns=%u cwnd=%u ssthresh=%u base_rtt_us=%u effect=%u asking=%u answered=%u drained_ppm=%u best_effort=%u backoff=%u",
 		  __entry->sport, __entry->dport,
 		  __entry->rtt_min_us, __entry->rtt_max_us,
 		  __entry->gradient_min_ns, __entry->gradient_max_ns,
 		  __entry->gradient_ns,
 		  __entry->g_ns, __entry->g_used_ns,
 		  __entry->cwnd, __entry->ssthresh, __entry->base_rtt_us,
-		  __entry->effect, __entry->drained_ppm, __entry->best_effort,
-		  __entry->backoff)
+		  __entry->effect, __entry->asking, __entry->answered,
+		  __entry->drained_ppm, __entry->best_effort, __entry->backoff)
 );
 
 #endif /* DALBE_TRACE_H */

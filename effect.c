@@ -74,6 +74,21 @@ static u32 effect_fit(u32 cwnd, u32 base_rtt_us, u64 rtt_us)
 	return fit && cwnd >= EFFECT_LARGE_CWND ? fit - 1 : fit;
 }
 
+/**
+ * effect_start - a flow begins to yield to others
+ * @e: the flow
+ * @now_us: clock
+ *
+ * EFFECT_ALONE, which may be an error (see effect_may_err()). Whom it yields to first may
+ * have been there for long: that is not the next of those short flows that keep coming.
+ */
+void effect_start(struct effect *e, u64 now_us)
+{
+	memset(e, 0, sizeof(*e));
+	e->taken_us = now_us;
+	e->since_us = now_us - EFFECT_OFTEN_US;
+}
+
 /* Is there a queue long enough to judge by? */
 static bool effect_stands(u32 rtt_us, u32 base_rtt_us)
 {
@@ -313,6 +328,17 @@ void effect_loss(struct effect *e)
 	e->filling = false;
 	if (effect_tests_room(e))
 		e->again = true;
+}
+
+/**
+ * effect_undo_loss - the last loss was none
+ * @e: the flow
+ * @lossy: effect.lossy before it
+ */
+void effect_undo_loss(struct effect *e, u8 lossy)
+{
+	effect_forget(e);
+	e->lossy = lossy;
 }
 
 /**
@@ -589,8 +615,10 @@ static enum effect_verdict effect_judge(struct effect *e, u32 rtt_us,
 	e->drained_q16 = min_t(u32, fp_ratio_q16(drained_us, e->expected_us),
 			       Q16_ONE);
 	e->before_us = 0;
-	if (e->lent) {	/* the room made is idle, or somebody has taken it */
-		if (e->again || effect_stands(rtt_us, base_rtt_us))
+	/* The room made is idle, or somebody has taken it; or it is what slow start sent. */
+	if (e->lent) {
+		if (e->again || (effect_stands(rtt_us, base_rtt_us) &&
+				 e->steady >= EFFECT_STEADY_ROUNDS))
 			return effect_give_way(e, now_us);
 		e->doubt = false;
 		e->regained = EFFECT_REGAIN_ROUNDS;

@@ -134,8 +134,8 @@ enum effect_verdict {
  * @lent: the window that the last cut left but for the room it made, and that
  *	EFFECT_REGAIN returns to, packets; 0: it made no room
  * @since_us: when the regime began, EFFECT_YIELDING and EFFECT_CONTENDED as one
- * @taken_us: of EFFECT_TAKE, EFFECT_TRY or EFFECT_LONGER, the last; set by the caller
- *	where it begins
+ * @taken_us: of EFFECT_TAKE, EFFECT_TRY or EFFECT_LONGER, the last; else of
+ *	effect_start()
  * @came_us: when the competitor came that the link was left to
  * @busy_us: when the queue was last seen
  * @try_us: how long to be contended before EFFECT_TRY
@@ -210,6 +210,7 @@ struct effect {
 	u32 resumes;
 };
 
+void effect_start(struct effect *e, u64 now_us);
 u32 effect_queue_us(u32 rtt_us, u32 base_rtt_us);
 u32 effect_cut(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	       u32 ssthresh);
@@ -224,6 +225,7 @@ void effect_begin_round(struct effect *e);
 bool effect_sample(struct effect *e, u32 rtt_us, u32 packets, u32 before_us,
 		   u32 base_rtt_us, u32 cwnd);
 void effect_loss(struct effect *e);
+void effect_undo_loss(struct effect *e, u8 lossy);
 bool effect_repair(struct effect *e, u64 now_us);
 void effect_expect_loss(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
 			u32 base_rtt_us);

@@ -33,7 +33,7 @@
 /**
  * fp_shift - shift left, or right if negative, saturating
  * @x: value
- * @shift: -64 .. 64
+ * @shift: any; what leaves the 64 bits is 0, or U64_MAX
  */
 static inline u64 fp_shift(u64 x, int shift)
 {

@@ -2,31 +2,40 @@
 /*
  * dalbe_cdg: CDG congestion control that meets a deadline
  *
- * This file hooks the two parts into TCP; it is the only one that knows struct
- * tcp_sock:
+ * This file joins the parts and hooks them into TCP; but for what dalbe_trace.h shows of
+ * it, it is the only one that knows struct tcp_sock:
  *
- *	         ACKs                          every Tw
- *	TCP ----------------> cdg.c ----------------------------> dalbe.c
- *	  <---- backoff? ----   ^     prices, bytes acknowledged     |
- *	                        |                                    |
- *	                        +---- G, so that the price becomes <-+
- *	                                      q / mu
+ *	      RTTs, less a queue of ACKs (owd.c)
+ *	TCP ------------------------------------> cdg.c: rounds, when to back off
+ *	 ^   |                                      |  rounds, what a cut drained
+ *	 |   | losses      take, give way           v
+ *	 |   +-------> B <---------------------- effect.c: whose queue is it?
+ *	 |            (cubic.c)                     |
+ *	 |              | 1/B, bytes, every Tw      | alone or contended
+ *	 |              v                           v
+ *	 |           dalbe.c --------- w -------> cwnd: alone B, contended w * B
+ *	 |                                          |
+ *	 +------------------------------------------+
  *
- * Without a goal a socket is CDG at a fixed G (net.dalbe.g_us).
+ * This is a flow under a goal, a scavenger. With net.dalbe.effect = 0 it has but cdg.c
+ * and dalbe.c: CDG's price goes to the controller, and back comes the G at which it
+ * becomes q / mu. Without a goal a socket is CDG at a fixed G (net.dalbe.g_us).
  *
  * Where things live
- *   The private area of the socket (104 bytes) holds plain data only: the goal
- *   and the settings, which exist before the connection does and which a
- *   listener's children inherit by copy, and what get_info shows, which is read
- *   without the socket lock. The rest, struct dalbe_flow, is allocated when the
- *   connection is established (at a later ACK where memory was short) and freed
- *   with it.
+ *   The private area of the socket (104 bytes) holds plain data, which a listener's
+ *   children inherit by copy: the goal and the settings, which exist before the
+ *   connection does, and what get_info shows, which is read without the socket lock.
+ *   The rest, struct dalbe_flow, is allocated when the connection is established (at
+ *   a later ACK where memory was short) and freed with it; until then the pointer to
+ *   it is NULL.
  *
  * Lifetime
  *   TCP may call release without init, and twice (tcp_disconnect, then destroy).
  *   It zeroes the private area on setsockopt(TCP_CONGESTION) and on disconnect:
  *   a goal ends there. init may run in softirq; pkts_acked may run before it, for
- *   the SYN, when nobody would call release.
+ *   the SYN, when nobody would call release. Where a route names a congestion
+ *   control, it takes over before init, and finds in the area what we wrote there:
+ *   see the order of struct dalbe_sock.
  *
  * cong_avoid is silent in CWR and Recovery, so Tw is driven from pkts_acked.
  */
@@ -66,24 +75,40 @@
  * @round_start_us: tcp_mstamp at which it began
  * @round_delivered: tcp_sock.delivered at that time
  * @round_limited: in this round there was less to send than the window allows
+ * @round_short: a surge has ended this round early
+ * @round_used: an ACK of this round found the window in use
  * @rounds: RTT rounds in this Tw
  * @contended_rounds: of these, those in which the flow was not alone
  * @contended_q16: sum of B over those
  * @held: what it would be had only losses cut it since the link was taken
+ * @undo_window_q16: B before the last cut, packets
+ * @undo_origin_q16: its W_max, likewise
+ * @undo_held_q16: the window of @held, likewise
  * @scavenger: @best_effort, @effect and what @owd tells are in use
+ * @restarting: in the slow start that follows a timeout
+ * @undo_alone: effect.state was EFFECT_ALONE before the last cut
+ * @undo_lossy: effect.lossy, likewise
  * @resume_cwnd: window withdrawn for the effect test, packets
  * @departure_ns: of the last window that was put off, on TCP's clock
+ * @acked: tcp_sock.bytes_acked at the last ACK
  */
 struct dalbe_flow {
 	struct cdg cdg;
 	struct cubic best_effort;
 	struct cubic held;
+	u64 undo_window_q16;
+	u64 undo_origin_q16;
+	u64 undo_held_q16;
 	struct effect effect;
 	struct owd owd;
 	struct dalbe transfer;
 	bool scavenger;
+	bool restarting;
+	bool undo_alone;
+	u8 undo_lossy;
 	u32 resume_cwnd;
 	u64 departure_ns;
+	u64 acked;
 	u64 round_start_us;
 	u64 next_update_us;
 	u64 last_update_us;
@@ -94,6 +119,8 @@ struct dalbe_flow {
 	u32 round_end;
 	u32 round_delivered;
 	bool round_limited;
+	bool round_short;
+	bool round_used;
 	u32 rounds;
 	u32 contended_rounds;
 	u64 contended_q16;
@@ -114,33 +141,47 @@ struct dalbe_settings {
 
 /**
  * struct dalbe_sock - the private area of a socket
- * @flow: of an established connection, else NULL; NULL also where memory was
- *        short, until a later ACK finds some
  * @goal_bytes: 0: no goal
  * @goal_set_ns: when, CLOCK_BOOTTIME
- * @goal_deadline_ns: CLOCK_BOOTTIME
- * @goal_done_ns: when its last byte was acknowledged; 0: not yet
+ * @flow: of an established connection, else NULL; NULL also where memory was
+ *        short, until a later ACK finds some
  * @acked_base: tcp_sock.bytes_acked when the goal was set
+ * @goal_done_ns: when its last byte was acknowledged; 0: not yet
+ * @goal_deadline_ns: CLOCK_BOOTTIME
  * @settings: see there
  * @controlled: @flow->transfer follows the goal
  * @info_target_Bps: F(6), for get_info
  * @info_w_q16: w, likewise
  * @info_g_us: G, likewise
+ * @self: this area, once it is ours; not in a copy, nor where there is another's data
+ *
+ * Where a route's congestion control takes over before init, Linux 6.12 calls its release
+ * without its init as well, and the in-tree CDG's frees the pointer at offset 16: @flow
+ * lies there, which is NULL until init. Nor does CDG's init set all of its area: behind
+ * the pointer are a sum and an index, and so are @acked_base, 0 or 1 until then, and
+ * @goal_done_ns, 0. And where the route's is ours, and another had its init in SYN-SENT,
+ * our hooks are called with that one's data, and our init is not: see dalbe_flow().
  */
 struct dalbe_sock {
-	struct dalbe_flow *flow;
 	u64 goal_bytes;
 	u64 goal_set_ns;
-	u64 goal_deadline_ns;
-	u64 goal_done_ns;
+	struct dalbe_flow *flow;
 	u64 acked_base;
+	u64 goal_done_ns;
+	u64 goal_deadline_ns;
 	struct dalbe_settings settings;
 	bool controlled;
 	u64 info_target_Bps;
 	u32 info_w_q16;
 	u32 info_g_us;
+	const struct dalbe_sock *self;
 };
 
+static_assert(offsetof(struct dalbe_sock, flow) == 16);
+static_assert(offsetof(struct dalbe_sock, acked_base) <= 24);	/* 32 bits: a gap */
+static_assert(offsetof(struct dalbe_sock, goal_done_ns) ==
+	      offsetof(struct dalbe_sock, acked_base) + sizeof(u64));
+static_assert(sizeof(struct dalbe_flow) <= 1024);	/* kmalloc's next size is 2 KB */
 static_assert(CDG_G_MIN_NS == DALBE_G_MIN_NS);
 static_assert(CDG_G_MAX_NS == DALBE_G_MAX_NS);
 static_assert(DALBE_REGIME_YIELDING - DALBE_REGIME_ALONE == EFFECT_YIELDING);
@@ -149,6 +190,45 @@ static_assert(DALBE_REGIME_CONTENDED - DALBE_REGIME_ALONE == EFFECT_CONTENDED);
 static struct dalbe_sock *dalbe_sk(const struct sock *sk)
 {
 	return inet_csk_ca(sk);
+}
+
+/* NULL where there is none, and where the private area is not ours: for every hook. */
+static struct dalbe_flow *dalbe_flow(const struct sock *sk)
+{
+	const struct dalbe_sock *ca = dalbe_sk(sk);
+
+	return ca->self == ca ? ca->flow : NULL;
+}
+
+/* Make the private area ours, whatever was there: that of another congestion control,
+ * or nothing yet.
+ */
+static struct dalbe_sock *dalbe_own(struct sock *sk)
+{
+	struct dalbe_sock *ca = dalbe_sk(sk);
+
+	if (ca->self != ca) {
+		memset(ca, 0, sizeof(*ca));
+		ca->self = ca;
+	}
+	return ca;
+}
+
+/* A program's call comes at any time, and TCP's clock stands still between packets. */
+static void dalbe_refresh_clock(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tp->tcp_clock_cache = max(tcp_clock_ns(), tp->tcp_clock_cache);
+	tp->tcp_mstamp = div_u64(tp->tcp_clock_cache, NSEC_PER_USEC);
+}
+
+/* Payload acknowledged since the goal was set. */
+static u64 dalbe_bytes_done(const struct sock *sk)
+{
+	u64 acked = tcp_sk(sk)->bytes_acked, base = dalbe_sk(sk)->acked_base;
+
+	return acked > base ? acked - base : 0;	/* the SYN may be still to come */
 }
 
 static u32 dalbe_min_rtt_us(const struct tcp_sock *tp)
@@ -234,11 +314,19 @@ static u32 dalbe_busy_jiffies(const struct tcp_sock *tp)
 	return busy;
 }
 
+/* When a Tw that begins now ends. */
+static u64 dalbe_tw_end_us(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 tw_ns = dalbe_tw_ns(&dalbe_sk(sk)->flow->transfer, tp->srtt_us >> 3);
+
+	return tp->tcp_mstamp + div_u64(tw_ns, NSEC_PER_USEC);
+}
+
 static void dalbe_begin_interval(struct sock *sk)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u64 tw_ns = dalbe_tw_ns(&flow->transfer, tp->srtt_us >> 3);
 
 	memset(&flow->cdg.counts, 0, sizeof(flow->cdg.counts));
 	flow->acks = 0;
@@ -248,7 +336,15 @@ static void dalbe_begin_interval(struct sock *sk)
 	flow->contended_q16 = 0;
 	flow->busy_jiffies = dalbe_busy_jiffies(tp);
 	flow->last_update_us = tp->tcp_mstamp;
-	flow->next_update_us = tp->tcp_mstamp + div_u64(tw_ns, NSEC_PER_USEC);
+	flow->next_update_us = dalbe_tw_end_us(sk);
+}
+
+/* Tw is a shorter one: what was asked for does not wait for the end of the old one. */
+static void dalbe_hasten_update(struct sock *sk)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+
+	flow->next_update_us = min(flow->next_update_us, dalbe_tw_end_us(sk));
 }
 
 /* Until the first prices are known: the linear map of F(5), G = mu * Gref. */
@@ -269,8 +365,7 @@ static u64 dalbe_level_Bps(const struct sock *sk)
 {
 	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u64 bytes = fp_mul_q16(tp->mss_cache,
-			       min_t(u64, dalbe_level_q16(flow), U32_MAX));
+	u64 bytes = fp_mul_div(dalbe_level_q16(flow), tp->mss_cache, Q16_ONE);
 
 	return fp_mul_div(bytes, USEC_PER_SEC, dalbe_srtt_us(tp));
 }
@@ -285,8 +380,10 @@ static void dalbe_apply_level(struct sock *sk, u32 acked)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 level_q16 = dalbe_level_q16(flow), gap_us;
 
+	if (level_q16 < (u64)flow->effect.ask_cwnd << 16)
+		flow->effect.asking = 0;	/* no longer the cut that was to tell */
 	if (flow->effect.asking)
-		level_q16 = min(level_q16, (u64)flow->effect.ask_cwnd << 16);
+		level_q16 = (u64)flow->effect.ask_cwnd << 16;
 	tp->snd_ssthresh = clamp_t(u64, level_q16 >> 16, 2, tp->snd_cwnd_clamp);
 	/* down at once, up no faster than slow start, as after a timeout */
 	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp) + acked, tp->snd_ssthresh));
@@ -311,21 +408,54 @@ static void dalbe_begin_round(struct sock *sk)
 	flow->round_start_us = tp->tcp_mstamp;
 	flow->round_delivered = tp->delivered;
 	flow->round_limited = false;
+	flow->round_short = false;
+	flow->round_used = false;
 	effect_begin_round(&flow->effect);
 }
 
+/* Who has held a part of B, and no longer is to, goes on by slow start to B itself. */
+static void dalbe_leave_level(struct sock *sk)
+{
+	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+
+	if (flow->effect.state != EFFECT_ALONE &&
+	    !tcp_in_cwnd_reduction(sk))		/* else a cut's */
+		tcp_sk(sk)->snd_ssthresh = flow->best_effort.window_q16 >> 16;
+}
+
+static void dalbe_save_undo(struct dalbe_flow *flow)
+{
+	flow->undo_window_q16 = flow->best_effort.window_q16;
+	flow->undo_origin_q16 = flow->best_effort.origin_q16;
+	flow->undo_held_q16 = flow->held.window_q16;
+	flow->undo_alone = flow->effect.state == EFFECT_ALONE;
+	flow->undo_lossy = flow->effect.lossy;
+}
+
+/* What comes next is not this backoff's cut. */
+static void dalbe_forget_backoff(struct dalbe_flow *flow)
+{
+	if (flow->cdg.state == CDG_BACKOFF)
+		flow->cdg.state = CDG_UNKNOWN;
+}
+
+/* A connection's next goal finds what the one before has learned of the path. */
 static void dalbe_set_scavenger(struct sock *sk, bool on)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
 
-	flow->scavenger = on;
-	memset(&flow->effect, 0, sizeof(flow->effect));
-	if (!on)
+	if (flow->scavenger == on)
 		return;
+	flow->scavenger = on;
+	if (!on) {
+		dalbe_leave_level(sk);
+		return;
+	}
+	effect_start(&flow->effect, tcp_sk(sk)->tcp_mstamp);
 	cubic_start(&flow->best_effort, (u64)cwnd << 16, 0);
 	flow->held = flow->best_effort;
-	flow->effect.taken_us = tcp_sk(sk)->tcp_mstamp;
+	dalbe_save_undo(flow);		/* of a cut before the goal */
 	dalbe_begin_round(sk);
 	/* Departures that are put off need pacing: by the fq qdisc where the
 	 * interface has it, else by TCP's own timer.
@@ -355,9 +485,11 @@ static void dalbe_engage(struct sock *sk)
 		cdg_set_idle_g(&flow->cdg, 0);
 	} else {
 		dalbe_start(&flow->transfer, &config, ca->goal_bytes,
-			    tcp_sk(sk)->bytes_acked - ca->acked_base,
-			    ca->goal_set_ns, ca->goal_deadline_ns);
+			    dalbe_bytes_done(sk), ca->goal_set_ns,
+			    ca->goal_deadline_ns);
 		cdg_forget(&flow->cdg);
+		if (!tcp_in_cwnd_reduction(sk))	/* left by CDG at a fixed G */
+			dalbe_forget_backoff(flow);
 		cdg_set_g(&flow->cdg, flow->scavenger ? EFFECT_ALONE_G_NS :
 			  dalbe_linear_g_ns(&flow->transfer));
 		cdg_set_idle_g(&flow->cdg,
@@ -421,7 +553,7 @@ static void dalbe_tick(struct sock *sk)
 	struct dalbe_sample s = {
 		.now_ns = ktime_get_boottime_ns(),
 		.elapsed_ns = elapsed_us * NSEC_PER_USEC,
-		.bytes_done = tp->bytes_acked - ca->acked_base,
+		.bytes_done = dalbe_bytes_done(sk),
 		.price_std_q40 = fp_mul_div(loss_weight_q40, n->losses,
 					    max(n->rounds, 1u)),	/* F(22) */
 		.weight_std_q40 = loss_weight_q40,
@@ -480,6 +612,7 @@ static bool dalbe_alloc_flow(struct sock *sk)
 	if (!ca->flow)
 		return false;
 	cdg_init(&ca->flow->cdg, CDG_G_DEFAULT_NS, tcp_snd_cwnd(tp));
+	ca->flow->acked = tp->bytes_acked;
 	dalbe_begin_round(sk);
 	dalbe_engage(sk);
 	return true;
@@ -492,6 +625,7 @@ static void dalbe_cdg_init(struct sock *sk)
 	/* A child copied its listener's area, perhaps while it was written. */
 	if (ca->goal_deadline_ns <= ca->goal_set_ns)
 		ca->goal_bytes = 0;
+	ca->self = ca;
 	ca->flow = NULL;
 	ca->controlled = false;
 	/* Selected between SYN and SYN-ACK, TCP calls us here and not again: the
@@ -501,14 +635,21 @@ static void dalbe_cdg_init(struct sock *sk)
 		return;
 	if (sk->sk_state == TCP_SYN_RECV)	/* a child has no SYN to count */
 		ca->acked_base = tcp_sk(sk)->bytes_acked;
+	dalbe_refresh_clock(sk);
 	dalbe_alloc_flow(sk);
 }
 
 static void dalbe_cdg_release(struct sock *sk)
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
+	struct dalbe_flow *flow = dalbe_flow(sk);
 
-	kfree(ca->flow);
+	if (!flow)
+		return;
+	/* another congestion control goes on; a disconnect has set ssthresh already */
+	if (flow->scavenger && sk->sk_state != TCP_CLOSE)
+		dalbe_leave_level(sk);
+	kfree(flow);
 	ca->flow = NULL;
 	ca->controlled = false;
 }
@@ -519,7 +660,8 @@ static void dalbe_cdg_hystart(struct sock *sk, u8 detect)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	switch (cdg_hystart_exit(&flow->cdg, detect, tp->tcp_mstamp,
-				 tcp_is_cwnd_limited(sk))) {
+				 tcp_is_cwnd_limited(sk),
+				 READ_ONCE(sk->sk_pacing_status) != SK_PACING_NONE)) {
 	case CDG_HYSTART_TRAIN:
 		NET_INC_STATS(sock_net(sk), LINUX_MIB_TCPHYSTARTTRAINDETECT);
 		NET_ADD_STATS(sock_net(sk), LINUX_MIB_TCPHYSTARTTRAINCWND,
@@ -618,7 +760,8 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 	else
 		flow->effect.steady += flow->effect.steady < U8_MAX;
 	/* A pause, or a timeout, is in the time but not in the packets. */
-	if (flow->round_limited || inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR) {
+	if (flow->round_limited || flow->round_short ||
+	    inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR) {
 		effect_limited(&flow->effect);
 	} else if (effect_part(&flow->effect, packets, elapsed_us,
 			       flow->cdg.rtt_prev.min_us,
@@ -675,7 +818,8 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 		effect_ask(&flow->effect, tcp_snd_cwnd(tp), flow->cdg.rtt_prev.min_us,
 			   cdg_base_rtt_us(&flow->cdg), tp->tcp_mstamp);
 	}
-	if (tp->app_limited)	/* such time does not count, RFC 9438, 4.2 */
+	/* time in which the window was not in use does not count, RFC 9438, 4.2 */
+	if (flow->round_limited || !flow->round_used)
 		elapsed_us = 0;
 	cubic_round(&flow->best_effort, fp_mul_q16(elapsed_us, w_q16),
 		    cdg_base_rtt_us(&flow->cdg));
@@ -763,9 +907,10 @@ static void dalbe_grow(struct sock *sk, u32 acked)
 /* Not called in CWR and Recovery. */
 static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
-	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	struct dalbe_flow *flow = dalbe_flow(sk);
 	struct cdg_heuristics h = dalbe_heuristics(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	bool limited;
 	u32 prior;
 
 	if (!flow) {
@@ -773,7 +918,13 @@ static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		return;
 	}
 
-	if (tcp_in_slow_start(tp) && h.hystart)
+	limited = tcp_is_cwnd_limited(sk);
+	flow->round_used |= limited;
+	flow->acks++;
+	flow->acks_limited += limited;
+	if (!tcp_in_slow_start(tp))
+		flow->restarting = false;
+	else if (h.hystart)
 		dalbe_cdg_hystart(sk, h.hystart);
 
 	if (after(ack, flow->round_end) && flow->cdg.rtt.max_us &&
@@ -781,18 +932,16 @@ static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	    (!flow->scavenger || flow->effect.state == EFFECT_ALONE))
 		return;
 	if (flow->scavenger && flow->effect.state != EFFECT_ALONE) {
-		if (!tp->app_limited)
+		if (tcp_is_cwnd_limited(sk))
 			cubic_acked(&flow->best_effort, acked);
 		dalbe_apply_level(sk, acked);
 		return;
 	}
 
-	flow->acks++;
 	if (!tcp_is_cwnd_limited(sk)) {
 		cdg_not_limited(&flow->cdg, tcp_snd_cwnd(tp));
 		return;
 	}
-	flow->acks_limited++;
 
 	if (flow->scavenger && !tcp_in_slow_start(tp)) {
 		dalbe_grow(sk, acked);
@@ -804,11 +953,12 @@ static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 }
 
 /* True once: at the ACK of the goal's last byte. */
-static bool dalbe_just_finished(struct dalbe_sock *ca,
-				const struct tcp_sock *tp)
+static bool dalbe_just_finished(struct sock *sk)
 {
+	struct dalbe_sock *ca = dalbe_sk(sk);
+
 	if (!ca->goal_bytes || ca->goal_done_ns ||
-	    tp->bytes_acked - ca->acked_base < ca->goal_bytes)
+	    dalbe_bytes_done(sk) < ca->goal_bytes)
 		return false;
 	ca->goal_done_ns = ktime_get_boottime_ns();
 	return true;
@@ -826,9 +976,46 @@ static s32 dalbe_rtt_us(struct sock *sk, s32 rtt_us)
 
 	if (rtt_us <= 0 || !tp->rx_opt.saw_tstamp)
 		return rtt_us;
+	/* Of what was sent twice TCP knows timestamps alone, in ticks of a ms: up to one
+	 * too few, for good if it passed for the base RTT's.
+	 */
+	if (flow->scavenger && (tp->tlp_high_seq || tp->retrans_stamp) &&
+	    rtt_us % USEC_PER_MSEC == 0)
+		rtt_us += USEC_PER_MSEC - 1;
 	there_us = owd_rtt_us(&flow->owd, tp->rx_opt.rcv_tsval, tp->tcp_mstamp,
 			      rtt_us, cdg_base_rtt_us(&flow->cdg));
 	return flow->scavenger ? there_us : rtt_us;
+}
+
+/* An ACK of no more than a full segment is held back for company, 40 ms in Linux. Where
+ * nothing else is under way none comes: a program that asks and waits for an answer, as
+ * rsync does first, would be taken for one that fills a queue. CDG's credit for delayed
+ * ACKs is earned by larger ones, and at a connection's beginning there have been none.
+ */
+static bool dalbe_ack_held_back(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return !tp->packets_out &&
+	       tp->bytes_acked - dalbe_sk(sk)->flow->acked <= tp->mss_cache;
+}
+
+/* As the flow is to see it; 0: not at all. */
+static s32 dalbe_rtt_sample(struct sock *sk, const struct ack_sample *sample)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	s32 rtt_us = dalbe_rtt_us(sk, sample->rtt_us);
+	bool held_back = dalbe_ack_held_back(sk);
+
+	flow->acked = tp->bytes_acked;
+	if (held_back && flow->scavenger) {
+		cdg_rtt_at_most(&flow->cdg, rtt_us);
+		if (!flow->cdg.rtt.max_us)	/* of such ACKs alone it would not end */
+			dalbe_begin_round(sk);
+		return 0;
+	}
+	return cdg_rtt_sample(&flow->cdg, rtt_us, sample->pkts_acked, tp->sacked_out);
 }
 
 /* A surge ends the round, and is what is known of it. Of our part of the link a piece
@@ -848,7 +1035,7 @@ static void dalbe_effect_sample(struct sock *sk, u32 rtt_us, u32 packets)
 		return;
 	cdg_cut_round_short(&flow->cdg, flow->effect.surged_us);
 	flow->round_end = tcp_sk(sk)->snd_una - 1;
-	flow->round_limited = true;
+	flow->round_short = true;
 }
 
 static void dalbe_cdg_pkts_acked(struct sock *sk,
@@ -859,33 +1046,62 @@ static void dalbe_cdg_pkts_acked(struct sock *sk,
 	bool finished;
 	s32 rtt_us;
 
-	if (unlikely(!ca->flow) &&
-	    (!inet_csk(sk)->icsk_ca_initialized ||
-	     sk->sk_state == TCP_SYN_SENT || !dalbe_alloc_flow(sk)))
-		return;
+	if (unlikely(!dalbe_flow(sk))) {
+		if (!inet_csk(sk)->icsk_ca_initialized || sk->sk_state == TCP_SYN_SENT)
+			return;
+		dalbe_own(sk);
+		if (!dalbe_alloc_flow(sk))
+			return;
+	}
 	ca->flow->round_limited |= tp->app_limited ||
 				   tp->chrono_type == TCP_CHRONO_RWND_LIMITED;
-	rtt_us = cdg_rtt_sample(&ca->flow->cdg, dalbe_rtt_us(sk, sample->rtt_us),
-				sample->pkts_acked, tp->sacked_out);
+	rtt_us = dalbe_rtt_sample(sk, sample);
 	if (ca->flow->scavenger && rtt_us)
 		dalbe_effect_sample(sk, rtt_us, sample->pkts_acked);
 	/* The last byte need not wait for the end of Tw: nothing may follow it. */
-	finished = dalbe_just_finished(ca, tp);
+	finished = dalbe_just_finished(sk);
 	if (ca->controlled &&
 	    (finished || tp->tcp_mstamp >= ca->flow->next_update_us))
 		dalbe_tick(sk);
 }
 
 /* A loss is skipped only where delay backoffs have cut as much already: however
- * large phi is, the flow then never cuts less than Reno would.
+ * large phi is, the flow then never cuts less than Reno would. Not where it may be a
+ * mark, which TCP answers by CWR whatever becomes of the window (RFC 3168, 6.1.2).
  */
-static bool dalbe_may_skip_loss(struct dalbe_flow *flow)
+static bool dalbe_may_skip_loss(const struct sock *sk)
 {
-	if (flow->skip_credit_q16 < CDG_WEIGHT_LOSS_Q16 ||
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+
+	if (tcp_ecn_mode_any(tcp_sk(sk)) ||
+	    flow->skip_credit_q16 < CDG_WEIGHT_LOSS_Q16 ||
 	    !dalbe_skip_loss(&flow->transfer, get_random_u32()))
 		return false;
 	flow->skip_credit_q16 -= CDG_WEIGHT_LOSS_Q16;
 	return true;
+}
+
+static void dalbe_lower(struct cubic *c, u64 window_q16)
+{
+	if (c->window_q16 > window_q16)
+		cubic_start(c, window_q16, 0);
+}
+
+/* A loss in the slow start after a timeout: the path does not carry the window that
+ * slow start was on its way to.
+ */
+static void dalbe_lost_again(struct sock *sk)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	u64 cwnd_q16 = (u64)tcp_snd_cwnd(tcp_sk(sk)) << 16;
+
+	if (flow->effect.state == EFFECT_ALONE) {	/* there B follows cwnd */
+		dalbe_lower(&flow->held, cwnd_q16);
+	} else if (!flow->effect.asking) {
+		cwnd_q16 = fp_mul_div(cwnd_q16, Q16_ONE, flow->transfer.w_q16);
+		dalbe_lower(&flow->best_effort, cwnd_q16);
+		dalbe_lower(&flow->held, cwnd_q16);
+	}
 }
 
 static u32 dalbe_scavenger_ssthresh(struct sock *sk, u32 ssthresh)
@@ -896,6 +1112,7 @@ static u32 dalbe_scavenger_ssthresh(struct sock *sk, u32 ssthresh)
 	u32 base_rtt_us = cdg_base_rtt_us(&flow->cdg);
 	u32 least;
 
+	dalbe_save_undo(flow);
 	/* what slow start found as well: a best-effort flow would keep it */
 	if (flow->effect.state == EFFECT_ALONE)
 		dalbe_hold(flow, cwnd);
@@ -912,6 +1129,8 @@ static u32 dalbe_scavenger_ssthresh(struct sock *sk, u32 ssthresh)
 		cubic_start(&flow->best_effort, (u64)ssthresh << 16, 0);
 		return ssthresh;
 	}
+	if (flow->restarting && tcp_in_slow_start(tcp_sk(sk)))
+		dalbe_lost_again(sk);
 	if (flow->effect.state == EFFECT_ALONE) {
 		dalbe_follow_cwnd(sk);
 		cubic_loss(&flow->best_effort);
@@ -932,7 +1151,7 @@ static u32 dalbe_cdg_ssthresh(struct sock *sk)
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
 	struct cdg_heuristics h = dalbe_heuristics(sk);
-	struct dalbe_flow *flow = ca->flow;
+	struct dalbe_flow *flow = dalbe_flow(sk);
 	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
 	u32 ssthresh;
 
@@ -949,7 +1168,7 @@ static u32 dalbe_cdg_ssthresh(struct sock *sk)
 					      cdg_weight_q16(&flow->cdg));
 		return ssthresh;
 	}
-	if (ca->controlled && !flow->scavenger && dalbe_may_skip_loss(flow)) {
+	if (ca->controlled && !flow->scavenger && dalbe_may_skip_loss(sk)) {
 		flow->losses_skipped++;
 		return max(cwnd, 2U);
 	}
@@ -957,13 +1176,23 @@ static u32 dalbe_cdg_ssthresh(struct sock *sk)
 	return ssthresh;
 }
 
-/* The loss was none: its cut is taken back, and shows nothing. */
+/* The loss was none: its cut, the last there was, is taken back, and shows nothing. B's
+ * curve begins anew, as Linux' does.
+ */
 static u32 dalbe_cdg_undo_cwnd(struct sock *sk)
 {
-	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	struct dalbe_flow *flow = dalbe_flow(sk);
+	bool alone;
 
-	if (flow && flow->scavenger)
-		effect_forget(&flow->effect);
+	if (flow && flow->scavenger) {
+		alone = flow->effect.state == EFFECT_ALONE;
+		if (flow->undo_alone == alone) {
+			cubic_start(&flow->best_effort, flow->undo_window_q16,
+				    flow->undo_origin_q16);
+			cubic_start(&flow->held, flow->undo_held_q16, 0);
+		}
+		effect_undo_loss(&flow->effect, flow->undo_lossy);
+	}
 	return tcp_reno_undo_cwnd(sk);
 }
 
@@ -972,25 +1201,31 @@ static u32 dalbe_cdg_undo_cwnd(struct sock *sk)
  */
 static void dalbe_cdg_set_state(struct sock *sk, u8 state)
 {
-	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	struct dalbe_flow *flow = dalbe_flow(sk);
 
-	if (!flow || !flow->scavenger || state < TCP_CA_Recovery)
+	if (!flow || !dalbe_sk(sk)->controlled)
+		return;
+	/* TCP has undone a cut, or left it for a timeout: the next loss is one */
+	if (state < TCP_CA_CWR || (state == TCP_CA_Loss && !flow->scavenger))
+		dalbe_forget_backoff(flow);
+	if (!flow->scavenger || state < TCP_CA_Recovery)
 		return;
 	/* within a backoff nobody asks for ssthresh */
-	if (state == TCP_CA_Loss)
+	if (state == TCP_CA_Loss) {
+		flow->restarting = true;
 		effect_loss(&flow->effect);
-	else if (effect_repair(&flow->effect, tcp_sk(sk)->tcp_mstamp))
+	} else if (effect_repair(&flow->effect, tcp_sk(sk)->tcp_mstamp)) {
 		dalbe_yield(sk, flow->cdg.state == CDG_BACKOFF);
-	else
+	} else {
 		return;
-	if (flow->cdg.state == CDG_BACKOFF)
-		flow->cdg.state = CDG_UNKNOWN;
+	}
+	dalbe_forget_backoff(flow);
 	effect_forget(&flow->effect);
 }
 
 static void dalbe_cdg_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
-	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	struct dalbe_flow *flow = dalbe_flow(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	if (!flow)
@@ -1017,16 +1252,29 @@ static void dalbe_cdg_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	}
 }
 
-/* TCP sets the pacing rate from cwnd and srtt at every ACK, no higher than
- * SO_MAX_PACING_RATE, and asks here before it sends. While contended the packets
- * of a window are not to be spread over the RTT, so the rate is the application's.
+/* A window in an eighth of the RTT, and its packets no more than half a ms apart: as good
+ * as together, but TCP's small queues still bound what waits in this host's interface, to
+ * a ms at this rate.
+ */
+static unsigned long dalbe_burst_Bps(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 window = (u64)max(tcp_snd_cwnd(tp), tp->packets_out) * tp->mss_cache;
+	u64 burst_Bps = fp_mul_div(8 * window, USEC_PER_SEC, dalbe_srtt_us(tp));
+
+	burst_Bps = max_t(u64, burst_Bps, 2 * MSEC_PER_SEC * tp->mss_cache);
+	return min_t(u64, burst_Bps, READ_ONCE(sk->sk_max_pacing_rate));
+}
+
+/* TCP sets the pacing rate from cwnd and srtt at every ACK, and asks here before it sends.
+ * While contended the packets of a window are not to be spread over the RTT.
  */
 static u32 dalbe_cdg_min_tso_segs(struct sock *sk)
 {
-	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	const struct dalbe_flow *flow = dalbe_flow(sk);
 
 	if (flow && flow->scavenger && flow->effect.state != EFFECT_ALONE)
-		WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
+		WRITE_ONCE(sk->sk_pacing_rate, dalbe_burst_Bps(sk));
 	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
 }
 
@@ -1038,7 +1286,8 @@ static size_t dalbe_cdg_get_info(struct sock *sk, u32 ext, int *attr,
 				 union tcp_cc_info *info)
 {
 	const struct dalbe_sock *ca = dalbe_sk(sk);
-	u64 target_Bps = READ_ONCE(ca->info_target_Bps);
+	bool own = READ_ONCE(ca->self) == ca;
+	u64 target_Bps = own ? READ_ONCE(ca->info_target_Bps) : 0;
 
 	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1) |
 		     1 << (INET_DIAG_VEGASINFO - 1))))
@@ -1048,9 +1297,11 @@ static size_t dalbe_cdg_get_info(struct sock *sk, u32 ext, int *attr,
 	info->bbr.bbr_bw_lo = (u32)target_Bps;
 	info->bbr.bbr_bw_hi = target_Bps >> 32;
 	info->bbr.bbr_min_rtt = dalbe_min_rtt_us(tcp_sk(sk));
-	info->bbr.bbr_pacing_gain = READ_ONCE(ca->info_w_q16) >> 8;
-	info->bbr.bbr_cwnd_gain = div_u64((u64)READ_ONCE(ca->info_g_us) << 8,
-					  USEC_PER_MSEC);
+	if (own) {
+		info->bbr.bbr_pacing_gain = READ_ONCE(ca->info_w_q16) >> 8;
+		info->bbr.bbr_cwnd_gain =
+			div_u64((u64)READ_ONCE(ca->info_g_us) << 8, USEC_PER_MSEC);
+	}
 	*attr = INET_DIAG_BBRINFO;
 	return sizeof(info->bbr);
 }
@@ -1074,6 +1325,8 @@ static struct tcp_congestion_ops tcp_dalbe_cdg __read_mostly = {
 /**
  * dalbe_sk_is_ours - does this TCP socket run dalbe_cdg?
  * @sk: a locked TCP socket
+ *
+ * Return: whether the functions below may be called for it.
  */
 bool dalbe_sk_is_ours(const struct sock *sk)
 {
@@ -1092,7 +1345,7 @@ bool dalbe_sk_is_ours(const struct sock *sk)
  */
 int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
 {
-	struct dalbe_sock *ca = dalbe_sk(sk);
+	struct dalbe_sock *ca = dalbe_own(sk);
 	u64 now_ns = ktime_get_boottime_ns();
 
 	if (flags & DALBE_GOAL_RELATIVE)
@@ -1104,19 +1357,21 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
 	if (flags & DALBE_GOAL_UPDATE && !ca->goal_bytes)
 		return -ENODATA;
 
+	dalbe_refresh_clock(sk);
 	ca->goal_deadline_ns = deadline_ns;
 	/* A listener that is ours by default would not hand its area on. */
 	inet_csk(sk)->icsk_ca_setsockopt = 1;
 	if (flags & DALBE_GOAL_UPDATE) {
 		ca->goal_bytes = bytes;
-		if (!ca->flow ||
-		    tcp_sk(sk)->bytes_acked - ca->acked_base < bytes)
+		if (!ca->flow || dalbe_bytes_done(sk) < bytes)
 			ca->goal_done_ns = 0;
 		else if (!ca->goal_done_ns)
 			ca->goal_done_ns = now_ns;
-		if (ca->controlled)
+		if (ca->controlled) {
 			dalbe_change(&ca->flow->transfer, bytes, now_ns,
 				     deadline_ns);
+			dalbe_hasten_update(sk);
+		}
 		return 0;
 	}
 	ca->goal_set_ns = now_ns;
@@ -1126,7 +1381,7 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
 	if ((1 << sk->sk_state) & (TCPF_CLOSE | TCPF_SYN_SENT) &&
 	    !ca->acked_base)
 		ca->acked_base = 1;
-	/* Last: a listener may be copied at any time. */
+	/* a child that copies a listener half-way is checked in init */
 	WRITE_ONCE(ca->goal_bytes, bytes);
 	dalbe_engage(sk);
 	return 0;
@@ -1138,7 +1393,8 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
  */
 void dalbe_sk_clear_goal(struct sock *sk)
 {
-	WRITE_ONCE(dalbe_sk(sk)->goal_bytes, 0);
+	dalbe_refresh_clock(sk);
+	WRITE_ONCE(dalbe_own(sk)->goal_bytes, 0);
 	dalbe_engage(sk);
 }
 
@@ -1149,10 +1405,11 @@ void dalbe_sk_clear_goal(struct sock *sk)
  */
 void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
 {
-	struct dalbe_sock *ca = dalbe_sk(sk);
+	struct dalbe_sock *ca = dalbe_own(sk);
 	struct dalbe_settings *s = &ca->settings, in_force;
 	struct dalbe_config config;
 
+	dalbe_refresh_clock(sk);
 	if (p->flags & DALBE_PARAM_G)
 		s->g_ns = p->g_ns;
 	if (p->flags & DALBE_PARAM_CONTROLLER)
@@ -1173,6 +1430,7 @@ void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
 	}
 	config = dalbe_config(sk, &in_force);
 	dalbe_configure(&ca->flow->transfer, &config);
+	dalbe_hasten_update(sk);
 	dalbe_publish(sk);
 }
 
@@ -1183,7 +1441,7 @@ void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
  */
 void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 {
-	const struct dalbe_sock *ca = dalbe_sk(sk);
+	const struct dalbe_sock *ca = dalbe_own(sk);
 	const struct dalbe_flow *flow = ca->flow;
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct dalbe_settings s = dalbe_in_force(sk);
@@ -1220,7 +1478,7 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 	if (!ca->goal_bytes)
 		return;
 
-	state->bytes_done = tp->bytes_acked - ca->acked_base;
+	state->bytes_done = dalbe_bytes_done(sk);
 	if (ca->goal_done_ns)
 		state->time_left_ns = ca->goal_deadline_ns - ca->goal_done_ns;
 	/* Between updates a goal can have ended; say so at once. */

@@ -19,20 +19,21 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 usage()
 {
 	cat <<USAGE
-usage: guest.sh plain|debug TEST_PROGRAM MODULE FAULTY_MODULE [TEXT]
+usage: guest.sh plain|debug TEST_PROGRAM MODULE FAULTY_MODULE CDG_MODULE VEGAS_MODULE [TEXT]
 
-For use inside a guest only; see run.sh -h. TEXT: only tests whose name contains
-it, and no others.
+For use inside a guest only; see run.sh -h. CDG_MODULE, VEGAS_MODULE: the kernel's own,
+congestion controls that are neither ours nor built in. TEXT: only tests whose name
+contains it, and no others.
 USAGE
 }
 
 [[ ${1:-} != -h ]] || { usage; exit 0; }
-[[ $# -ge 4 && $# -le 5 && -n ${OUT:-} ]] || { usage >&2; exit 2; }
-variant=$1 only=${5:-}
+[[ $# -ge 6 && $# -le 7 && -n ${OUT:-} ]] || { usage >&2; exit 2; }
+variant=$1 only=${7:-}
 # The guest's own copies, in its memory: what the host knows of a file, its
 # inode number and times, would differ from run to run.
-cp "$2" "$3" "$4" .
-program=$PWD/${2##*/} module=$PWD/${3##*/} faulty=$PWD/${4##*/}
+cp "$2" "$3" "$4" "$5" "$6" .
+program=$PWD/${2##*/} module=$PWD/${3##*/} faulty=$PWD/${4##*/} cdg=$PWD/${5##*/} vegas=$PWD/${6##*/}
 name=$(basename "$module" .ko)
 faulty_name=$(basename "$faulty" .ko)
 debugfs=/sys/kernel/debug
@@ -193,6 +194,8 @@ dmesg --clear
 [[ $variant != debug ]] || check "the debug guest has its sanitizers" sanitizers_present
 
 check "insmod" insmod "$module"
+check "the kernel's own CDG" insmod "$cdg"
+check "the kernel's own Vegas" insmod "$vegas"
 status=0
 if [[ -n $only ]]; then
 	"$program" -m "$module" -t "$only" || status=1

@@ -131,6 +131,19 @@ void sock_connect_start(int fd, int listener, enum family family)
 	CHECK_ERRNO(connect(fd, (struct sockaddr *)&addr, len), EINPROGRESS);
 }
 
+/* In SYN-SENT, but without a SYN before something is sent. */
+void sock_connect_deferred(int fd, int listener, enum family family)
+{
+	struct sockaddr_storage addr;
+	socklen_t len = rx_address(family, local_port(listener), &addr);
+	int on = 1;
+
+	TRY(setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof(on)));
+	TRY(setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)));
+	TRY(fcntl(fd, F_SETFL, O_NONBLOCK));
+	TRY(connect(fd, (struct sockaddr *)&addr, len));
+}
+
 int sock_accept(int listener)
 {
 	return TRY(accept4(listener, NULL, NULL, SOCK_CLOEXEC));

@@ -60,6 +60,7 @@ int sock_open(const char *ns, enum family family, int type);
 int sock_listen(enum family family, const char *cc);
 void sock_connect(int fd, int listener, enum family family);
 void sock_connect_start(int fd, int listener, enum family family);
+void sock_connect_deferred(int fd, int listener, enum family family);
 int sock_accept(int listener);
 void sock_ack_at_once(int fd, bool on);
 struct pair pair_around(int tx, enum family family);

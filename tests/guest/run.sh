@@ -95,7 +95,8 @@ done
 status=0
 "$repo/testbed/guest/boot.sh" -k "$kernel" -o "$out" -n "guest tests" -s "$seed" -w 900 -t 7200 \
 	"$here/guest.sh" "$variant" "$work/dalbe_guest_test" \
-	"$work/module/tcp_dalbe_cdg.ko" "$work/faulty/dalbe_faulty.ko" "${only[@]}" |
+	"$work/module/tcp_dalbe_cdg.ko" "$work/faulty/dalbe_faulty.ko" \
+	"$kernel/net/ipv4/tcp_cdg.ko" "$kernel/net/ipv4/tcp_vegas.ko" "${only[@]}" |
 	tee "$out/report.tap" || status=$?
 
 passed=$(grep -c '^ok - ' "$out/report.tap" || true)

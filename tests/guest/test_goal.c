@@ -254,6 +254,29 @@ static void update_keeps_progress(void)
 	CHECK_EQ(after.status, DALBE_STATUS_ON_TRACK);
 }
 
+/* The Tw of a day is 10 s, and that of half a minute 234 ms: it begins with the change. */
+static void update_is_heard_at_once(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+
+	goal_set(pair.tx, 100000 * KB, 86400 * 1000);
+	flow_for(&pair, 1000);
+	CHECK_EQ(state_get(pair.tx).updates, 0);
+	TRY(goal_set_raw(pair.tx, 100000 * KB, 30 * NS_PER_S,
+			 DALBE_GOAL_RELATIVE | DALBE_GOAL_UPDATE));
+	flow_for(&pair, 1000);
+	CHECK_OP(state_get(pair.tx).updates, >=, 3);
+
+	params_set(pair.tx, (struct dalbe_params) {
+		.flags = DALBE_PARAM_TW, .tw_ms = DALBE_TW_MAX_MS });
+	flow_for(&pair, 1000);
+	CHECK_OP(state_get(pair.tx).updates, <=, 5);
+	params_set(pair.tx, (struct dalbe_params) {
+		.flags = DALBE_PARAM_TW, .tw_ms = DALBE_TW_MIN_MS });
+	flow_for(&pair, 1000);
+	CHECK_OP(state_get(pair.tx).updates, >=, 10);
+}
+
 static void update_before_connect(void)
 {
 	int tx = sock_open(NS_TX, IPV4, SOCK_STREAM);
@@ -576,6 +599,7 @@ const struct test tests_goal[] = {
 	{ "a goal set after an RTO", in_loss },
 	{ "a goal set during a delay backoff (CWR)", in_cwr },
 	{ "UPDATE keeps progress and controller", update_keeps_progress },
+	{ "UPDATE is heard at once", update_is_heard_at_once },
 	{ "UPDATE before connect()", update_before_connect },
 	{ "CLEAR goes on as plain CDG", clear },
 	{ "CLEAR before connect()", clear_before_connect },

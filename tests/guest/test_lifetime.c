@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -193,6 +194,91 @@ static void refused(void)
 	CHECK_OP(state_get(tx).bytes_done, ==, 0);
 }
 
+/* A route's congestion control takes over before init, and finds our private area. */
+static void route_takes_over(void)
+{
+	struct pair pair;
+	int tx, listener;
+
+	CHECK_EQ(system("ip -n tx route add 10.0.2.1 via 10.0.1.254 congctl cdg"), 0);
+
+	tx = sock_open(NS_TX, IPV4, SOCK_STREAM);
+	cc_set(tx, DALBE_CC_CDG);
+	goal_set(tx, 1000 * KB, 5000);
+	listener = sock_listen(IPV4, NULL);
+	sock_connect_start(tx, listener, IPV4);
+	CHECK(!strcmp(sock_cc(tx), "cdg"));
+	close(tx);			/* in SYN-SENT: CDG's release, without its init */
+
+	tx = sock_open(NS_TX, IPV4, SOCK_STREAM);
+	cc_set(tx, DALBE_CC_CDG);
+	goal_set(tx, 1000 * KB, 5000);
+	pair = pair_around(tx, IPV4);
+	CHECK(!strcmp(sock_cc(tx), "cdg"));
+	transfer(&pair, 100 * KB);
+	pair_close(&pair);
+
+	CHECK_EQ(system("ip -n tx route del 10.0.2.1 via 10.0.1.254"), 0);
+}
+
+/* A route's is ours, and another congestion control had its init before: TCP calls ours
+ * for that one's private area, without init. (Nor does it call the other's release: of
+ * one that has memory of its own that is lost.)
+ */
+static void route_gives_us_anothers(void)
+{
+	struct pair pair = { .listener = sock_listen(IPV4, NULL) };
+	struct dalbe_state s;
+
+	CHECK_EQ(system("ip -n tx route add 10.0.2.1 via 10.0.1.254 congctl dalbe_cdg"), 0);
+	for (int i = 0; i < 4; i++) {
+		harness_turn("%s, then %s", i & 1 ? "a goal" : "none",
+			     i & 2 ? "another's again" : "closed");
+		pair.tx = sock_open(NS_TX, IPV4, SOCK_STREAM);
+		sock_connect_deferred(pair.tx, pair.listener, IPV4);
+		cc_set(pair.tx, "vegas");
+		CHECK_EQ(sock_tcp_info(pair.tx).tcpi_state, TCP_SYN_SENT);
+		TRY(send(pair.tx, "?", 1, 0));
+		CHECK(!strcmp(sock_cc(pair.tx), DALBE_CC_CDG));
+		if (i & 1) {
+			goal_set(pair.tx, 1000 * KB, 5000);
+			CHECK_EQ(state_get(pair.tx).goal_bytes, 1000 * KB);
+		}
+		pair.rx = sock_accept(pair.listener);
+		pair.sent = 1;
+		pair.received = 0;
+		transfer(&pair, 100 * KB);
+		s = state_get(pair.tx);
+		CHECK_EQ(s.status, i & 1 ? DALBE_STATUS_ON_TRACK : DALBE_STATUS_NONE);
+		CHECK_OP(s.bytes_done, <=, 101 * KB);
+		CHECK_OP(s.backoffs_delay, <, 1000);
+		CHECK_OP(s.g_ns, <=, DALBE_G_MAX_NS);
+		if (i & 2)
+			cc_set(pair.tx, "vegas");
+		close(pair.tx);
+		close(pair.rx);
+	}
+	harness_turn("closing");
+	close(pair.listener);
+	CHECK_EQ(system("ip -n tx route del 10.0.2.1 via 10.0.1.254"), 0);
+}
+
+/* A connection that is restored has no SYN, which a goal set before would wait for. */
+static void restored(void)
+{
+	int listener = sock_listen(IPV4, NULL), tx = sock_open(NS_TX, IPV4, SOCK_STREAM);
+	struct dalbe_state s;
+
+	cc_set(tx, DALBE_CC_CDG);
+	TRY(setsockopt(tx, IPPROTO_TCP, TCP_REPAIR, &(int){ 1 }, sizeof(int)));
+	goal_set(tx, 1000 * KB, 5000);
+	sock_connect(tx, listener, IPV4);
+	s = state_get(tx);
+	CHECK_EQ(s.bytes_done, 0);
+	CHECK_OP(s.status, !=, DALBE_STATUS_DONE);
+	close(tx);			/* while it is repaired: without a word */
+}
+
 /* A thousand sockets, all alive at once, a tenth of them connections. */
 static void thousand_sockets(void)
 {
@@ -311,6 +397,9 @@ const struct test tests_lifetime[] = {
 	{ "a reset from the peer", reset_by_peer },
 	{ "a reset from here", reset_by_us },
 	{ "a connection that is refused", refused },
+	{ "a route's congestion control takes over", route_takes_over },
+	{ "a route gives us another congestion control's data", route_gives_us_anothers },
+	{ "a connection that is restored", restored },
 	{ "a thousand sockets of all kinds", thousand_sockets },
 	{ "connections come and go", churn },
 	{ "an ordinary user can do it all", unprivileged },

@@ -2,6 +2,7 @@
 /* Whose queue is it? A goal's connection alone, and beside CUBIC, on a link whose
  * buffer of two BDP drops at its tail.
  */
+#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "ctl.h"
@@ -17,6 +18,15 @@ static void relaxed_goal(int fd)
 	params_set(fd, (struct dalbe_params) {
 		.flags = DALBE_PARAM_TW, .tw_ms = 250 });
 	goal_set(fd, 100000 * KB, 86400000);
+}
+
+/* w = 1, whatever the deadline. */
+static void best_effort(int fd)
+{
+	params_set(fd, (struct dalbe_params) {
+		.flags = DALBE_PARAM_CONTROLLER | DALBE_PARAM_WMIN,
+		.controller = DALBE_CONTROLLER_WEIGHT, .wmin_ppm = 1000000 });
+	relaxed_goal(fd);
 }
 
 /* A connection whose goal began while net.dalbe.effect was 0. */
@@ -251,10 +261,7 @@ static void pacing_rate_holds(void)
 	TRY(setsockopt(pair.tx, SOL_SOCKET, SO_MAX_PACING_RATE,
 		       &(unsigned long){ RATE_BPS }, sizeof(unsigned long)));
 	/* Best effort: the level is no reason to be slow. */
-	params_set(pair.tx, (struct dalbe_params) {
-		.flags = DALBE_PARAM_CONTROLLER | DALBE_PARAM_WMIN,
-		.controller = DALBE_CONTROLLER_WEIGHT, .wmin_ppm = 1000000 });
-	relaxed_goal(pair.tx);
+	best_effort(pair.tx);
 	flow_for(&pair, 1000);
 	before = pair.received;
 	flow_for(&pair, SECONDS * MS_PER_S);
@@ -268,6 +275,159 @@ static void pacing_rate_holds(void)
 	CHECK_OP(seen.regime[DALBE_REGIME_CONTENDED], >, 0);
 	CHECK_OP((pair.received - before) * 100, <=, SECONDS * RATE_BPS * 105);
 	CHECK_EQ(max_pacing_rate(pair.tx), RATE_BPS);
+}
+
+/* What a connection's first goal has learned of the path holds for its next one; and
+ * who has none any more goes on from best effort's window, not from its part.
+ */
+static void next_goal_knows_the_path(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG), cubic = pair_open("cubic");
+	struct dalbe_state s;
+
+	relaxed_goal(pair.tx);
+	wanted_regime = DALBE_REGIME_CONTENDED;
+	CHECK(compete(&pair, &cubic, 10000, in_regime));
+	compete(&pair, &cubic, 3000, NULL);
+	CHECK(in_regime(&pair));
+	CHECK_EQ(sock_tcp_info(pair.tx).tcpi_snd_ssthresh, 2);
+	relaxed_goal(pair.tx);
+	s = state_get(pair.tx);
+	CHECK_EQ(s.updates, 0);
+	CHECK_EQ(s.regime, DALBE_REGIME_CONTENDED);
+	CHECK_OP(s.yields, >, 0);
+	goal_clear(pair.tx);
+	CHECK(not_asked(pair.tx));
+	CHECK_OP(sock_tcp_info(pair.tx).tcpi_snd_ssthresh, >, 2);
+
+	relaxed_goal(pair.tx);
+	compete(&pair, &cubic, 3000, NULL);
+	CHECK(in_regime(&pair));
+	CHECK_EQ(sock_tcp_info(pair.tx).tcpi_snd_ssthresh, 2);
+	cc_set(pair.tx, "cubic");
+	CHECK_OP(sock_tcp_info(pair.tx).tcpi_snd_ssthresh, >, 2);
+}
+
+static const struct pair *trickling;
+
+/* 100 kB/s at 20 ms of RTT: there is always something under way. */
+static bool trickle(const struct pair *)
+{
+	static char bytes[100 * KB];
+
+	send(trickling->tx, bytes, KB, MSG_DONTWAIT);
+	recv(trickling->rx, bytes, sizeof(bytes), MSG_DONTWAIT);
+	return false;
+}
+
+static bool at_half(const struct pair *pair)
+{
+	uint32_t w_ppm = state_get(pair->tx).w_ppm;
+
+	return in_regime(pair) && w_ppm > 300000 && w_ppm < 700000;
+}
+
+/* Contended, and the program has little to send: that is no reason for more weight. */
+static void trickle_keeps_w(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG), cubic = pair_open("cubic");
+	struct dalbe_state before, after;
+
+	params_set(pair.tx, (struct dalbe_params) {
+		.flags = DALBE_PARAM_TW, .tw_ms = 250 });
+	goal_set(pair.tx, 60 * LINK_BPS / 3, 60000);
+	wanted_regime = DALBE_REGIME_CONTENDED;
+	CHECK(compete(&pair, &cubic, 20000, at_half));
+	trickling = &pair;
+	pump(&cubic, NO_END, 4000, trickle);	/* what was in the socket's buffer */
+	before = state_get(pair.tx);
+	pump(&cubic, NO_END, 10000, trickle);
+	after = state_get(pair.tx);
+	harness_note("w %u, then %u ppm; %llu bytes done, then %llu", before.w_ppm,
+		     after.w_ppm, before.bytes_done, after.bytes_done);
+	CHECK(after.flags & DALBE_STATE_APP_LIMITED);
+	CHECK_OP(after.w_ppm * 10ull, <=, before.w_ppm * 11ull);
+	CHECK_OP(after.status, ==, DALBE_STATUS_ON_TRACK);
+}
+
+/* Beside CUBIC, with a receiver that takes but a few packets per RTT: what is not used
+ * tells nothing of what the path carries.
+ */
+static void unused_window_does_not_grow(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG), cubic;
+
+	TRY(setsockopt(pair.rx, SOL_SOCKET, SO_RCVBUF, &(int){ 8192 }, sizeof(int)));
+	best_effort(pair.tx);
+	flow_for(&pair, 2000);
+	cubic = pair_open("cubic");
+	look_beside(&pair, &cubic, 30000);
+	harness_note("contended in %u of %u looks; window %u packets",
+		     seen.regime[DALBE_REGIME_CONTENDED], seen.turns,
+		     state_get(pair.tx).cwnd);
+	CHECK_OP(seen.regime[DALBE_REGIME_CONTENDED] * 2, >, seen.turns);
+	CHECK_OP(state_get(pair.tx).cwnd, <=, 40);
+}
+
+/* B, packets in 1/1000; there is one of MSS 1448 while the flow is not alone. */
+static uint64_t best_effort_milli(int fd)
+{
+	struct dalbe_state s = state_get(fd);
+
+	return s.level_Bps * s.srtt_us / 1448 / 1000;
+}
+
+/* A timeout that no loss has caused, as the path gets longer for half a second: TCP takes
+ * back what it cut, and so does B.
+ */
+static void spurious_timeout(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG), cubic = pair_open("cubic");
+	struct link far = link_default;
+	unsigned int retransmitted;
+	uint64_t before;
+
+	best_effort(pair.tx);
+	wanted_regime = DALBE_REGIME_CONTENDED;
+	CHECK(compete(&pair, &cubic, 20000, in_regime));
+	compete(&pair, &cubic, 2000, NULL);
+	before = best_effort_milli(pair.tx);
+	retransmitted = sock_tcp_info(pair.tx).tcpi_total_retrans;
+	far.rtt_ms = 600;
+	link_set(&far);
+	compete(&pair, &cubic, 900, NULL);
+	link_set(&link_default);
+	compete(&pair, &cubic, 300, NULL);
+	CHECK_OP(sock_tcp_info(pair.tx).tcpi_total_retrans, >, retransmitted);
+	CHECK(in_regime(&pair));
+	CHECK_OP(best_effort_milli(pair.tx), >=, before);
+}
+
+/* Where this host's own interface is the bottleneck, TCP's small queues leave each
+ * connection what it sends in a ms there: who kept more would have more of the link.
+ */
+static void own_interface(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG), cubic = pair_open("cubic");
+	uint64_t ours, theirs;
+
+	CHECK(!system("tc -n tx qdisc replace dev to_router root handle 1: htb default 1"));
+	CHECK(!system("tc -n tx class add dev to_router parent 1: classid 1:1 htb rate 5mbit"));
+	CHECK(!system("tc -n tx qdisc add dev to_router parent 1:1 pfifo limit 1000"));
+	best_effort(pair.tx);
+	look_beside(&pair, &cubic, 5000);
+	ours = pair.received;
+	theirs = cubic.received;
+	look_beside(&pair, &cubic, 20000);
+	ours = pair.received - ours;
+	theirs = cubic.received - theirs;
+	CHECK(!system("tc -n tx qdisc del dev to_router root"));
+	harness_note("contended in %u of %u looks; %llu kB beside %llu kB of CUBIC; srtt %u us",
+		     seen.regime[DALBE_REGIME_CONTENDED], seen.turns, ours / KB,
+		     theirs / KB, state_get(pair.tx).srtt_us);
+	CHECK_OP(seen.regime[DALBE_REGIME_CONTENDED] * 2, >, seen.turns);
+	CHECK_OP(ours, <, 2 * theirs);
+	CHECK_OP(state_get(pair.tx).srtt_us, <, 100000);
 }
 
 static bool keeps_w(const struct pair *pair)
@@ -328,6 +488,14 @@ const struct test tests_regime[] = {
 	{ "regime: likewise with SO_MAX_PACING_RATE set",
 	  yields_and_returns_paced },
 	{ "regime: SO_MAX_PACING_RATE holds in each", pacing_rate_holds },
+	{ "regime: a trickle is no reason for more weight", trickle_keeps_w },
+	{ "regime: a connection's next goal knows the path",
+	  next_goal_knows_the_path },
+	{ "regime: a window that the receiver does not allow does not grow",
+	  unused_window_does_not_grow },
+	{ "regime: a timeout without a loss cuts nothing", spurious_timeout },
+	{ "regime: no more than a share of this host's own interface",
+	  own_interface },
 	{ "the weight controller keeps w at wmin, in each regime",
 	  weight_stays },
 	{}

@@ -126,7 +126,8 @@ static void tw_follows_window_and_rtt(struct kunit *test)
 		{ 128 * NSEC_PER_SEC, 1000, 0, NSEC_PER_SEC },	/* 1/128 */
 		{ 1ull << 55, 1000, 0, 10 * NSEC_PER_SEC },	/* paper's */
 		{ 128 * NSEC_PER_SEC, 500000, 0, 4 * NSEC_PER_SEC }, /* 8 RTT */
-		{ 128 * NSEC_PER_SEC, 60000000, 0, 480 * NSEC_PER_SEC },
+		{ 128 * NSEC_PER_SEC, 500001, 0, 4 * NSEC_PER_SEC }, /* margin */
+		{ 128 * NSEC_PER_SEC, 60000000, 0, 120 * NSEC_PER_SEC }, /* 2 RTT */
 		{ 128 * NSEC_PER_SEC, 500000, 200, 200 * NSEC_PER_MSEC },
 		{ 1, U32_MAX, DALBE_TW_MAX_MS, 600 * NSEC_PER_SEC },
 	};

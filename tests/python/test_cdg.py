@@ -110,6 +110,17 @@ def test_a_delayed_ack_lowers_a_minimum_but_raises_no_maximum(pure: Any) -> None
     assert (flow.rtt.min_us, flow.rtt.max_us) == (1000, 2000)
 
 
+def test_an_ack_that_was_held_back_makes_no_round_trip_longer(pure: Any) -> None:
+    flow = new_flow(pure)
+    pure.cdg_rtt_at_most(flow, 91000)
+    assert (flow.rtt.min_us, flow.rtt.max_us) == (0, 0)  # nothing is known yet
+    pure.cdg_rtt_sample(flow, 51000, 2, False)
+    for rtt_us, least_us in ((91000, 51000), (0, 51000), (-1, 51000), (50000, 50000)):
+        pure.cdg_rtt_at_most(flow, rtt_us)
+        assert (flow.rtt.min_us, flow.rtt.max_us) == (least_us, 51000)
+    assert pure.cdg_base_rtt_us(flow) == 50000  # of the path it is an upper bound
+
+
 def test_the_credit_for_delayed_acks_is_at_most_five(pure: Any) -> None:
     flow = new_flow(pure)
     for _ in range(9):
@@ -216,6 +227,15 @@ def test_the_base_rtt_is_forgotten_slowly(pure: Any) -> None:
     assert flow.base_rtt_q16 / Q16 == pytest.approx(100_000 - 50_000 * math.exp(-3.27), rel=0.01)
 
 
+def test_the_base_rtt_is_forgotten_by_time(pure: Any) -> None:
+    """Where a round takes 5 ms there are twenty in the time of one that takes 100 ms."""
+    flow = new_flow(pure)
+    one_round(pure, flow, 1_000)
+    for _ in range(32_768 * 2):
+        one_round(pure, flow, 5_000)
+    assert flow.base_rtt_q16 / Q16 == pytest.approx(5_000 - 4_000 * math.exp(-2 / 20), rel=0.01)
+
+
 def test_queued_rounds_are_counted_among_the_rounds(pure: Any) -> None:
     """Also one that has no gradient, as the first after a restart."""
     flow = new_flow(pure)
@@ -287,12 +307,18 @@ def test_restart_forgets_the_path_but_not_what_the_controller_knows(pure: Any) -
 # Hybrid slow start
 
 
-def hystart(pure: Any, detect: int, acks: list[tuple[int, int]], limited: bool = True) -> list[int]:
+def hystart(
+    pure: Any,
+    detect: int,
+    acks: list[tuple[int, int]],
+    limited: bool = True,
+    paced: bool = False,
+) -> list[int]:
     """Feed (clock, RTT) of ACKs in us; return what each ACK detects."""
     flow, seen = new_flow(pure), []
     for now_us, rtt_us in acks:
         pure.cdg_rtt_sample(flow, rtt_us, 2, False)
-        seen.append(pure.cdg_hystart_exit(flow, detect, now_us, limited))
+        seen.append(pure.cdg_hystart_exit(flow, detect, now_us, limited, paced))
     return seen
 
 
@@ -306,18 +332,50 @@ def test_hystart_ends_at_an_ack_train_of_half_the_rtt(pure: Any) -> None:
     assert not any(hystart(pure, pure.CDG_HYSTART_DELAY, acks))
 
 
+def test_the_ack_train_of_a_paced_window_tells_only_where_there_is_a_queue(pure: Any) -> None:
+    def ends(rtt_us: int, queue_us: int, lasts_us: int = 0) -> bool:
+        lasts_us = lasts_us or rtt_us // 2 + 1
+        train = [(1000 + i, rtt_us) for i in range(0, lasts_us, 1000)]
+        last = [(1000 + lasts_us, rtt_us + queue_us)]
+        seen = hystart(pure, pure.CDG_HYSTART_TRAIN, train + last, paced=True)
+        assert not any(seen[:-1])
+        return bool(seen[-1])
+
+    assert ends(48000, 3000)  # a sixteenth of the RTT
+    assert not ends(48000, 2999)
+    assert ends(288000, 8000)  # and no more than 8 ms
+    assert not ends(288000, 7999)
+    assert ends(48000, 0, lasts_us=48001)  # the pace does not stretch it that far
+    assert not ends(48000, 0, lasts_us=48000)
+
+
 def test_hystart_ends_when_the_rtt_rises_by_an_eighth(pure: Any) -> None:
     def detects(rtt_us: int) -> bool:
         flow = new_flow(pure)
         one_round(pure, flow, 8000)
-        pure.cdg_hystart_exit(flow, pure.CDG_HYSTART_DELAY, 0, True)
+        pure.cdg_hystart_exit(flow, pure.CDG_HYSTART_DELAY, 0, True, False)
         pure.cdg_rtt_sample(flow, 8000, 2, False)
-        pure.cdg_hystart_exit(flow, pure.CDG_HYSTART_DELAY, 0, True)
+        pure.cdg_hystart_exit(flow, pure.CDG_HYSTART_DELAY, 0, True, False)
         pure.cdg_round(flow, pure.new("cdg_heuristics"))
         pure.cdg_rtt_sample(flow, rtt_us, 2, False)
-        seen = [pure.cdg_hystart_exit(flow, pure.CDG_HYSTART_DELAY, 0, True) for _ in range(9)]
+        seen = [
+            pure.cdg_hystart_exit(flow, pure.CDG_HYSTART_DELAY, 0, True, False) for _ in range(9)
+        ]
         assert not any(seen[:8])  # eight samples first
         return seen[8] == pure.CDG_HYSTART_DELAY
 
     assert detects(9001)
     assert not detects(9000)
+
+
+def test_acks_that_are_no_rtt_sample_say_nothing_about_slow_start(pure: Any) -> None:
+    flow = new_flow(pure)
+    one_round(pure, flow, 8000)
+    pure.cdg_rtt_sample(flow, 8000, 2, False)
+    pure.cdg_hystart_exit(flow, pure.CDG_HYSTART_DELAY, 0, True, False)
+    pure.cdg_round(flow, pure.new("cdg_heuristics"))
+    for _ in range(9):  # questions, each with an ACK that was held back
+        pure.cdg_rtt_at_most(flow, 48000)
+        assert not pure.cdg_hystart_exit(flow, pure.CDG_HYSTART_DELAY, 0, True, False)
+    pure.cdg_rtt_sample(flow, 9001, 2, False)
+    assert not pure.cdg_hystart_exit(flow, pure.CDG_HYSTART_DELAY, 0, True, False)

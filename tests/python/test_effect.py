@@ -46,6 +46,22 @@ def yielding(pure: Any, alone_us: int = OFTEN_US) -> Any:
     return effect
 
 
+@pytest.mark.parametrize("clock_us", [0, 5_000_000, 2**63])
+def test_how_long_the_machine_has_been_up_is_of_no_concern(pure: Any, clock_us: int) -> None:
+    effect = pure.new("effect")
+    pure.effect_start(effect, clock_us)
+    assert pure.effect_may_err(effect, clock_us) is False  # who is in no haste
+    effect.haste_q16 = Q16
+    assert pure.effect_may_err(effect, clock_us + OFTEN_US - 1)
+    assert not pure.effect_may_err(effect, clock_us + OFTEN_US)
+    effect.lossy = 9  # so it is not kin's
+    for doubt in range(2):
+        pure.effect_expect(effect, 100, 90, BASE_US + QUEUE_US, BASE_US)
+        pure.effect_round(effect, BASE_US + QUEUE_US, BASE_US, clock_us + doubt)
+    assert effect.state == pure.EFFECT_YIELDING
+    assert (effect.patient, effect.came_us) == (False, clock_us + 1)
+
+
 def rounds(pure: Any, effect: Any, queues_us: list[int], clock_us: int = 0) -> list[int]:
     """End a round at each of these queues; the verdicts."""
     return [pure.effect_round(effect, BASE_US + q, BASE_US, clock_us) for q in queues_us]
@@ -143,6 +159,15 @@ def test_a_queue_as_flows_like_us_leave_it_is_theirs_unless_it_loses_packets(pur
             pure.effect_loss(effect)
         pure.effect_expect(effect, 100, 70, BASE_US + queue_us, BASE_US)
         assert pure.effect_round(effect, BASE_US + queue_us, BASE_US, 0) == verdict
+
+
+def test_a_loss_that_was_none_shows_nothing(pure: Any) -> None:
+    effect = pure.new("effect", lossy=9)
+    pure.effect_expect(effect, 100, 70, BASE_US + KIN_US, BASE_US)
+    pure.effect_loss(effect)
+    assert effect.lossy == 64
+    pure.effect_undo_loss(effect, 9)
+    assert (effect.lossy, effect.before_us, effect.steady) == (9, 0, 0)
 
 
 def test_a_loss_is_remembered_for_64_rounds(pure: Any) -> None:
@@ -312,9 +337,13 @@ def test_a_loss_in_the_room_that_was_made_is_a_newcomers(pure: Any, told: str) -
     assert rounds(pure, effect, [QUEUE_US]) == [pure.EFFECT_DOUBT]
 
 
-@pytest.mark.parametrize("queue_us", [0, SHORT_US])
+@pytest.mark.parametrize(("queue_us", "steady", "taken"), [
+    (0, STEADY, False),
+    (SHORT_US, STEADY, True),
+    (SHORT_US, STEADY - 1, False),  # it is what our own slow start sent
+])  # fmt: skip
 def test_the_second_surge_of_old_times_says_nothing_of_what_is_lent_now(
-    pure: Any, queue_us: int
+    pure: Any, queue_us: int, steady: int, taken: bool
 ) -> None:
     """The module lends without making room as well, where the link was taken lately."""
     effect, _ = surged(pure, regained=8)
@@ -323,11 +352,8 @@ def test_the_second_surge_of_old_times_says_nothing_of_what_is_lent_now(
     rtt_us = BASE_US + 20_000
     ssthresh = pure.effect_cut(effect, 100, rtt_us, BASE_US, 7)
     pure.effect_expect(effect, 100, ssthresh, rtt_us, BASE_US)
-    effect.lent = 100
-    stands = queue_us >= SHORT_US
-    assert rounds(pure, effect, [queue_us]) == [
-        pure.EFFECT_YIELD if stands else pure.EFFECT_REGAIN
-    ]
+    effect.lent, effect.steady = 100, steady
+    assert rounds(pure, effect, [queue_us]) == [pure.EFFECT_YIELD if taken else pure.EFFECT_REGAIN]
 
 
 def test_a_loss_under_repair_in_the_room_that_was_made_is_not_waited_for(pure: Any) -> None:
