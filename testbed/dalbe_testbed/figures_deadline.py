@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib as mpl
@@ -16,12 +17,18 @@ from dalbe_testbed.figures import save
 from dalbe_testbed.finding import Finding
 from dalbe_testbed.framework import DURATION_S, TRANSFER
 from dalbe_testbed.goals import CUBIC_PART
-from dalbe_testbed.plots import BLUE, GREY, STYLE, VERMILLION
+from dalbe_testbed.plots import BLUE, GREY, STYLE, VERMILLION, legend_below
 
 COLUMNS = 3
 
 LAST = 1.2
 """Where transfers are drawn, in parts of the window, that were not done then or not at all."""
+
+SESSIONS_LAST = 1.5
+"""The same beside web sessions, where best effort itself is late at high loads."""
+
+HIGH = 1.1
+"""From here on names stand below what they name: above is the picture's edge."""
 
 TIMED = ("longer", "shorter", "pause")  # what happens at a time, and not all along
 
@@ -44,11 +51,15 @@ def _panel(axes: Axes, curves: pl.DataFrame) -> None:
         label="the rate that meets the deadline",
     )
     axes.axvline(TRANSFER.stop_s, color="black", linewidth=0.8, linestyle="--")
+    if meant.is_empty():  # plain CUBIC has no w
+        return
+    axes.plot([], [], color=VERMILLION, linewidth=0.9, label="w, on the right")
     weight = axes.twinx()
     weight.plot(meant["t_s"], meant["w"], color=VERMILLION, linewidth=0.9, alpha=0.6)
     weight.set_ylim(0, 1)
     weight.grid(visible=False)
     weight.tick_params(axis="y", colors=VERMILLION)
+    weight.set_ylabel("w", color=VERMILLION)
 
 
 def draw(found: Finding, path: Path) -> None:
@@ -56,7 +67,7 @@ def draw(found: Finding, path: Path) -> None:
     points = found.summary.select("eta", "controller").rows()
     rows = math.ceil(len(points) / COLUMNS)
     columns = min(COLUMNS, len(points))
-    top = 1.05 * float(found.curves["mbps"].max())  # type: ignore[arg-type]
+    highest = found.curves.select(pl.max_horizontal(pl.col("mbps", "target_mbps").max())).item()
     with mpl.rc_context(STYLE):
         figure, panels = plt.subplots(
             rows,
@@ -71,13 +82,13 @@ def draw(found: Finding, path: Path) -> None:
         for axes, (eta, controller) in zip(panels.flat, points, strict=False):
             _panel(axes, found.curves.filter(eta=eta, controller=controller))
             axes.set_title(f"{controller}, eta = {eta:g}", fontsize=9.5)
-            axes.set_ylim(0, top)
+            axes.set_ylim(0, 1.05 * highest)
             axes.set_xlim(0, DURATION_S)
             axes.set_xlabel("s; dashed: the deadline")
+            axes.tick_params(labelbottom=True)  # below it there may be no panel
         for row in panels:
-            row[0].set_ylabel("Mbit/s; w in red")
-        handles, labels = panels[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9)
+            row[0].set_ylabel("Mbit/s")
+        legend_below(figure, panels[0, 0], ncols=4)
         save(figure, path)
 
 
@@ -86,43 +97,67 @@ def _shown(finishes: pl.Series) -> pl.Series:
     return finishes.fill_null(LAST).clip(0, LAST)
 
 
+def _ends(axes: Axes, rows: pl.DataFrame, markers: Mapping[str, str]) -> None:
+    ours, cubic = (_shown(rows[name]) for name in ("finish", "cubic_finish"))
+    for load, marker in markers.items():
+        here = rows["load"] == load
+        axes.scatter(cubic.filter(here), ours.filter(here), marker=marker, s=26, label=load)
+    missed = rows.with_row_index().filter(pl.col("counts") & ~pl.col("met"))
+    for height, (n, cell) in enumerate(missed.sort("cubic_finish").select("index", "cell").rows()):
+        step = 5 + 9 * (height % 2)  # side by side they would cover each other
+        away = (6, step if ours[n] < HIGH else -step)
+        axes.annotate(
+            cell, (cubic[n], ours[n]), xytext=away, textcoords="offset points", fontsize=8
+        )
+    axes.axhline(1, color="black", linewidth=0.9, linestyle="--")
+    axes.axvline(CUBIC_PART, color="black", linewidth=0.9, linestyle="--")
+    axes.set_xlim(0, LAST + 0.05)
+    axes.set_ylim(0, LAST + 0.05)
+    axes.set_xlabel(f"CUBIC in our place is done, parts of the window ({LAST:g}: or later)")
+
+
 def goals(found: Finding, path: Path) -> None:
     """Draw each goal: when it was met over when CUBIC would have met it; misses have a name."""
-    rows = found.runs
-    ours, cubic = (_shown(rows[name]) for name in ("finish", "cubic_finish"))
+    controllers = found.runs["controller"].unique(maintain_order=True).to_list()
+    markers = dict(zip(found.runs["load"].unique().sort(), "osv^D", strict=False))
     with mpl.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(7, 5), layout="constrained")
-        for load, marker in zip(rows["load"].unique().sort(), "osv^D", strict=False):
-            here = rows["load"] == load
-            axes.scatter(cubic.filter(here), ours.filter(here), marker=marker, s=26, label=load)
-        missed = rows.with_row_index().filter(pl.col("counts") & ~pl.col("met"))
-        for height, (n, cell) in enumerate(
-            missed.sort("cubic_finish").select("index", "cell").rows()
-        ):
-            away = (6, -12 - 10 * (height % 5))  # side by side they would cover each other
-            axes.annotate(
-                cell, (cubic[n], ours[n]), xytext=away, textcoords="offset points", fontsize=8
-            )
-        axes.axhline(1, color="black", linewidth=0.9, linestyle="--")
-        axes.axvline(CUBIC_PART, color="black", linewidth=0.9, linestyle="--")
-        axes.set_xlim(0, LAST + 0.05)
-        axes.set_ylim(0, LAST + 0.05)
-        axes.set_xlabel("CUBIC in our place is done, parts of the window (1.2: then or later)")
-        axes.set_ylabel("our transfer is done, parts of the window")
-        axes.legend(title="load")
+        figure, panels = plt.subplots(
+            1,
+            len(controllers),
+            figsize=(7 if len(controllers) == 1 else 5 * len(controllers), 5),
+            sharey=True,
+            squeeze=False,
+            layout="constrained",
+        )
+        for axes, controller in zip(panels[0], controllers, strict=True):
+            _ends(axes, found.runs.filter(controller=controller), markers)
+            axes.set_title(controller, fontsize=9.5)
+        panels[0][0].set_ylabel(f"our transfer is done, parts of the window ({LAST:g}: or later)")
+        panels[0][0].legend(title="load")
         save(figure, path)
 
 
 def _boxes(axes: Axes, transfers: pl.DataFrame) -> None:
-    """Draw our completions of one RTT by load, as the paper's Figure 10 does."""
-    loads = transfers["load"].unique().sort()
-    axes.boxplot(
-        [transfers.filter(load=load)["part"].to_list() for load in loads],
-        tick_labels=[f"{100 * load:g}" for load in loads],
-        widths=0.6,
-        flierprops={"marker": ".", "markersize": 4},
-        medianprops={"color": BLUE},
-    )
+    """Draw completions of one RTT by load, as the paper's Figure 10 does: ours, and CUBIC's."""
+    loads = transfers["load"].unique().sort().to_list()
+    for cc, colour, shift in (("dalbe_cdg", BLUE, -0.18), ("cubic", GREY, 0.18)):
+        line = {"color": colour}
+        some = [load for load in loads if transfers.filter(cc=cc, load=load).height]
+        if not some:
+            continue
+        axes.boxplot(
+            [transfers.filter(cc=cc, load=load)["part"].to_list() for load in some],
+            positions=[loads.index(load) + shift for load in some],
+            manage_ticks=False,
+            widths=0.3,
+            boxprops=line,
+            whiskerprops=line,
+            capprops=line,
+            flierprops={"marker": ".", "markersize": 4, "markeredgecolor": colour},
+            medianprops=line | {"linewidth": 2},
+        )
+    axes.set_xticks(range(len(loads)), [f"{100 * load:g}" for load in loads])
+    axes.set_xlim(-0.6, len(loads) - 0.4)
     axes.axhline(1, color=VERMILLION, linewidth=0.9, linestyle="--")
     axes.set_title(f"base RTT of {transfers['rtt'][0]:g} ms", fontsize=9.5)
     axes.set_xlabel("offered load, %; dashed: the deadline")
@@ -130,7 +165,8 @@ def _boxes(axes: Axes, transfers: pl.DataFrame) -> None:
 
 def sessions(found: Finding, path: Path) -> None:
     """Draw box plots of the completions; how late transfers are; the deadlines missed."""
-    transfers = found.curves.filter(cc="dalbe_cdg").with_columns(pl.col("part").clip(0, LAST))
+    everybody = found.curves.with_columns(pl.col("part").clip(0, SESSIONS_LAST))
+    transfers = everybody.filter(cc="dalbe_cdg")
     rtts = transfers["rtt"].unique().sort().to_list()
     with mpl.rc_context(STYLE):
         figure = plt.figure(figsize=(max(3.2 * len(rtts), 8), 6.4), layout="constrained")
@@ -138,8 +174,10 @@ def sessions(found: Finding, path: Path) -> None:
         top, bottom = halves[0, 0], halves[1, 0]
         panels = top.subplots(1, len(rtts), sharey=True, squeeze=False)[0]
         for axes, rtt in zip(panels, rtts, strict=True):
-            _boxes(axes, transfers.filter(rtt=rtt))
-        panels[0].set_ylabel("done, parts of the window")
+            _boxes(axes, everybody.filter(rtt=rtt))
+        panels[0].set_ylabel(
+            f"done, parts of the window\n({SESSIONS_LAST:g}: or later); grey: CUBIC"
+        )
         late, missed = bottom.subplots(1, 2)
         for (rtt, load), one in transfers.group_by("rtt", "load", maintain_order=True):
             style = {20: ":", 50: "-", 100: "--"}.get(round(rtt), "-.")
@@ -153,7 +191,7 @@ def sessions(found: Finding, path: Path) -> None:
                 label=f"{rtt:g} ms, {100 * float(load):g} %",
             )
         late.axvline(0, color=VERMILLION, linewidth=0.9, linestyle="--")
-        late.set_xlim(-20, 100 * (LAST - 1))
+        late.set_xlim(-20, 100 * (SESSIONS_LAST - 1))
         late.set_xlabel("late by more than, % of the window")
         late.set_ylabel("part of the transfers")
         late.legend(fontsize=6.5, ncols=2)
@@ -203,9 +241,11 @@ def robust(found: Finding, path: Path) -> None:
         axes.legend(fontsize=8)
         for n, place in enumerate(over_time):
             panel = figure.add_subplot(grid[1 + n // COLUMNS, n % COLUMNS])
-            for flow, colour in (("others", GREY), (OURS, BLUE)):
+            for flow, colour, label in (("others", GREY, "others"), (OURS, BLUE, "the transfer")):
                 here = found.curves.filter(where=place, flow=flow)
-                panel.plot(here["t_s"], here["mbps"], color=colour, linewidth=1.2)
+                panel.plot(here["t_s"], here["mbps"], color=colour, linewidth=1.2, label=label)
+            if n == 0:
+                panel.legend(fontsize=8)
             panel.set_title(place, fontsize=9)
             panel.set_ylim(0, 1.05 * float(found.curves["mbps"].max()))  # type: ignore[arg-type]
             panel.set_xlabel("s")
@@ -223,9 +263,9 @@ def five(found: Finding, path: Path) -> None:
             here = found.runs.filter(rtt=rtt)
             shift = 0.2 * (n - (len(rtts) - 1) / 2)
             at = [deadlines.index(due) + shift for due in here["deadline_s"]]
-            label = f"{rtt:g} ms"
-            ends.scatter(at, _shown(here["finish"]), s=14, label=label)
-            rates.scatter(at, here["early_mbps"], s=14, label=label)
+            look = {"s": 14, "marker": "os^D"[n % 4], "label": f"{rtt:g} ms"}
+            ends.scatter(at, _shown(here["finish"]), **look)
+            rates.scatter(at, here["early_mbps"], **look)
         ends.axhline(1, color="black", linewidth=0.9, linestyle="--")
         ends.set_ylim(0, LAST + 0.05)
         ends.set_ylabel("done, parts of its window")

@@ -15,7 +15,7 @@ import polars as pl
 
 from dalbe_testbed import framework, numeric
 from dalbe_testbed.framework import CROSS, OURS, TRANSFER
-from dalbe_testbed.plots import BLUE, GREY, STYLE, VERMILLION
+from dalbe_testbed.plots import BLUE, GREY, STYLE, VERMILLION, legend_below
 
 
 def draw(runs: Mapping[tuple[str, float], pl.DataFrame], path: Path) -> None:
@@ -58,7 +58,7 @@ def draw(runs: Mapping[tuple[str, float], pl.DataFrame], path: Path) -> None:
                 axes.set_title(f"{scheme.title}; {eta:.0%} of the capacity", fontsize=9.5)
                 axes.set_ylim(0, numeric.MOST)
                 axes.set_xlim(0, framework.DURATION_S)
-        panels[0][0].legend(fontsize=8, loc="upper left", ncols=2)
+        legend_below(figure, panels[0, 0], ncols=4)
         for axes in panels[-1]:
             axes.set_xlabel("s")
         for axes in panels[:, 0]:

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from dalbe_testbed.figures import save
 from dalbe_testbed.figures_scavenger import bars
 from dalbe_testbed.finding import Finding
-from dalbe_testbed.plots import BLUE, STYLE
+from dalbe_testbed.plots import BLUE, STYLE, legend_below
 from dalbe_testbed.scoreboard import CAP
 
 PANELS = {
@@ -25,6 +25,7 @@ PANELS = {
     "behind_percent": "used of them while behind, %",
     "goodput_harm_percent": "harm to CUBIC's goodput, %",
     "short_mean_harm_percent": "harm to short flows, mean, %",
+    "short_median_harm_percent": "harm to short flows, median, %",
     "short_p95_harm_percent": "harm to short flows, p95, %",
     "delay_mean_harm_percent": "harm to interactive delay, mean, %",
     "delay_p95_harm_percent": "harm to interactive delay, p95, %",
@@ -32,6 +33,9 @@ PANELS = {
     "added_queue_p95_ms": "added queue, p95, ms",
 }
 """What is drawn of the summary, and how it is called; a measure that no point has is left out."""
+
+MISSES = ("miss_percent", "late_percent")
+"""What says nothing of a task that nobody can do in time."""
 
 LABELS = {
     "mbc": "dalbe_cdg, MBC",
@@ -62,10 +66,22 @@ def _order(transfers: pl.Series) -> list[str]:
     return [name for name in (*OURS, *caps, *PEERS) if name in transfers]
 
 
-def _panel(axes: Axes, rows: pl.DataFrame, name: str, tasks: Sequence[str]) -> None:
+def _hopeless(rows: pl.DataFrame, task: str) -> bool:
+    """Return whether all were late in every run."""
+    missed = rows.filter(task=task)["miss_percent"].drop_nulls()
+    return missed.len() > 0 and bool((missed == 100).all())  # noqa: PLR2004 (percent)
+
+
+def draw_panel(axes: Axes, rows: pl.DataFrame, name: str, tasks: Sequence[str]) -> None:
+    """Draw one measure, a column of the summary: a line per transfer, a marker per task."""
     order = _order(rows["transfer"])
     for number, task in enumerate(tasks):
         here = rows.filter(pl.col("task") == task, pl.col(name).is_not_null())
+        said = task
+        if _hopeless(rows, task):
+            said += " (cannot be met: not among the misses)"
+            if name in MISSES:
+                here = here.clear()
         shift = APART * (number - (len(tasks) - 1) / 2)
         for ours in (False, True):
             some = here.filter(pl.col("transfer").is_in(OURS) == ours)
@@ -81,7 +97,7 @@ def _panel(axes: Axes, rows: pl.DataFrame, name: str, tasks: Sequence[str]) -> N
                 capsize=2,
                 linestyle="none",
                 linewidth=1,
-                label=None if ours else task,
+                label=None if ours else said,
             )
     mine = [number for number, transfer in enumerate(order) if transfer in OURS]
     if mine:
@@ -113,7 +129,6 @@ def draw(found: Finding, path: Path) -> None:
         for axes in panels.flat[len(names) :]:
             axes.set_visible(False)
         for axes, name in zip(panels.flat, names, strict=False):
-            _panel(axes, rows, name, tasks)
-        handles, labels = panels[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=len(tasks), fontsize=9)
+            draw_panel(axes, rows, name, tasks)
+        legend_below(figure, panels[0, 0], ncols=len(tasks))
         save(figure, path)

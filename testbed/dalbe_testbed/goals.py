@@ -2,17 +2,19 @@
 """Goals in scenarios drawn at random: those that plain CUBIC meets with ease are to be met.
 
 Each cell is run with our transfer, flow `ours`, and with CUBIC in its place. A cell counts if CUBIC
-is done within CUBIC_PART of the window.
+is done within CUBIC_PART of the window. Where there are several controllers, each is judged.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from dalbe_testbed import finding, verdict
+from dalbe_testbed.experiment import CONTROLLER_DEFAULT
 from dalbe_testbed.finding import Finding, Row
 from dalbe_testbed.results import Results, wire_bytes
 from dalbe_testbed.sweep import Point, Run, Sweep
@@ -59,6 +61,11 @@ def in_place(point: Point) -> str:
     return str(point.values["in_place"])
 
 
+def controller(point: Point) -> str:
+    """Return what sets w; one that the sweep does not name is the default."""
+    return str(point.values.get("controller", CONTROLLER_DEFAULT))
+
+
 def window_s(point: Point) -> float:
     """Return how long the transfer has, s."""
     return float(point.values["window"])
@@ -84,6 +91,7 @@ def _row(point: Point, seed: int, ours: Outcome, cubic: Outcome) -> Row:
     return {
         "cell": point.cell,
         **values,
+        "controller": controller(point),
         "seed": seed,
         **compared(ours, cubic),
     }
@@ -93,34 +101,34 @@ def _miss(row: Row) -> str:
     said = ", ".join(
         f"{key} {row[key]}"
         for key in row
-        if key not in ("cell", "seed", "counts", "met", "finish", "cubic_finish")
+        if key not in ("cell", "seed", "controller", "counts", "met", "finish", "cubic_finish")
         and not key.startswith("others")
     )
     done = "not done" if row["finish"] is None else f"done at {row['finish']:.3f}"
     return f"{row['cell']}: {done}, CUBIC at {row['cubic_finish']:.3f}: {said}"
 
 
-def _judge(rows: Sequence[Row], missing: int) -> Verdict:
+def _judge(who: str, rows: Sequence[Row], missing: int) -> Verdict:
     counted = [row for row in rows if row["counts"]]
     missed = [row for row in counted if not row["met"]]
     held = len(counted) - len(missed)
     lacks = [f"{missing} run{'s' * (missing > 1)} missing"] if missing else []
     return Verdict(
-        f"{GOALS_PERCENT} % of the goals that CUBIC in our place meets within {CUBIC_PART:g} of "
-        "the window",
+        f"{who}: {GOALS_PERCENT} % of the goals that CUBIC in our place meets within "
+        f"{CUBIC_PART:g} of the window",
         bool(counted) and not missing and 100 * held >= GOALS_PERCENT * len(counted),
         "; ".join([f"{held} of {len(counted)} goals", *lacks, *map(_miss, missed)]),
     )
 
 
 def _summary(rows: Sequence[Row]) -> list[Row]:
-    """Return a row per load: goals, those that count and are met, what the others lost.
+    """Return a row per controller and load: goals, those that count, are met, what others lost.
 
     others_percent: the mean of the others' rate beside ours, in that beside CUBIC; null without.
     """
     made: list[Row] = []
-    for load in sorted({str(row["load"]) for row in rows}):
-        here = [row for row in rows if row["load"] == load]
+    for who, load in sorted({(str(row["controller"]), str(row["load"])) for row in rows}):
+        here = [row for row in rows if (row["controller"], row["load"]) == (who, load)]
         counted = [row for row in here if row["counts"]]
         ratios = [
             100 * float(str(row["others_mbps"])) / float(str(row["others_beside_cubic_mbps"]))
@@ -129,6 +137,7 @@ def _summary(rows: Sequence[Row]) -> list[Row]:
         ]
         made.append(
             {
+                "controller": who,
                 "load": load,
                 "goals": len(here),
                 "count": len(counted),
@@ -148,15 +157,19 @@ def find(results: Results, sweep: Sweep) -> Finding:
         if in_place(point) == "cubic"
         for run in measured.get(point.name, [])
     }
-    rows, wanted = [], 0
+    rows: list[Row] = []
+    wanted: Counter[str] = Counter()
     for point in sweep.points:
         if in_place(point) == "cubic":
             continue
-        wanted += len(sweep.seeds)
+        wanted[controller(point)] += len(sweep.seeds)
         for run in measured.get(point.name, []):
             if (peer := cubic.get((point.cell, run.seed))) is not None:
                 ours = measure(results, run, window_s(point))
                 rows.append(_row(point, run.seed, ours, peer))
-    verdicts = [_judge(rows, wanted - len(rows))]
+    verdicts = []
+    for who, runs in wanted.items():
+        made = [row for row in rows if row["controller"] == who]
+        verdicts.append(_judge(who, made, runs - len(made)))
     summary = finding.frame(_summary(rows)) if rows else pl.DataFrame()
     return Finding(verdict.say(verdicts), verdicts, finding.frame(rows), summary)

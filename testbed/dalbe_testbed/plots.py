@@ -285,3 +285,9 @@ def demo(
             plt.close(figure)
             written.append(path)
     return written
+
+
+def legend_below(figure: Figure, axes: Axes, ncols: int) -> None:
+    """Put the legend of `axes`, which is that of all panels, below the figure, in ncols columns."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=ncols, fontsize=9)

@@ -26,6 +26,9 @@ from dalbe_testbed.workflow import finished, reason
 Measure = Literal["one", "both"]
 RATE_COLUMNS = {"t_s", "flow", "sent_bytes"}
 
+MODULE_DIGITS = 12
+"""Of the SHA-256 of dalbe_cdg, by which runs of one build are known."""
+
 
 @dataclass(frozen=True)
 class Shares:
@@ -187,8 +190,9 @@ def _sent(out: Path, runs: Iterable[Run]) -> pl.DataFrame:
     )
 
 
-def _row(run: Run, percent: Mapping[str, float], kernel_release: str) -> dict[str, object]:
+def _row(run: Run, percent: Mapping[str, float], manifest: Mapping[str, Any]) -> dict[str, object]:
     point = run.point
+    module = manifest.get("module_sha256") or ""  # empty: the kernel's own congestion controls
     ours = [percent[flow.name] for flow in point.experiment.flows if flow.host == "sender"]
     return {
         "experiment": point.experiment.name,
@@ -198,7 +202,8 @@ def _row(run: Run, percent: Mapping[str, float], kernel_release: str) -> dict[st
         "g_ms": g_ms(point),
         "effective_g_ms": point.experiment.flows[0].g_ms,
         "rtt_ms": rtt_ms(point),
-        "kernel_release": kernel_release,
+        "kernel_release": manifest["kernel_release"],
+        "module": module[:MODULE_DIGITS],
         "hz": point.environment.hz,
         "backend": point.environment.backend,
         "one_percent": round(sum(ours) / len(ours), 4),
@@ -229,7 +234,7 @@ def collect(out: Path, sweeps: Sequence[Sweep], runs: Mapping[str, Run]) -> Resu
             continue
         percents = {flow.name: flows[flow.name][1] for flow in what.flows}
         manifests.append(json.loads((out / name / "manifest.json").read_text()))
-        rows.append(_row(run, percents, manifests[-1]["kernel_release"]))
+        rows.append(_row(run, percents, manifests[-1]))
         found.setdefault(run.point.directory, []).append(percents)
     shares = {}
     for directory, measured in found.items():

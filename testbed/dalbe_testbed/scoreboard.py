@@ -95,10 +95,14 @@ def _place(point: Point) -> dict[str, Value]:
 
 def say_task(values: Mapping[str, Value]) -> str:
     """Return a task in words, "eta = 0.1"; that of varying.toml is "busy and idle minutes"."""
-    said = [
-        axis(name).say(value) if name in axes() else f"{name.rpartition('.')[2]} = {value}"
-        for name, value in values.items()
-    ]
+    said = []
+    for name, value in values.items():
+        if name == f"flows.{OURS}.link_s":
+            said.append(f"as much as {value:g} s of the link")
+        elif name in axes():
+            said.append(axis(name).say(value))
+        else:
+            said.append(f"{name.rpartition('.')[2]} = {value}")
     return ", ".join(said) or "busy and idle minutes"
 
 

@@ -20,15 +20,16 @@ from dalbe_testbed.finding import Finding, Row
 from dalbe_testbed.results import Results, cc, rtt_ms, wire_bytes
 from dalbe_testbed.sweep import Point, Run, Sweep
 from dalbe_testbed.verdict import Case, Verdict, judge
+from dalbe_testbed.web import object_wire_bytes
 
-OURS, WINDOW_S = "ours", 60.0
-"""The transfers' flow, and how long each has from its beginning."""
+OURS = "ours"
+"""The transfers' flow."""
 
 COMPLETIONS = 60
 """A point has so many at least."""
 
 LOAD_OFF = 0.05
-"""By what part the load that the link carried of the sessions may differ from the offered one."""
+"""By what part the load that was carried of the sessions may differ from the offered one."""
 
 MISS_PERCENT = {0.6: 2.0, 1.0: 5.0}
 """How many deadlines may be missed up to a load."""
@@ -38,15 +39,27 @@ LATE_PERCENT = 2.0
 
 
 @dataclass(frozen=True)
+class Carried:
+    """Of a run's sessions, in parts of the link's rate.
+
+    forward: their bytes behind the bottleneck, with what was sent again. back: the frames of the
+    objects that were fetched the other way, where acknowledgements share the link with them.
+    """
+
+    forward: float
+    back: float
+
+
+@dataclass(frozen=True)
 class Completions:
     """A point's transfers: when each was done, in parts of its window; inf: never.
 
-    carried: the sessions' bytes behind the bottleneck, in parts of what it can carry, by run.
+    carried: by run.
     """
 
     point: Point
     parts: list[float]
-    carried: list[float]
+    carried: list[Carried]
     missing: int
 
     @property
@@ -85,14 +98,29 @@ class Completions:
         return 100 * low, 100 * high
 
 
-def measure(results: Results, run: Run) -> tuple[list[float], float]:
-    """Return a run's completions in parts of the window, and the load that was carried.
+def window_s(sweep: Sweep) -> float:
+    """Return how long each transfer has from its beginning, in seconds.
+
+    That of the points with a goal: in the others' place it says what would have been late. Raises
+    TestbedError if there is none, or more than one.
+    """
+    goals = [flow.goal for point in sweep.points for flow in point.experiment.flows if flow.goal]
+    windows = {goal.deadline_s for goal in goals}
+    if not windows:
+        raise TestbedError("sessions: no transfer with a goal: nothing to judge or to draw")
+    if len(windows) > 1:
+        raise TestbedError(f"sessions: give all transfers one deadline, not {len(windows)}")
+    return float(windows.pop())
+
+
+def measure(results: Results, run: Run, window_s: float) -> tuple[list[float], Carried]:
+    """Return a run's completions in parts of the window, and the loads that were carried.
 
     Raises TestbedError if a table is missing.
     """
     what = run.point.experiment
     assert what.web
-    took = (pl.col("end_s") - pl.col("start_s")) / WINDOW_S
+    took = (pl.col("end_s") - pl.col("start_s")) / window_s
     parts = (
         results.table(run, "transfers")
         .filter(flow=OURS)
@@ -102,7 +130,28 @@ def measure(results: Results, run: Run) -> tuple[list[float], float]:
     )
     begin_s, end_s = what.web.start_s, what.duration_s
     sent = wire_bytes(results.table(run, "rates"), ["web"], begin_s, end_s)
-    return parts, sent * 8 / (end_s - begin_s) / what.link.rate_bps
+    fetched = results.table(run, "web").filter(
+        pl.col("end_s").is_between(begin_s, end_s), direction="back"
+    )["bytes"]
+    back = sum(object_wire_bytes(size) for size in fetched)
+    could = what.link.rate_bps / 8 * (end_s - begin_s)
+    return parts, Carried(sent / could, back / could)
+
+
+def _carried_cases(one: Completions) -> list[Case]:
+    """Return a case for each direction that has sessions."""
+    web = one.point.experiment.web
+    assert web
+    directions = {
+        "": (web.load, [run.forward for run in one.carried]),
+        ", back": (web.load * web.reverse_part, [run.back for run in one.carried]),
+    }
+    return [
+        Case(f"{one.where}{which}", f"{mean:.3f}", abs(mean / offered - 1) <= LOAD_OFF, one.missing)
+        for which, (offered, carried) in directions.items()
+        if offered
+        for mean in [sum(carried) / len(carried)]
+    ]
 
 
 def _most_percent(load: float) -> float:
@@ -114,29 +163,35 @@ def _verdicts(points: Sequence[Completions]) -> list[Verdict]:
         return Case(one.where, found, met, one.missing)
 
     judged = [one for one in points if one.ours]
+    # A point alone is too few for a bound of a few percent: all of one limit tell more.
+    together = {
+        most: Completions(some[0].point, [part for p in some for part in p.parts], [], 0)
+        for most in MISS_PERCENT.values()
+        if (some := [p for p in judged if _most_percent(p.load) == most])
+    }
+
+    def missed(p: Completions) -> str:
+        low, high = p.interval_percent
+        of = f"{len(p.late)} of {len(p.parts)}"
+        return f"{p.miss_percent:.2g} % [{low:.2g}, {high:.2g}], {of}"
+
     return [
         judge(
             f"at least {COMPLETIONS} transfers at every point",
             [case(p, f"{len(p.parts)}", met=len(p.parts) >= COMPLETIONS) for p in judged],
         ),
         judge(
-            f"the sessions carry what they offer, within {100 * LOAD_OFF:g} %",
-            [
-                case(p, f"{carried:.3f}", met=abs(carried / p.load - 1) <= LOAD_OFF)
-                for p in points
-                for carried in [sum(p.carried) / len(p.carried)]
-            ],
+            f"the sessions carry what they offer, within {100 * LOAD_OFF:g} %, in each direction",
+            [case for p in points for case in _carried_cases(p)],
         ),
         judge(
             "at most 2 % of the deadlines missed up to a load of 0.6, and 5 % above",
             [
-                case(
-                    p,
-                    f"{p.miss_percent:.2g} % [{p.interval_percent[0]:.2g}, "
-                    f"{p.interval_percent[1]:.2g}], {len(p.late)} of {len(p.parts)}",
-                    met=p.miss_percent <= _most_percent(p.load),
-                )
-                for p in judged
+                *(case(p, missed(p), met=p.miss_percent <= _most_percent(p.load)) for p in judged),
+                *(
+                    Case(f"all to {most:g} % together", missed(p), p.miss_percent <= most, 0)
+                    for most, p in together.items()
+                ),
             ],
         ),
         judge(
@@ -168,7 +223,8 @@ def _summary(one: Completions) -> Row:
         "median": parts.median(),
         "p95": parts.quantile(0.95, "higher"),
         "greatest": parts.max(),
-        **finding.estimated("carried", one.carried),
+        **finding.estimated("carried", [run.forward for run in one.carried]),
+        **finding.estimated("carried_back", [run.back for run in one.carried]),
     }
 
 
@@ -178,8 +234,9 @@ def find(results: Results, sweep: Sweep) -> Finding:
     Raises TestbedError if a table is missing, and if no transfer has a goal that could be judged.
     """
     points, rows, curves = [], [], []
+    due_s = window_s(sweep)
     for point, runs in results.measured(sweep):
-        measured = {run.seed: measure(results, run) for run in runs}
+        measured = {run.seed: measure(results, run, due_s) for run in runs}
         points.append(
             Completions(
                 point,
@@ -196,7 +253,8 @@ def find(results: Results, sweep: Sweep) -> Finding:
                     "seed": seed,
                     "transfers": len(parts),
                     "late": late,
-                    "carried": carried,
+                    "carried": carried.forward,
+                    "carried_back": carried.back,
                 }
             )
             where = {"rtt": rtt_ms(point), "load": points[-1].load, "cc": cc(point)}

@@ -52,7 +52,7 @@ def mean_bytes(most_bytes: int) -> float:
     return head * (1 - math.pow(ratio, SHAPE - 1)) / (1 - math.pow(ratio, SHAPE))
 
 
-def wire_bytes(size: int) -> int:
+def object_wire_bytes(size: int) -> int:
     """Return the bytes of the frames that carry an object of `size` bytes, if none is lost."""
     return size + HEADER_BYTES * (math.ceil(size / SEGMENT_BYTES) + HANDSHAKE_FRAMES)
 
@@ -92,7 +92,7 @@ def draw(web: Web, link_bps: int, stop_s: float, seed: int, direction: Direction
     sessions = []
     while total < (1 - TOLERANCE) * wanted:
         session = _session(source, web.max_bytes)
-        size = sum(wire_bytes(transfer.bytes) for transfer in session)
+        size = sum(object_wire_bytes(transfer.bytes) for transfer in session)
         if total + size <= (1 + TOLERANCE) * wanted:
             sessions.append(session)
             total += size

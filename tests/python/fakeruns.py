@@ -36,6 +36,7 @@ def write_run(out: Path, what: Experiment, seed: int, percent: dict[str, float])
         "experiment": what.model_dump(mode="json", exclude_none=True),
         "seed": seed,
         "kernel_release": "6.12.0-fake",
+        "module_sha256": "0123456789abcdef",
         "tools": TOOLS,
     }
     (out / "manifest.json").write_text(json.dumps(manifest))

@@ -70,6 +70,25 @@ def test_goals_that_cubic_meets_with_ease_count(tmp_path: Path, ours, cubic, sai
     assert found.met == (";" not in said)
 
 
+def test_each_controller_is_judged(tmp_path: Path):
+    by_controller = SWEEP.replace(
+        'in_place = ["dalbe", "cubic"]',
+        'in_place = ["dalbe"]\ncontroller = ["mbc", "pid"]\n[[grid]]\nin_place = ["cubic"]',
+    )
+    site = Site(tmp_path, by_controller)
+    for run in site.runs:
+        late = goals.controller(run.point) == "pid" and run.point.cell == "cell2"
+        write(site, run, 0.4 if goals.in_place(run.point) == "cubic" else 0.97 + 0.1 * late)
+    found = goals.find(site.results(), site.sweep)
+    mbc, pid = found.verdicts
+    assert (mbc.met, pid.met) == (True, False)
+    assert (mbc.requirement[:4], pid.requirement[:4]) == ("mbc:", "pid:")
+    assert pid.detail.startswith("3 of 4 goals; cell2: done at 1.070")
+    assert set(found.summary["controller"]) == {"mbc", "pid"}
+    figures_deadline.goals(found, tmp_path / "goals.png")
+    assert (tmp_path / "goals.png").stat().st_size > 10_000
+
+
 def test_a_lost_run_meets_nothing(tmp_path: Path):
     for ours, cubic in ((dict(list(IN_TIME.items())[:3]), EASY), (IN_TIME, {"cell1": 0.4})):
         directory = tmp_path / str(len(cubic))

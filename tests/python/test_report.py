@@ -82,6 +82,7 @@ def test_a_share_is_of_the_second_half_at_the_sender(curve: Case):
     assert row["one_percent"] == pytest.approx(12.1, abs=0.01)
     assert row["cubic1_percent"] == pytest.approx(32.9, abs=0.01)
     assert (row["g_ms"], row["effective_g_ms"], row["kernel_release"]) == (2, 2.016, "6.12.0-fake")
+    assert row["module"] == "0123456789ab"
 
 
 def test_everything_as_in_the_paper_meets_everything(curve: Case):

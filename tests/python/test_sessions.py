@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import figures_deadline, sessions, sweep
+from dalbe_testbed import figures_deadline, sessions, sweep, web
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.finding import Finding
 from fakeruns import Site
@@ -21,28 +21,33 @@ seeds = 2
 rtt = [20, 50]
 "web.load" = [0.6, 0.75]
 """
-IN_TIME = [0.9] * 40
+IN_TIME, WINDOW_S = [0.9] * 40, 60.0
+WIRE_PER_PAYLOAD = 1 + web.HEADER_BYTES / web.SEGMENT_BYTES
 REQUIRED = ("transfers", "carry", "missed", "late")
 
 
 def made(
-    tmp_path: Path, parts: dict[float, list[float | None]], carried: float = 1.0, seeds: int = 2
+    tmp_path: Path,
+    parts: dict[float, list[float | None]],
+    carried: float = 1.0,
+    seeds: int = 2,
+    back: float = 1.0,
 ) -> Finding:
-    """What was found where transfers took such parts of the window, by load; None: not done."""
+    """What was found where transfers took such parts of the window, by load; None: not done.
+
+    Of what they offer, the sessions carry so much forward and back.
+    """
     site = Site(tmp_path, SWEEP)
     for run in site.runs:
         if run.seed > seeds:
             continue
-        web, link = run.point.experiment.web, run.point.experiment.link
+        offers, link = run.point.experiment.web, run.point.experiment.link
         bin_s = run.point.experiment.bin_s
-        assert web
+        assert offers
         site.write(run, {}, {})
-        took = parts.get(web.load, list(IN_TIME))
+        took = parts.get(offers.load, list(IN_TIME))
         start = [30.0 + 130 * n for n in range(len(took))]
-        end = [
-            None if t is None else s + sessions.WINDOW_S * t
-            for s, t in zip(start, took, strict=True)
-        ]
+        end = [None if t is None else s + WINDOW_S * t for s, t in zip(start, took, strict=True)]
         names = ["ours"] * len(took)
         directory = site.out / run.directory
         table = pl.DataFrame({"flow": names, "start_s": start, "end_s": end}, strict=False)
@@ -50,9 +55,22 @@ def made(
         rates = pl.read_parquet(directory / "rates.parquet")
         more = rates.with_columns(
             flow=pl.lit("web"),
-            wire_bytes=pl.lit(carried * web.load * link.rate_bps / 8 * bin_s),
+            wire_bytes=pl.lit(carried * offers.load * link.rate_bps / 8 * bin_s),
         )
         pl.concat([rates, more], how="diagonal_relaxed").write_parquet(directory / "rates.parquet")
+        length_s = run.point.experiment.duration_s
+        offered = offers.load * offers.reverse_part * link.rate_bps / 8 * length_s
+        objects = 200
+        fetched = pl.DataFrame(
+            {
+                "start_s": 1.0,
+                "bytes": round(back * offered / objects / WIRE_PER_PAYLOAD),
+                "end_s": [2.0] * objects + [None, length_s + 1],
+                "direction": "back",
+            },
+            strict=False,
+        )
+        fetched.write_parquet(directory / "web.parquet")
     return sessions.find(site.results(), site.sweep)
 
 
@@ -68,6 +86,7 @@ def test_all_in_time(tmp_path: Path) -> None:
     assert (row["transfers"], row["late"], row["median"]) == (80, 0, pytest.approx(0.9))
     assert row["miss_percent_high"] == pytest.approx(4.5, abs=0.1)  # 3.7/80, a one-sided 97.5 %
     assert row["carried"] == pytest.approx(0.6)
+    assert row["carried_back"] == pytest.approx(0.3, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -87,9 +106,24 @@ def test_what_is_required(
     assert failed(made(tmp_path, parts)) == fails
 
 
+def test_points_of_one_limit_are_told_together(tmp_path: Path) -> None:
+    found = made(tmp_path, {0.75: [*IN_TIME[1:], 1.01]})
+    assert "all to 2 % together: 0 % [0, 2.3], 0 of 160" in found.verdicts[2].detail
+    assert "all to 5 % together: 2.5 % [0.69, 6.3], 4 of 160" in found.verdicts[2].detail
+
+
+def test_transfers_of_several_windows_are_refused(tmp_path: Path, monkeypatch) -> None:
+    another = '[[grid]]\nrtt = [50]\n"web.load" = [0.5]\n"flows.ours.goal.deadline_s" = [90]\n'
+    monkeypatch.setattr("test_sessions.SWEEP", SWEEP + another)
+    with pytest.raises(TestbedError, match="one deadline, not 2"):
+        made(tmp_path, {})
+
+
 def test_a_load_that_was_not_carried(tmp_path: Path) -> None:
     assert failed(made(tmp_path, {}, carried=0.94)) == ["carry"]
     assert failed(made(tmp_path / "2", {}, carried=1.06)) == ["carry"]
+    assert failed(made(tmp_path / "3", {}, back=0.93)) == ["carry"]
+    assert failed(made(tmp_path / "4", {}, back=1.07)) == ["carry"]
 
 
 def test_a_lost_run_fails_everything(tmp_path: Path) -> None:
@@ -123,8 +157,7 @@ def test_the_sweeps_ask_for_a_tenth_of_the_window(name: str) -> None:
     for point in site.points:
         (flow,) = point.experiment.flows
         rate_Bps = point.experiment.link.rate_bps / 8  # noqa: N806 (unit)
-        assert flow.bytes == pytest.approx(0.1 * rate_Bps * sessions.WINDOW_S)
-        assert not flow.goal or flow.goal.deadline_s == sessions.WINDOW_S
+        assert flow.bytes == pytest.approx(0.1 * rate_Bps * sessions.window_s(site))
 
 
 def test_cubic_alone_is_nothing_to_judge(tmp_path: Path, monkeypatch) -> None:

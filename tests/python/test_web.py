@@ -19,7 +19,7 @@ DIRECTIONS: tuple[web.Direction, ...] = get_args(web.Direction)
 
 
 def offered(transfers: list[web.Transfer], length_s: float) -> float:
-    return sum(web.wire_bytes(one.bytes) for one in transfers) * 8 / length_s / RATE_BPS
+    return sum(web.object_wire_bytes(one.bytes) for one in transfers) * 8 / length_s / RATE_BPS
 
 
 @given(
