@@ -23,7 +23,10 @@
  * - the target is computed once per round trip, not at each ACK, and bounds the
  *   Reno-friendly growth as well: by 1.5 per round trip, never by e^0.5;
  * - alpha stays below one when W_est has passed the window before the cut;
- * - windows after a cut are whole packets.
+ * - a cut takes whole packets, and leaves what was earned of the next one;
+ * - the curve's distance from W_max is in whole packets.
+ * The last two bring the first packet after a cut within a round trip instead of two,
+ * which at six packets, and a loss every third round trip, is 7 % of the rate.
  */
 #include "cubic.h"
 
@@ -64,7 +67,7 @@ void cubic_start(struct cubic *c, u64 window_q16, u64 origin_q16)
 					1000000000, CUBIC_C_Q16));	/* R(2) */
 }
 
-/* R(1): W_cubic(t), packets in Q16. */
+/* R(1): W_cubic(t), whole packets away from W_max, in Q16. */
 static u64 cubic_curve_q16(const struct cubic *c, u64 time_ms)
 {
 	bool before = time_ms < c->k_ms;
@@ -73,6 +76,7 @@ static u64 cubic_curve_q16(const struct cubic *c, u64 time_ms)
 
 	d_ms = min_t(u64, d_ms, CUBIC_TIME_MAX_MS);
 	offset_q16 = fp_mul_div(d_ms * d_ms * d_ms, CUBIC_C_Q16, 1000000000);
+	offset_q16 &= ~(Q16_ONE - 1ull);
 	if (!before)
 		return c->origin_q16 + offset_q16;
 	return c->origin_q16 > offset_q16 ? c->origin_q16 - offset_q16 : 0;
@@ -135,15 +139,18 @@ void cubic_regain(struct cubic *c, u64 window_q16)
  * cubic_loss - cut for a loss, with fast convergence
  * @c: the window, started
  *
- * To beta, in whole packets, as TCP's windows are (at ten packets the rest would
- * be worth a tenth of the rate), and to two at least. W_max is the window before,
- * or less where that had not reached the W_max before it (section 4.7).
+ * To beta, rounded down to whole packets, as TCP's windows are (at ten packets the rest
+ * would be worth a tenth of the rate), and to two at least. The part of a packet that
+ * had been earned is kept. W_max is the window before, or less where that had not
+ * reached the W_max before it (section 4.7).
  */
 void cubic_loss(struct cubic *c)
 {
-	u64 max_q16 = c->window_q16, cwnd = c->window_q16 >> 16;
+	u64 cwnd = c->window_q16 >> 16, w_max = cwnd;
+	u64 earned_q16 = c->window_q16 & (Q16_ONE - 1);
 
-	if (max_q16 < c->origin_q16)
-		max_q16 = max_q16 * (1024 + CUBIC_BETA_Q10) / 2048;
-	cubic_start(c, (cwnd * CUBIC_BETA_Q10 >> 10) << 16, max_q16);
+	if (c->window_q16 < c->origin_q16)
+		w_max = w_max * (1024 + CUBIC_BETA_Q10) / 2048;
+	cwnd = max_t(u64, cwnd * CUBIC_BETA_Q10 >> 10, 2);
+	cubic_start(c, cwnd << 16 | earned_q16, w_max << 16);
 }

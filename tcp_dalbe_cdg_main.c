@@ -370,6 +370,18 @@ static u64 dalbe_level_Bps(const struct sock *sk)
 	return fp_mul_div(bytes, USEC_PER_SEC, dalbe_srtt_us(tp));
 }
 
+/* TCP's own pacing, or the fq qdisc's where the interface has it: departures that are put
+ * off need one. Whatever is sent again is spaced at the rate of that moment's window, and
+ * waits longer for it, which costs a best-effort flow of six packets 5 % of its rate.
+ */
+static void dalbe_pace(struct sock *sk, bool on)
+{
+	if (on)
+		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+	else if (READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)	/* the program's wish */
+		cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED, SK_PACING_NONE);
+}
+
 /* While contended: w * B packets per RTT. Below two packets, the least window, the
  * window's departure is put off. Both of its packets still leave together: the
  * receiver would hold back its ACK of a single one, and that looks like a queue.
@@ -387,6 +399,7 @@ static void dalbe_apply_level(struct sock *sk, u32 acked)
 	tp->snd_ssthresh = clamp_t(u64, level_q16 >> 16, 2, tp->snd_cwnd_clamp);
 	/* down at once, up no faster than slow start, as after a timeout */
 	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp) + acked, tp->snd_ssthresh));
+	dalbe_pace(sk, level_q16 < 2 * Q16_ONE);
 	/* At the first ACK of a window, not at each. */
 	if (level_q16 >= 2 * Q16_ONE || flow->departure_ns > tp->tcp_clock_cache ||
 	    flow->effect.state == EFFECT_YIELDING)
@@ -457,10 +470,7 @@ static void dalbe_set_scavenger(struct sock *sk, bool on)
 	flow->held = flow->best_effort;
 	dalbe_save_undo(flow);		/* of a cut before the goal */
 	dalbe_begin_round(sk);
-	/* Departures that are put off need pacing: by the fq qdisc where the
-	 * interface has it, else by TCP's own timer.
-	 */
-	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+	dalbe_pace(sk, true);
 }
 
 /* Make the connection what goal and settings ask for: CDG at a fixed G, or a
@@ -724,6 +734,7 @@ static void dalbe_resume(struct sock *sk, u32 cwnd, u32 ssthresh)
 		tcp_snd_cwnd_set(tp, clamp(cwnd, 2U, tp->snd_cwnd_clamp));
 	cubic_start(&flow->best_effort, (u64)tcp_snd_cwnd(tp) << 16, 0);
 	cdg_restart(&flow->cdg, tcp_snd_cwnd(tp));
+	dalbe_pace(sk, true);
 }
 
 /* Alone, and not sure of it: what is ours in any case, packets. Delays may withdraw it

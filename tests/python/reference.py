@@ -184,8 +184,9 @@ CUBIC_ALPHA = 3 * (1 - CUBIC_BETA) / (1 + CUBIC_BETA)  # section 4.3
 class Cubic:
     """RFC 9438 from one cut to the next; windows in packets, times in s.
 
-    Of section 4.3 without the last step (alpha = 1 once W_est has reached the window before the
-    cut), which neither Linux nor cubic.c takes.
+    As Linux and cubic.c take it: of section 4.3 without the last step (alpha = 1 once W_est has
+    reached the window before the cut), whole packets between the curve and W_max, and cuts of
+    whole packets, which leave what was earned of the next one.
     """
 
     window: float
@@ -201,8 +202,8 @@ class Cubic:
         self.k_s = math.cbrt((self.origin - self.window) / CUBIC_C)
 
     def curve(self, time_s: float) -> float:
-        """R(1)."""
-        return CUBIC_C * (time_s - self.k_s) ** 3 + self.origin
+        """R(1), in whole packets from W_max."""
+        return math.trunc(CUBIC_C * (time_s - self.k_s) ** 3) + self.origin
 
     def target(self, rtt_s: float) -> float:
         """Section 4.2: where the window is to be in one RTT."""
@@ -218,5 +219,8 @@ class Cubic:
 
     def after_loss(self) -> Cubic:
         """Sections 4.6 and 4.7: the next curve."""
-        converging = (1 + CUBIC_BETA) / 2 if self.window < self.origin else 1
-        return Cubic(max(2.0, self.window * CUBIC_BETA), self.window * converging)
+        packets = math.floor(self.window)
+        beta_1024 = math.ceil(1024 * CUBIC_BETA)
+        converging_2048 = 1024 + beta_1024 if self.window < self.origin else 2048
+        left = max(2, packets * beta_1024 // 1024)
+        return Cubic(left + self.window % 1, packets * converging_2048 // 2048)

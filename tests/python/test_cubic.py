@@ -54,15 +54,14 @@ def test_a_round_grows_to_where_the_curve_will_be_in_one_rtt(
     time_us = int(part * max(model.k_s, 5) * 1e6)
     model.time_s = time_us / 1e6
     d_s = abs(model.time_s + rtt_us / 1e6 - model.k_s) + 0.002
-    tolerance = (
-        3 * ref.CUBIC_C * d_s**2 * 0.002  # whole ms
-        + ref.CUBIC_C * d_s**3 * 2e-5  # C in Q16
-        + 2 * model.window / Q16  # the step in Q16
-        + 1e-4
-    )
+    off_s = 0.002 + d_s * 1e-5  # whole ms, and C in Q16: a packet comes so much earlier or later
     # at two packets and at the end of K, Reno's one alpha is below the bound of half a window
-    expected = max(model.target(rtt_us / 1e6) - model.window, ref.CUBIC_ALPHA)
-    assert growth(pure, cubic, time_us, rtt_us) == pytest.approx(expected, abs=tolerance)
+    low, high = (
+        max(model.target(rtt_us / 1e6 + at_s) - model.window, ref.CUBIC_ALPHA)
+        for at_s in (-off_s, off_s)
+    )
+    tolerance = 2 * model.window / Q16 + 1e-4  # the step in Q16
+    assert low - tolerance <= growth(pure, cubic, time_us, rtt_us) <= high + tolerance
 
 
 @pytest.mark.parametrize("rtt_ms", [1, 10, 50, 100, 300, 1000])
@@ -120,12 +119,9 @@ def test_a_loss_cuts_to_seven_tenths_and_converges_fast(
     cubic = start(pure, window_q16, int(window_q16 * above))
     model = ref.Cubic(window_q16 / Q16, int(window_q16 * above) / Q16).after_loss()
     pure.cubic_loss(cubic)
-    assert cubic.window_q16 % Q16 == 0
-    # a fraction of a packet before, one after, and 717 for 716.8 of 1024
-    assert model.window - 1.7 <= cubic.window_q16 / Q16 <= model.window * 1.0003
-    # at the least window, W_max is no less than the window
-    expected = max(model.origin, cubic.window_q16 / Q16)
-    assert cubic.origin_q16 / Q16 == pytest.approx(expected, rel=3e-4)
+    # what was earned of a packet stays; at the least window, W_max is no less than that
+    assert cubic.window_q16 / Q16 == model.window
+    assert cubic.origin_q16 / Q16 == model.origin
     assert (cubic.time_us, cubic.step_q16, cubic.reno_q16) == (0, 0, cubic.window_q16)
 
 
