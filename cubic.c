@@ -23,10 +23,11 @@
  * - the target is computed once per round trip, not at each ACK, and bounds the
  *   Reno-friendly growth as well: by 1.5 per round trip, never by e^0.5;
  * - alpha stays below one when W_est has passed the window before the cut;
- * - a cut takes whole packets, and leaves what was earned of the next one;
+ * - a cut takes whole packets, and leaves what was earned of the next one, but not to
+ *   W_est;
  * - the curve's distance from W_max is in whole packets.
  * The last two bring the first packet after a cut within a round trip instead of two,
- * which at six packets, and a loss every third round trip, is 7 % of the rate.
+ * and the others no sooner.
  */
 #include "cubic.h"
 
@@ -153,4 +154,5 @@ void cubic_loss(struct cubic *c)
 		w_max = w_max * (1024 + CUBIC_BETA_Q10) / 2048;
 	cwnd = max_t(u64, cwnd * CUBIC_BETA_Q10 >> 10, 2);
 	cubic_start(c, cwnd << 16 | earned_q16, w_max << 16);
+	c->reno_q16 = cwnd << 16;
 }

@@ -142,6 +142,7 @@ static void loss_cuts_whole_packets_and_converges_fast(struct kunit *test)
 	c = started(PACKETS(6) + 40000, 0);
 	cubic_loss(&c);
 	KUNIT_EXPECT_EQ(test, c.window_q16, PACKETS(4) + 40000);
+	KUNIT_EXPECT_EQ(test, c.reno_q16, PACKETS(4));
 	KUNIT_EXPECT_EQ(test, c.origin_q16, PACKETS(6));
 }
 

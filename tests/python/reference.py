@@ -186,7 +186,7 @@ class Cubic:
 
     As Linux and cubic.c take it: of section 4.3 without the last step (alpha = 1 once W_est has
     reached the window before the cut), whole packets between the curve and W_max, and cuts of
-    whole packets, which leave what was earned of the next one.
+    whole packets, which leave what was earned of the next one, but not to W_est.
     """
 
     window: float
@@ -223,4 +223,6 @@ class Cubic:
         beta_1024 = math.ceil(1024 * CUBIC_BETA)
         converging_2048 = 1024 + beta_1024 if self.window < self.origin else 2048
         left = max(2, packets * beta_1024 // 1024)
-        return Cubic(left + self.window % 1, packets * converging_2048 // 2048)
+        after = Cubic(left + self.window % 1, packets * converging_2048 // 2048)
+        after.reno = left
+        return after
