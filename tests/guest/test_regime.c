@@ -335,7 +335,7 @@ static void trickle_keeps_w(void)
 
 	params_set(pair.tx, (struct dalbe_params) {
 		.flags = DALBE_PARAM_TW, .tw_ms = 250 });
-	goal_set(pair.tx, 60 * LINK_BPS / 3, 60000);
+	goal_set(pair.tx, 60 * LINK_BPS / 5, 60000);
 	wanted_regime = DALBE_REGIME_CONTENDED;
 	CHECK(compete(&pair, &cubic, 20000, at_half));
 	trickling = &pair;
