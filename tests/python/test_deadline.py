@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -11,6 +12,7 @@ from dalbe_testbed import deadline, figures_deadline, framework
 from dalbe_testbed.finding import Finding
 from dalbe_testbed.sweep import Run
 from fakeruns import Site
+from matplotlib.figure import Figure
 
 SWEEP = """
 title = "one transfer"
@@ -163,3 +165,23 @@ def test_other_controllers_are_reported_but_not_judged(tmp_path: Path):
 def test_the_figure_has_a_panel_per_point(tmp_path: Path):
     figures_deadline.draw(made(tmp_path, "0.1, 0.3, 0.8"), tmp_path / "deadline.png")
     assert (tmp_path / "deadline.png").stat().st_size > 20_000
+
+
+def test_a_rate_that_grows_without_bound_does_not_flatten_the_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """What cannot be met wants thousands of Mbit/s in the end: rates are below ten."""
+    found = made(tmp_path, "0.1, 0.8")
+    ours = pl.col("flow") == "ours"
+    wanted = pl.when(ours & (pl.col("controller") == "mbc")).then(8 + (pl.col("t_s") - 400) * 4)
+    found = replace(found, curves=found.curves.with_columns(target_mbps=wanted))
+    assert found.curves["target_mbps"].max() > 4000
+    tops: list[float] = []
+
+    def look(figure: Figure, _: Path) -> None:
+        tops.extend(axes.get_ylim()[1] for axes in figure.axes if axes.get_ylabel() == "Mbit/s")
+
+    monkeypatch.setattr(figures_deadline, "save", look)
+    figures_deadline.draw(found, tmp_path / "deadline.png")
+    assert tops
+    assert all(LINK_MBPS / 2 < top < 2 * LINK_MBPS for top in tops)
