@@ -320,6 +320,12 @@ static bool trickle(const struct pair *)
 	return false;
 }
 
+static bool trickle_shows(const struct pair *pair)
+{
+	trickle(pair);
+	return state_get(trickling->tx).flags & DALBE_STATE_APP_LIMITED;
+}
+
 static bool at_half(const struct pair *pair)
 {
 	uint32_t w_ppm = state_get(pair->tx).w_ppm;
@@ -339,7 +345,8 @@ static void trickle_keeps_w(void)
 	wanted_regime = DALBE_REGIME_CONTENDED;
 	CHECK(compete(&pair, &cubic, 20000, at_half));
 	trickling = &pair;
-	pump(&cubic, NO_END, 4000, trickle);	/* what was in the socket's buffer */
+	/* what was in the socket's buffer goes first, and is reason enough */
+	CHECK(pump(&cubic, NO_END, 20000, trickle_shows));
 	before = state_get(pair.tx);
 	pump(&cubic, NO_END, 10000, trickle);
 	after = state_get(pair.tx);
