@@ -372,14 +372,19 @@ static u64 dalbe_level_Bps(const struct sock *sk)
 
 /* TCP's own pacing, or the fq qdisc's where the interface has it: departures that are put
  * off need one. Whatever is sent again is spaced at the rate of that moment's window, and
- * waits longer for it, which costs a best-effort flow of six packets 5 % of its rate.
+ * waits longer for it: a best-effort flow of six packets loses some percent of its rate.
+ * Called at each ACK, and seldom for a change.
  */
 static void dalbe_pace(struct sock *sk, bool on)
 {
-	if (on)
-		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
-	else if (READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)	/* the program's wish */
-		cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED, SK_PACING_NONE);
+	u32 from = on ? SK_PACING_NONE : SK_PACING_NEEDED;
+	u32 to = on ? SK_PACING_NEEDED : SK_PACING_NONE;
+
+	if (READ_ONCE(sk->sk_pacing_status) != from)
+		return;
+	/* a program that has set SO_MAX_PACING_RATE is paced whatever we need */
+	if (on || READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)
+		cmpxchg(&sk->sk_pacing_status, from, to);
 }
 
 /* While contended: w * B packets per RTT. Below two packets, the least window, the

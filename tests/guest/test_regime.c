@@ -314,22 +314,16 @@ static const struct pair *trickling;
  * writes wait for its ACK (RFC 896), one packet only, which any window takes. With more
  * it may be the window that limits: losses cut B, and it grows only in use.
  */
-static bool trickle(const struct pair *)
+static bool trickle_shows(const struct pair *)
 {
 	static char bytes[100 * KB];
 
 	send(trickling->tx, bytes, 100, MSG_DONTWAIT);
 	recv(trickling->rx, bytes, sizeof(bytes), MSG_DONTWAIT);
-	return false;
+	return state_get(trickling->tx).flags & DALBE_STATE_APP_LIMITED;
 }
 
 static unsigned int turns_trickled, turns_limited;
-
-static bool trickle_shows(const struct pair *pair)
-{
-	trickle(pair);
-	return state_get(trickling->tx).flags & DALBE_STATE_APP_LIMITED;
-}
 
 static bool trickle_on(const struct pair *pair)
 {
@@ -400,9 +394,6 @@ static uint64_t best_effort_milli(int fd)
 	return s.level_Bps * s.srtt_us / 1448 / 1000;
 }
 
-/* A timeout that no loss has caused, as the path gets longer for half a second: TCP takes
- * back what it cut, and so does B.
- */
 static uint64_t before_milli;
 
 static bool is_cut(const struct pair *pair)
@@ -412,9 +403,12 @@ static bool is_cut(const struct pair *pair)
 
 static bool is_undone(const struct pair *pair)
 {
-	return best_effort_milli(pair->tx) >= before_milli;
+	return !is_cut(pair);
 }
 
+/* A timeout that no loss has caused, as the path gets longer for half a second: TCP takes
+ * back what it cut, and so does B.
+ */
 static void spurious_timeout(void)
 {
 	struct pair pair = pair_open(DALBE_CC_CDG), cubic = pair_open("cubic");
