@@ -575,9 +575,10 @@ static void dalbe_tick(struct sock *sk)
 		.srtt_us = tp->srtt_us >> 3,
 		.rounds = n->rounds,
 		.losses = n->losses,
+		/* Without ACKs, as in a timeout, nothing new is known of it. */
 		.app_limited = busy_us < elapsed_us / 2 ||
-			       (flow->acks && flow->acks_limited <
-					      flow->acks / 4),
+			       (flow->acks ? flow->acks_limited < flow->acks / 4 :
+					     flow->transfer.app_limited),
 		.contended = n->losses || n->queued_rounds > n->rounds / 2,
 	};
 	const struct dalbe_model model = {
