@@ -67,13 +67,6 @@ static s64 dalbe_relative_error_q16(u64 target_Bps, u64 rate_Bps)
 	return min_t(s64, error_q16, DALBE_ERROR_MAX_Q16);
 }
 
-static s64 fp_signed_mul_div(s64 a, u64 b, u64 c)
-{
-	s64 r = min_t(u64, fp_mul_div(a < 0 ? -a : a, b, c), S64_MAX);
-
-	return a < 0 ? -r : r;
-}
-
 /**
  * dalbe_pid_update - F(7) to F(9)
  * @pid: state

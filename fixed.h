@@ -84,6 +84,19 @@ static inline u64 fp_mul_div(u64 a, u64 b, u64 c)
 }
 
 /**
+ * fp_signed_mul_div - a * b / c rounded towards 0, within S64_MAX of 0
+ * @a: factor, not S64_MIN
+ * @b: factor
+ * @c: divisor; as for fp_mul_div()
+ */
+static inline s64 fp_signed_mul_div(s64 a, u64 b, u64 c)
+{
+	s64 r = min_t(u64, fp_mul_div(a < 0 ? -a : a, b, c), S64_MAX);
+
+	return a < 0 ? -r : r;
+}
+
+/**
  * fp_ratio_q16 - a / b in Q16, at most U32_MAX
  * @a: numerator
  * @b: denominator; 0 gives U32_MAX unless @a is 0
