@@ -19,13 +19,15 @@
  * burst takes ten packets of B; beside CUBIC 1.7 at w = 0.2 and three to four at 0.05
  * (single runs of 120 s). That errs towards giving way.
  *
- * Differences from the RFC, all but the first as in Linux' tcp_cubic.c:
+ * Differences from the RFC:
  * - the target is computed once per round trip, not at each ACK, and bounds the
  *   Reno-friendly growth as well: by 1.5 per round trip, never by e^0.5;
- * - alpha stays below one when W_est has passed the window before the cut;
- * - a cut takes whole packets, and leaves what was earned of the next one, but not to
- *   W_est;
- * - the curve's distance from W_max is in whole packets.
+ * - alpha stays below one when W_est has passed the window before the cut, as in Linux'
+ *   tcp_cubic.c;
+ * - the curve's distance from W_max is in whole packets, and a cut takes whole packets,
+ *   as there;
+ * - a cut leaves what was earned of the next packet, but not to W_est. Linux forgets it;
+ *   measured beside it (docs/design.md), ours is the slower one without it.
  * The last two bring the first packet after a cut within a round trip instead of two,
  * and the others no sooner.
  */

@@ -88,8 +88,8 @@ struct dalbe_goal {
 #define DALBE_CONTROLLER_WEIGHT	3	/* nobody: w stays at wmin, by the
 					 * deadline or not
 					 */
-#define DALBE_CONTROLLER_FLOOR	4	/* the target rate, no less and no more,
-					 * while contended
+#define DALBE_CONTROLLER_FLOOR	4	/* the target rate while contended, and no
+					 * more
 					 */
 
 /* What to do when the deadline has passed and bytes are left. */

@@ -457,7 +457,9 @@ static void dalbe_forget_backoff(struct dalbe_flow *flow)
 		flow->cdg.state = CDG_UNKNOWN;
 }
 
-/* A connection's next goal finds what the one before has learned of the path. */
+/* A goal that replaces another finds what that one has learned of the path; one after
+ * a time at a fixed G finds the base RTT.
+ */
 static void dalbe_set_scavenger(struct sock *sk, bool on)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
@@ -468,6 +470,7 @@ static void dalbe_set_scavenger(struct sock *sk, bool on)
 	flow->scavenger = on;
 	if (!on) {
 		dalbe_leave_level(sk);
+		dalbe_pace(sk, false);
 		return;
 	}
 	effect_start(&flow->effect, tcp_sk(sk)->tcp_mstamp);
@@ -577,7 +580,7 @@ static void dalbe_tick(struct sock *sk)
 		.losses = n->losses,
 		/* Without ACKs, as in a timeout, nothing new is known of it. */
 		.app_limited = busy_us < elapsed_us / 2 ||
-			       (flow->acks ? flow->acks_limited < flow->acks / 4 :
+			       (flow->acks ? flow->acks_limited * 4 < flow->acks :
 					     flow->transfer.app_limited),
 		.contended = n->losses || n->queued_rounds > n->rounds / 2,
 	};
