@@ -204,7 +204,7 @@ def sessions(found: Finding, path: Path) -> None:
         late.set_xlim(-20, 100 * (SESSIONS_LAST - 1))
         late.set_xlabel("late by more than, % of the window")
         late.set_ylabel("part of the transfers")
-        late.legend(fontsize=6.5, ncols=2)
+        late.legend(fontsize=6.5, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
         missed_by = found.summary.sort("cc", "rtt", "web.load", descending=[True, False, False])
         for (cc, rtt), here in missed_by.group_by("cc", "rtt", maintain_order=True):
             rate = here["miss_percent"]
