@@ -27,9 +27,6 @@ LAST = 1.2
 SESSIONS_LAST = 1.5
 """The same beside web sessions, where best effort itself is late at high loads."""
 
-HIGH = 1.1
-"""From here on names stand below what they name: above is the picture's edge."""
-
 TIMED = ("longer", "shorter", "pause")  # what happens at a time, and not all along
 
 
@@ -113,11 +110,16 @@ def _ends(axes: Axes, rows: pl.DataFrame, markers: Mapping[str, str]) -> None:
         here = rows["load"] == load
         axes.scatter(cubic.filter(here), ours.filter(here), marker=marker, s=26, label=load)
     missed = rows.with_row_index().filter(pl.col("counts") & ~pl.col("met"))
-    for height, (n, cell) in enumerate(missed.sort("cubic_finish").select("index", "cell").rows()):
-        step = 5 + 9 * (height % 2)  # side by side they would cover each other
-        away = (6, step if ours[n] < HIGH else -step)
+    for order, (n, cell) in enumerate(missed.sort("cubic_finish").select("index", "cell").rows()):
+        side, align = (6, "left") if order % 2 else (-6, "right")  # not on its neighbour's
         axes.annotate(
-            cell, (cubic[n], ours[n]), xytext=away, textcoords="offset points", fontsize=8
+            cell,
+            (cubic[n], ours[n]),
+            xytext=(side, 0),
+            textcoords="offset points",
+            fontsize=8,
+            ha=align,
+            va="center",
         )
     axes.axhline(1, color="black", linewidth=0.9, linestyle="--")
     axes.axvline(CUBIC_PART, color="black", linewidth=0.9, linestyle="--")
