@@ -71,6 +71,13 @@ def window_s(point: Point) -> float:
     return float(point.values["window"])
 
 
+def scenario(point: Point) -> frozenset[tuple[str, object]]:
+    """Return what a run of ours and one of CUBIC in its place have in common: all but who sends."""
+    who = ("in_place", "controller")
+    common = {"cell": point.cell, **point.values}
+    return frozenset((key, value) for key, value in common.items() if key not in who)
+
+
 def measure(results: Results, run: Run, length_s: float) -> Outcome:
     """Return what a run with a window of length_s shows. Raises TestbedError without its tables."""
     rates, flows = (results.table(run, name) for name in ("rates", "flows"))
@@ -89,7 +96,7 @@ def measure(results: Results, run: Run, length_s: float) -> Outcome:
 def _row(point: Point, seed: int, ours: Outcome, cubic: Outcome) -> Row:
     values = {key: value for key, value in point.values.items() if key != "in_place"}
     return {
-        "cell": point.cell,
+        "cell": point.cell or point.name,
         **values,
         "controller": controller(point),
         "seed": seed,
@@ -152,7 +159,7 @@ def find(results: Results, sweep: Sweep) -> Finding:
     """Measure every run, and judge the cells that count."""
     measured = {point.name: list(runs) for point, runs in results.measured(sweep)}
     cubic = {
-        (point.cell, run.seed): measure(results, run, window_s(point))
+        (scenario(point), run.seed): measure(results, run, window_s(point))
         for point in sweep.points
         if in_place(point) == "cubic"
         for run in measured.get(point.name, [])
@@ -164,7 +171,7 @@ def find(results: Results, sweep: Sweep) -> Finding:
             continue
         wanted[controller(point)] += len(sweep.seeds)
         for run in measured.get(point.name, []):
-            if (peer := cubic.get((point.cell, run.seed))) is not None:
+            if (peer := cubic.get((scenario(point), run.seed))) is not None:
                 ours = measure(results, run, window_s(point))
                 rows.append(_row(point, run.seed, ours, peer))
     verdicts = []

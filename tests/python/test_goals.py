@@ -89,6 +89,18 @@ def test_each_controller_is_judged(tmp_path: Path):
     assert (tmp_path / "goals.png").stat().st_size > 10_000
 
 
+def test_without_drawn_cells_each_goal_has_its_own_peer(tmp_path: Path):
+    text = SWEEP[: SWEEP.index("[draw]")] + (
+        '[[grid]]\nwindow = [60, 3600]\nload = ["two"]\nin_place = ["dalbe", "cubic"]\n'
+    )
+    site = Site(tmp_path, text)
+    for run in site.runs:
+        easy = 0.4 if goals.window_s(run.point) == 60 else 0.7
+        write(site, run, easy if goals.in_place(run.point) == "cubic" else 0.97)
+    found = goals.find(site.results(), site.sweep)
+    assert dict(found.runs.select("window", "cubic_finish").rows()) == {60: 0.4, 3600: 0.7}
+
+
 def test_a_lost_run_meets_nothing(tmp_path: Path):
     for ours, cubic in ((dict(list(IN_TIME.items())[:3]), EASY), (IN_TIME, {"cell1": 0.4})):
         directory = tmp_path / str(len(cubic))
