@@ -9,13 +9,13 @@ sources of P (docs/design.md). One flow of ours runs beside N flows of CUBIC:
 - *CDG*, at a fixed G: P from the delay backoffs and the losses that the flow met.
 
 `own` is what the module believes: from the prices and RTTs of its own updates of w (ladder), or
-F(22) as the module has it, from the cuts made and the mean RTT (CDG). Others help to tell where its
-errors come from:
+F(22) as the module has it, from the cuts made per round in which the window could grow and the mean
+RTT (CDG). Others help to tell where its errors come from:
 
 - `fair`, of the ladder: w / (w + N) of what is carried, what it is to be by its definition. Where
   `own` holds and `fair` does not, B is not CUBIC's window; the other way round, w * B is not sent.
-- `growing`, of CDG: as `own`, but cuts are counted per round in which the window could grow, which
-  that of a cut is not.
+- `all`, of CDG: as `own`, but cuts are counted per round, that of a cut too, in which the window
+  cannot grow. So the module had it until that was found to be wrong by this sweep.
 - `random`, of CDG: x = MSS (1 - b - l) / (RTT ((1 - beta) b + l / 2)), b and l being backoffs and
   losses per round. Cuts that come at random find the mean window, those of a sawtooth its peak.
 
@@ -44,7 +44,7 @@ from dalbe_testbed.verdict import Case, Verdict, judge
 from dalbe_testbed.web import SEGMENT_BYTES
 
 OURS = "ours"
-MODELS = {"ladder": ("fair",), "CDG": ("growing", "random")}
+MODELS = {"ladder": ("fair",), "CDG": ("all", "random")}
 """The models, and what the rate is predicted by besides `own`."""
 
 LEAST_RATIO, MOST_RATIO = 1 / 8, 8.0
@@ -162,8 +162,8 @@ class Cuts:
         own = sum(count * cut / (1 - cut / 2) for count, cut in kinds)  # F(22), times rounds
         plain = DELAY_CUT * self.backoffs + LOSS_CUT * self.losses
         return {
-            "own": self.rounds / own if own else math.inf,
-            "growing": self.growing / own if own else math.inf,
+            "own": self.growing / own if own else math.inf,
+            "all": self.rounds / own if own else math.inf,
             "random": self.growing / plain if plain else math.inf,
         }
 
