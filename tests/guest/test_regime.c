@@ -340,8 +340,8 @@ static bool at_half(const struct pair *pair)
 }
 
 /* Contended, and the program has little to send: the controller is told so, also in a Tw
- * of few ACKs, or, in a timeout, of none. Not in one in which what piled up during a
- * timeout is sent: that is more than the window.
+ * of few ACKs, or, in a timeout, of none. At some seeds one Tw in forty is taken for more,
+ * and w may rise in it: not because of what piles up, as it does without, too.
  */
 static void trickle_is_app_limited(void)
 {
