@@ -66,7 +66,7 @@
  * @last_update_us: tcp_mstamp at which it began
  * @busy_jiffies: time spent sending, up to the last update
  * @acks: ACKs that could grow the window, in this Tw
- * @acks_limited: of these, those that found the window in use
+ * @acks_limited: of these, those that found the window in use and more to send
  * @backoffs_delay: since connected
  * @backoffs_loss: likewise
  * @losses_skipped: likewise
@@ -924,13 +924,23 @@ static void dalbe_grow(struct sock *sk, u32 acked)
 				   tp->snd_cwnd_clamp));
 }
 
+/* Is it the window that the program waits for? A single small packet also fills a small
+ * window, and in slow start any does.
+ */
+static bool dalbe_window_limits(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return tcp_is_cwnd_limited(sk) &&
+	       tp->write_seq - tp->snd_nxt >= tp->mss_cache;
+}
+
 /* Not called in CWR and Recovery. */
 static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
 	struct dalbe_flow *flow = dalbe_flow(sk);
 	struct cdg_heuristics h = dalbe_heuristics(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	bool limited;
 	u32 prior;
 
 	if (!flow) {
@@ -938,10 +948,9 @@ static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		return;
 	}
 
-	limited = tcp_is_cwnd_limited(sk);
-	flow->round_used |= limited;
+	flow->round_used |= tcp_is_cwnd_limited(sk);
 	flow->acks++;
-	flow->acks_limited += limited;
+	flow->acks_limited += dalbe_window_limits(sk);
 	if (!tcp_in_slow_start(tp))
 		flow->restarting = false;
 	else if (h.hystart)
