@@ -230,7 +230,8 @@ static bool cdg_queue_short(const struct cdg *c)
 	u32 base_rtt_us = cdg_base_rtt_us(c);
 
 	return (u32)c->rtt_prev.min_us <=
-	       base_rtt_us + max_t(u32, base_rtt_us / 16, 1000);
+	       base_rtt_us + max_t(u32, base_rtt_us >> CDG_SHORT_QUEUE_SHIFT,
+			     CDG_SHORT_QUEUE_MIN_US);
 }
 
 static void cdg_update_base_rtt(struct cdg *c, s32 min_us)

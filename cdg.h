@@ -35,6 +35,9 @@
 					  * 92 %, 20 ms 94 %, 125 ms no more
 					  */
 
+#define CDG_SHORT_QUEUE_SHIFT	4	/* a queue is short up to 1/16 of the */
+#define CDG_SHORT_QUEUE_MIN_US	1000	/* base RTT, or 1 ms: as effect.h's */
+
 #define CDG_BASE_RTT_SHIFT	15	/* base RTT rises by 2^-15 of the excess, */
 #define CDG_BASE_RTT_ROUND_US	100000	/* in a round, or less in a shorter one: by half
 					 * of it in 40 min. A competitor fills a
