@@ -136,7 +136,7 @@ def _ends(records: Path) -> dict[str, tuple[float, int]]:
     return ends
 
 
-def _flow_table(
+def flow_table(
     flows: list[PlannedFlow],
     packets: pl.DataFrame,
     records: Path,
@@ -146,7 +146,9 @@ def _flow_table(
     """One row per TCP flow; end_s is null for one that was still running when the run ended.
 
     rsync knows when its peer has it all. iperf is in no hurry to close: its flow ends with the last
-    byte that leaves the bottleneck. may_starve: ports of flows that need not get anything through.
+    byte that leaves the bottleneck; and it ends with status 0 where it could not even connect, so a
+    flow is finished only if its bytes have left the bottleneck. may_starve: ports of flows that
+    need not get anything through.
     """
     ends = _ends(records)
     rows = []
@@ -158,7 +160,8 @@ def _flow_table(
         payload = sent.filter(pl.col("payload_bytes") > 0)
         if payload.is_empty() and planned.port not in may_starve:
             raise TestbedError(f"flow {flow.name} sent nothing: see {records / flow.name}.log")
-        finished = flow.bytes is not None and status == 0
+        carried = int(payload["payload_bytes"].sum())
+        finished = flow.bytes is not None and status == 0 and carried >= flow.bytes
         same = records / f"{flow.name}.cmp"
         if finished and same.exists() and same.read_text().strip() != "same":
             raise TestbedError(f"flow {flow.name}: the file that arrived differs from the one sent")
@@ -176,7 +179,7 @@ def _flow_table(
                 "exit_status": status,
                 "finished": finished,
                 "wire_bytes": int(sent["wire_bytes"].sum()),
-                "payload_bytes": int(sent["payload_bytes"].sum()),
+                "payload_bytes": carried,
                 "drops": own.height - sent.height,
             }
         )
@@ -296,7 +299,7 @@ def _reduce(
         connections=tcpinfo.read(samples, clock_us, names),
         rounds=trace.rounds(records / "trace", names),
         control=trace.control(records / "trace", names),
-        flows=_flow_table(flows, packets, records, end_s, low_ports or ()),
+        flows=flow_table(flows, packets, records, end_s, low_ports or ()),
         proof=proof,
         voice=_voice_table(experiment, packets, records, end_s),
         transfers=_transfer_table(flows, packets, end_s),

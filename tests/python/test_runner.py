@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a run's records say of its flows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from dalbe_testbed import experiment, runner, scenario
+from dalbe_testbed.backends.process import TESTBED
+
+SIZE = 162_500_000  # of the transfer in framework.toml
+FRAMEWORK = TESTBED / "experiments/framework.toml"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "left", "status", "finished", "end_s"),
+    [
+        ([SIZE // 2, SIZE // 2], [True, True], 0, True, 2.0),
+        ([SIZE // 2, SIZE // 2, 1500], [True, True, False], 0, True, 2.0),
+        ([SIZE // 2, SIZE // 2], [True, True], 1, False, 2.0),
+        # iperf says 0 also when it gives up, at once or half-way
+        ([0, 0], [True, True], 0, False, 30.0),
+        ([SIZE // 2, SIZE // 2], [True, False], 0, False, 1.0),
+    ],
+)
+def test_a_flow_is_finished_if_its_bytes_are_through(
+    tmp_path: Path, sizes: list[int], left: list[bool], status: int, finished: bool, end_s: float
+):
+    flows = scenario.plan(experiment.load(FRAMEWORK, []), 1)
+    (ours,) = (planned for planned in flows if planned.flow.name == "ours")
+    assert ours.flow.bytes == SIZE
+    (tmp_path / "ends").write_text(f"ours\t30000000\t{status}\n")
+    packets = pl.DataFrame(
+        {
+            "port": [ours.port] * len(sizes),
+            "payload_bytes": sizes,
+            "wire_bytes": [size + 66 for size in sizes],
+            "out_us": [
+                (at + 1) * 1_000_000 if through else None for at, through in enumerate(left)
+            ],
+        },
+        schema_overrides={"out_us": pl.Int64},
+    )
+    row = runner.flow_table([ours], packets, tmp_path, 60.0, {ours.port}).to_dicts()[0]
+    assert (row["finished"], row["end_s"]) == (finished, end_s)
+    assert row["payload_bytes"] == sum(s for s, out in zip(sizes, left, strict=True) if out)
