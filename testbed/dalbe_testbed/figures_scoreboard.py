@@ -37,6 +37,9 @@ PANELS = {
 MISSES = ("miss_percent", "late_percent")
 """What says nothing of a task that nobody can do in time."""
 
+PARTS = ("idle_percent", "behind_percent")
+"""Parts of what there is: intervals of few runs reach beyond none and all."""
+
 LABELS = {
     "mbc": "dalbe_cdg, MBC",
     "pid": "dalbe_cdg, PID",
@@ -108,6 +111,8 @@ def draw_panel(axes: Axes, rows: pl.DataFrame, name: str, tasks: Sequence[str]) 
     axes.axvline(0, color="black", linewidth=0.8)
     axes.set_title(PANELS[name], fontsize=9, fontweight="normal")
     axes.margins(x=0.08)
+    if name in PARTS:
+        axes.set_xlim(-4, 110)
 
 
 def draw(found: Finding, path: Path) -> None:
