@@ -54,7 +54,7 @@ class Carried:
 class Completions:
     """A point's transfers: when each was done, in parts of its window; inf: never.
 
-    carried: by run.
+    One that the end of its run cut off before it was due is not among them. carried: by run.
     """
 
     point: Point
@@ -120,16 +120,19 @@ def measure(results: Results, run: Run, window_s: float) -> tuple[list[float], C
     """
     what = run.point.experiment
     assert what.web
+    rates = results.table(run, "rates")
+    over_s = float(rates["t_s"].max()) + what.bin_s  # type: ignore[arg-type]
     took = (pl.col("end_s") - pl.col("start_s")) / window_s
+    known = pl.col("end_s").is_not_null() | (pl.col("start_s") + window_s <= over_s)
     parts = (
         results.table(run, "transfers")
-        .filter(flow=OURS)
+        .filter(known, flow=OURS)
         .select(took.fill_null(math.inf))
         .to_series()
         .to_list()
     )
     begin_s, end_s = what.web.start_s, what.duration_s
-    sent = wire_bytes(results.table(run, "rates"), ["web"], begin_s, end_s)
+    sent = wire_bytes(rates, ["web"], begin_s, end_s)
     fetched = results.table(run, "web").filter(
         pl.col("end_s").is_between(begin_s, end_s), direction="back"
     )["bytes"]

@@ -46,7 +46,7 @@ def made(
         assert offers
         site.write(run, {}, {})
         took = parts.get(offers.load, list(IN_TIME))
-        start = [30.0 + 130 * n for n in range(len(took))]
+        start = [30.0 + 50 * n for n in range(len(took))]
         end = [None if t is None else s + WINDOW_S * t for s, t in zip(start, took, strict=True)]
         names = ["ours"] * len(took)
         directory = site.out / run.directory
@@ -87,6 +87,12 @@ def test_all_in_time(tmp_path: Path) -> None:
     assert row["miss_percent_high"] == pytest.approx(4.5, abs=0.1)  # 3.7/80, a one-sided 97.5 %
     assert row["carried"] == pytest.approx(0.6)
     assert row["carried_back"] == pytest.approx(0.3, rel=0.01)
+
+
+def test_what_the_end_of_a_run_cuts_off_is_not_known(tmp_path: Path) -> None:
+    found = made(tmp_path, {0.75: [*IN_TIME, 0.9, None]})  # starts 50 s before the end
+    assert failed(found) == []
+    assert set(found.summary.filter(pl.col("web.load") == 0.75)["transfers"]) == {82}
 
 
 @pytest.mark.parametrize(
