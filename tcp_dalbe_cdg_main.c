@@ -924,15 +924,12 @@ static void dalbe_grow(struct sock *sk, u32 acked)
 				   tp->snd_cwnd_clamp));
 }
 
-/* Is it the window that the program waits for? A single small packet also fills a small
- * window, and in slow start any does.
+/* A window in use does not tell that the program waits for it: a single small packet fills
+ * a small window, and in slow start any.
  */
-static bool dalbe_window_limits(const struct sock *sk)
+static bool dalbe_packet_waits(const struct tcp_sock *tp)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
-
-	return tcp_is_cwnd_limited(sk) &&
-	       tp->write_seq - tp->snd_nxt >= tp->mss_cache;
+	return tp->write_seq - tp->snd_nxt >= tp->mss_cache;
 }
 
 /* Not called in CWR and Recovery. */
@@ -941,6 +938,7 @@ static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	struct dalbe_flow *flow = dalbe_flow(sk);
 	struct cdg_heuristics h = dalbe_heuristics(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	bool limited;
 	u32 prior;
 
 	if (!flow) {
@@ -948,9 +946,10 @@ static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		return;
 	}
 
-	flow->round_used |= tcp_is_cwnd_limited(sk);
+	limited = tcp_is_cwnd_limited(sk);
+	flow->round_used |= limited;
 	flow->acks++;
-	flow->acks_limited += dalbe_window_limits(sk);
+	flow->acks_limited += limited && dalbe_packet_waits(tp);
 	if (!tcp_in_slow_start(tp))
 		flow->restarting = false;
 	else if (h.hystart)
