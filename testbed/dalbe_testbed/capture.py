@@ -244,6 +244,11 @@ def packet_table(packets: pl.DataFrame, port: int, end_s: float) -> pl.DataFrame
     )
 
 
+def rates_end_s(rates: pl.DataFrame, bin_s: float) -> float:
+    """Return where the last bin of a rate_table() ends: when its run was over, in seconds."""
+    return float(rates["t_s"].max()) + bin_s  # type: ignore[arg-type]
+
+
 def connection_table(packets: pl.DataFrame, port: int, end_s: float) -> pl.DataFrame:
     """Return one row per connection to a port that began before end_s, in order.
 

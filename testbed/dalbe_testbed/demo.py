@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from dalbe_testbed import shares
+from dalbe_testbed import capture, shares
 from dalbe_testbed.batch import Job
 from dalbe_testbed.experiment import Experiment
 from dalbe_testbed.runner import Run
@@ -51,13 +51,13 @@ def transfer(run: Run) -> Interval:
     """Return when the file was being sent: until its program ended, or the run."""
     row = run.flow(FILE)
     end = row["end_s"]
-    last = float(run.rates["t_s"].max()) + run.experiment.bin_s  # type: ignore[arg-type]
+    last = capture.rates_end_s(run.rates, run.experiment.bin_s)
     return Interval(float(str(row["start_s"])), last if end is None else float(str(end)))
 
 
 def cross_flows(run: Run) -> dict[str, Interval]:
     """Return when each of the other TCP flows was active."""
-    last = float(run.rates["t_s"].max()) + run.experiment.bin_s  # type: ignore[arg-type]
+    last = capture.rates_end_s(run.rates, run.experiment.bin_s)
     return {
         row["flow"]: Interval(row["start_s"], last if row["end_s"] is None else row["end_s"])
         for row in run.flows.filter(pl.col("flow") != FILE).to_dicts()

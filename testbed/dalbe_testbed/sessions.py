@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from dalbe_testbed import finding, stats, verdict
+from dalbe_testbed import capture, finding, stats, verdict
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.finding import Finding, Row
 from dalbe_testbed.results import Results, cc, rtt_ms, wire_bytes
@@ -121,7 +121,7 @@ def measure(results: Results, run: Run, window_s: float) -> tuple[list[float], C
     what = run.point.experiment
     assert what.web
     rates = results.table(run, "rates")
-    over_s = float(rates["t_s"].max()) + what.bin_s  # type: ignore[arg-type]
+    over_s = capture.rates_end_s(rates, what.bin_s)
     took = (pl.col("end_s") - pl.col("start_s")) / window_s
     known = pl.col("end_s").is_not_null() | (pl.col("start_s") + window_s <= over_s)
     parts = (
