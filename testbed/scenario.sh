@@ -12,8 +12,8 @@ usage: scenario.sh INPUT_DIR
 
 Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/scenario.py, holds
 
-  link       SNAPLEN, FLOOD_PPS, TRACE_KB, IMPAIRMENT, ACK_IMPAIRMENT and what
-             dumbbell.sh needs, one KEY=VALUE a line
+  link       SNAPLEN, FLOOD_PPS, TRACE_KB, IMPAIRMENT, ACK_IMPAIRMENT, BOTH_WAYS
+             and what dumbbell.sh needs, one KEY=VALUE a line
   setup      shell commands to run before the traffic, one a line
   schedule   what happens when, tab-separated, in order of time:
                T  start  NAME  NAMESPACE  COMMAND
@@ -33,6 +33,7 @@ Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/scenario.py, hold
   ends                NAME, T in microseconds and exit status of each command
   NAME.log            what each command printed
   tcp.sender, tcp.xsender   tcpsample's lines: the state of every connection
+  tcp.receiver, tcp.xreceiver   likewise, of the other end; missing without BOTH_WAYS
   ping.sender, ping.xsender   a ping each before T=0
   qdisc.json          the state of the bottleneck at the end
   reverse.json        of the bottleneck for what comes back; missing if there is none
@@ -199,7 +200,7 @@ if [[ -d $events ]]; then
 	echo "$TRACE_KB" >$tracing/buffer_size_kb
 	echo 1 >$events/enable
 fi
-for ns in sender xsender; do
+for ns in sender xsender ${BOTH_WAYS:+receiver xreceiver}; do
 	ip netns exec "$ns" "$HELPERS/tcpsample" "$sample_ms" >"$OUT/tcp.$ns" 2>"$OUT/tcp.$ns.log" &
 	samplers+=($!)
 done

@@ -102,6 +102,7 @@ class Link(Model):
     sender_rtt_ms: Rtt | None = None
     xsender_rtt_ms: Rtt | None = None
     delay: Literal["split", "data", "acks"] = "split"
+    host_qdisc: Literal["none", "pfifo_fast", "fq", "fq_codel", "cake"] = "none"
     access_mbps: Annotated[float, Field(ge=0.1, le=100_000)] | None = None
     buffer_bdp: Annotated[float, Field(gt=0, le=100)] | None = None
     buffer_packets: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
@@ -138,6 +139,10 @@ class Link(Model):
                     f"{key} = {rtt_ms:g} is below rtt_ms = {self.rtt_ms:g}, which all packets "
                     "share: make rtt_ms the smaller RTT"
                 )
+        if self.host_qdisc != "none" and self.access_mbps is not None:
+            raise ValueError(
+                "host_qdisc and access_mbps: a host's interface has one of the two; remove one"
+            )
         if self.access_mbps is not None and self.access_mbps < self.rate_mbps:
             raise ValueError(
                 f"access_mbps = {self.access_mbps:g} is below rate_mbps = {self.rate_mbps:g}: "
@@ -417,6 +422,7 @@ class Flow(Model):
     link_s is another way to say bytes: what the link carries in so many seconds. paced_s spreads
     them evenly over so many, which no congestion control exceeds. again_s makes it one transfer
     after another, each so long after the one before; none begins after the experiment's duration_s.
+    both_ways: the receiver sends as well, as much as it can, on the same connection.
     """
 
     name: Name
@@ -435,6 +441,7 @@ class Flow(Model):
     w: Annotated[float, Field(ge=0.001, le=1)] | None = None
     bwlimit_Bps: Annotated[int, Field(ge=1024)] | None = None  # noqa: N815 (unit)
     pause: Pause | None = None
+    both_ways: bool = False
     ipv6: bool = False
 
     @model_validator(mode="after")
@@ -463,6 +470,12 @@ class Flow(Model):
             raise ValueError("w needs cc = 'dalbe_cdg' and neither a goal nor g_ms, which set it")
         if self.bwlimit_Bps is not None and self.kind != "rsync":
             raise ValueError("bwlimit_Bps is for kind = 'rsync'")
+        return self
+
+    @model_validator(mode="after")
+    def _can_go_both_ways(self) -> Flow:
+        if self.both_ways and (self.kind != "iperf" or self.duration_s is None):
+            raise ValueError("both_ways needs kind = 'iperf' and duration_s")
         return self
 
     @property
@@ -633,6 +646,11 @@ class Experiment(Model):
             return True
         own = [f for f in self.flows if f.host == flow.host and f.cc == "dalbe_cdg"]
         return flow in own and len({f.fixed_g_ms for f in own} - {None}) > 1
+
+    @property
+    def both_ways(self) -> bool:
+        """Whether a receiver sends data on a flow's own connection."""
+        return any(flow.both_ways for flow in self.flows)
 
     @property
     def short_flows_stop_s(self) -> float:

@@ -84,13 +84,14 @@ def write(
     rates: pl.DataFrame,
     queue: pl.DataFrame,
     connections: pl.DataFrame,
+    rounds: pl.DataFrame,
 ) -> None:
     """Write a run as `path`, which is to end in .flent.gz. The same run gives the same bytes.
 
     clock_us: CLOCK_REALTIME of T=0. base_rtt_ms: of the path, both ways, without a queue. rates:
     t_s, flow, rate_bps, every flow with every bin; what sends without TCP, as the background,
     should not be among them. queue: t_s, queue_ms on the same bins. connections: as of
-    tcpinfo.read().
+    tcpinfo.read(). rounds: t_s, flow and g_ns of dalbe_cdg's, as of trace.read().
 
     Raises TestbedError if the bins of rates and queue differ or the file cannot be written.
     """
@@ -137,8 +138,9 @@ def write(
         raw[upload] = _raw_rate(rate, bins, bin_s, t0_s) + _raw_connection(samples, t0_s)
         add(f"cwnd::{flow}", "packets", _per_bin(samples, "cwnd_packets", bins, bin_s))
         add(f"srtt::{flow}", "ms", _per_bin(samples, "srtt_ms", bins, bin_s))
-        if samples["g_ms"].count():
-            add(f"G::{flow}", "ms", _per_bin(samples, "g_ms", bins, bin_s))
+        scale = rounds.filter(pl.col("flow") == flow).with_columns(g_ms=pl.col("g_ns") / 1e6)
+        if scale.height:
+            add(f"G::{flow}", "ms", _per_bin(scale, "g_ms", bins, bin_s))
     queue_ms = queue.sort("t_s")["queue_ms"]
     add("Queue (ms)", "ms", queue_ms.to_list())
     add("Ping (ms)::ICMP", "ms", (queue_ms + base_rtt_ms).round(4).to_list())

@@ -6,9 +6,11 @@ The directory holds
     manifest.json        what was run: kernel, module, tools, seed, parameters
     rates.parquet        bytes, rates, drops and marks of every flow per bin
     queue.parquet        queueing delay, occupancy and drops at the bottleneck per bin
-    connections.parquet  cwnd, srtt, G, w of every TCP flow, twice a second
+    connections.parquet  cwnd, srtt of every TCP flow, twice a second
     rounds.parquet       dalbe_cdg: RTTs, gradients, G and backoffs of every RTT round
     control.parquet      dalbe_cdg under a goal: every update of w
+    losses.parquet       dalbe_cdg: every loss or mark that it met, and the answer
+    back.parquet         connections, seen from the receiver, of flows with data both ways
     voice.parquet        when each packet of [voice] reached the bottleneck, and its delay there
     requests.parquet     when each of [short_flows] started and was over
     web.parquet          likewise of [web], the objects of either direction
@@ -29,7 +31,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -47,8 +49,8 @@ KERNEL_FAULT = re.compile(r"BUG:|WARNING:|Oops|KASAN|UBSAN|lockdep|general prote
 SOURCES = ("*.sh", "*/*.sh", "guest/*.c", "dalbe_testbed/*.py", "dalbe_testbed/backends/*.py")
 VOICE_SENT = 0.5  # at least, of the packets of [voice]: its signalling may meet with loss
 LIMIT_AFTER_S = 120  # of a run's own end: for the proof of the link, and for the captures
-TABLES = ("rates", "queue", "connections", "rounds", "control", "flows")
-EXTRA_TABLES = ("voice", "requests", "web", "transfers")  # of experiments that have such traffic
+TABLES = ("rates", "queue", "connections", "rounds", "control", "losses", "flows")
+EXTRA_TABLES = ("voice", "requests", "web", "transfers", "back")  # of experiments that have it
 PACKAGES = {"ITGSend": "d-itg", "ip": "iproute2"}  # of the others: the tool's name
 TOOL_VERSIONS = {
     "ITGSend": ["ITGSend", "-h"],
@@ -77,12 +79,14 @@ class Run:
     connections: pl.DataFrame
     rounds: pl.DataFrame
     control: pl.DataFrame
+    losses: pl.DataFrame
     flows: pl.DataFrame
     proof: link.LinkProof
     voice: pl.DataFrame | None = None
     requests: pl.DataFrame | None = None
     web: pl.DataFrame | None = None
     transfers: pl.DataFrame | None = None
+    back: pl.DataFrame | None = None
 
     def flow(self, name: str) -> dict[str, object]:
         """Return the row of flows.parquet of one flow; KeyError if there is none."""
@@ -260,6 +264,16 @@ def _transfer_table(
     return pl.concat(tables) if tables else None
 
 
+def _back_table(
+    experiment: Experiment, records: Path, clock_us: int, names: Mapping[int, str]
+) -> pl.DataFrame | None:
+    """Return the receivers' ends of connections that carry data both ways, as connections."""
+    if not experiment.both_ways:
+        return None
+    samples = [records / f"tcp.{host}" for host in scenario.PEER.values()]
+    return tcpinfo.read(samples, clock_us, names, "sport")
+
+
 def _packets(experiment: Experiment, records: Path, clock_us: int) -> pl.DataFrame:
     """Return every packet of the run, paired; times since T=0."""
     sent = pl.concat(capture.read(records / f"{host}.pcap", clock_us) for host in scenario.PEER)
@@ -303,6 +317,8 @@ def _reduce(
         proof=proof,
         voice=_voice_table(experiment, packets, records, end_s),
         transfers=_transfer_table(flows, packets, end_s),
+        losses=trace.losses(records / "trace", names),
+        back=_back_table(experiment, records, clock_us, names),
         **_stream_tables(streams, records, clock_us, end_s),
     )
     for table in (*TABLES, *EXTRA_TABLES):
@@ -316,6 +332,7 @@ def _reduce(
         rates=run.rates.filter(pl.col("flow").is_in(list(names.values()))),
         queue=run.queue,
         connections=run.connections,
+        rounds=run.rounds,
     )
     return run
 

@@ -188,6 +188,8 @@ def _command(experiment: Experiment, planned: PlannedFlow, tools: Tools, payload
     much = ["-n", str(flow.bytes)]
     if flow.duration_s is not None:
         much = ["-t", _number(flow.duration_s)]
+    if flow.both_ways:
+        much.append("--full-duplex")
     family = ["-V"] if flow.ipv6 else []
     # dalbectl sets the congestion control of what has a goal.
     cc = [] if flow.goal else ["-Z", flow.cc]
@@ -395,6 +397,10 @@ def _link(experiment: Experiment) -> Iterator[str]:
     settings |= {
         key: shlex.quote(" ".join(words)) for key, words in only_if_asked_for.items() if words
     }
+    if link.host_qdisc != "none":
+        settings["HOST_QDISC"] = link.host_qdisc
+    if experiment.both_ways:
+        settings["BOTH_WAYS"] = 1
     if link.socket_buffer_bytes > SOCKET_BUFFER_BYTES:
         settings["SOCKET_BUFFER_BYTES"] = link.socket_buffer_bytes
     for key, value in settings.items():

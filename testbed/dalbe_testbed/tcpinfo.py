@@ -27,9 +27,6 @@ COLUMNS = {
     "delivery_rate_Bps": pl.Int64,
     "unacked_packets": pl.Int64,
     "lost_packets": pl.Int64,
-    "g_ms": pl.Float64,
-    "w": pl.Float64,
-    "target_Bps": pl.UInt64,
 }
 
 
@@ -49,26 +46,26 @@ def _read_one(path: Path) -> pl.DataFrame:
         raise TestbedError(f"{path}: {str(error).splitlines()[0]}") from None
 
 
-def read(paths: Iterable[Path], clock_us: int, flows: Mapping[int, str]) -> pl.DataFrame:
+def read(
+    paths: Iterable[Path], clock_us: int, flows: Mapping[int, str], port: str = "dport"
+) -> pl.DataFrame:
     """Return one row per flow and sample, in order of time.
 
     paths: one file per sampled namespace. clock_us: CLOCK_REALTIME of T=0. flows maps destination
-    ports to names; connections to other ports are left out.
+    ports to names; connections to other ports are left out. port: "sport" for samples of the
+    receivers, whose own ports these are.
 
     Columns: t_s since T=0, flow, cc, cwnd_packets, ssthresh_packets (null before the first cut),
     srtt_ms, rttvar_ms, min_rtt_ms (null before the first), bytes_acked and bytes_retrans since
-    the connection began, delivery_rate_bps, unacked_packets, lost_packets; of dalbe_cdg, else
-    null: g_ms (to 1/256), and with a goal w (to 1/256; the trace has it exactly) and target_bps.
+    the connection began, delivery_rate_bps, unacked_packets, lost_packets. What dalbe_cdg has
+    beyond these is in its trace.
 
     Raises TestbedError if a file is missing or incomplete.
     """
     table = pl.concat([_read_one(path) for path in paths])
-    # Just before a deadline there is no limit to what is asked for.
-    target_Bps = pl.col("target_Bps").clip(upper_bound=2**60 - 1)  # noqa: N806 (unit)
-    has_goal = (pl.col("target_Bps") > 0) | (pl.col("w") > 0)
     return (
         table.with_columns(
-            flow=pl.col("dport").replace_strict(dict(flows), default=None, return_dtype=pl.String)
+            flow=pl.col(port).replace_strict(dict(flows), default=None, return_dtype=pl.String)
         )
         .drop_nulls("flow")
         .select(
@@ -87,9 +84,6 @@ def read(paths: Iterable[Path], clock_us: int, flows: Mapping[int, str]) -> pl.D
             (pl.col("delivery_rate_Bps") * 8).alias("delivery_rate_bps"),
             "unacked_packets",
             "lost_packets",
-            "g_ms",
-            pl.when(has_goal).then("w"),
-            pl.when(has_goal).then(target_Bps.cast(pl.Int64) * 8).alias("target_bps"),
         )
         .sort("t_s", "flow")
     )

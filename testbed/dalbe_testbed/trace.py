@@ -30,6 +30,8 @@ STATUS = {
     4: "late",
     5: "done",
 }
+CUBIC_BETA = 0.7
+LEAST_WINDOW = 2
 EMPTY = pl.DataFrame(schema={"t_s": pl.Float64, "flow": pl.String})
 
 
@@ -102,6 +104,26 @@ def control(path: Path, flows: Mapping[int, str]) -> pl.DataFrame:
         STATUS, default=pl.col("status").cast(pl.String), return_dtype=pl.String
     )
     return table.with_columns(names)
+
+
+def losses(path: Path, flows: Mapping[int, str]) -> pl.DataFrame:
+    """Return one row per loss or mark that TCP met: t_s, flow, and every key of dalbe_loss.
+
+    episodes and answers are the connection's so far. cwnd and ssthresh, in packets, are before and
+    after the answer; cwnd is 0 where it was the one to an episode before. Arguments and errors as
+    of control(); raises TestbedError also if one was not answered as CUBIC would (RFC 9438, 4.6).
+    """
+    table = _read(path, "dalbe_loss", flows)
+    if "episodes" not in table.columns:
+        return table
+    most = pl.max_horizontal(LEAST_WINDOW, (pl.col("cwnd") * CUBIC_BETA).floor())
+    wrong = table.filter(
+        (pl.col("episodes") != pl.col("answers"))
+        | ((pl.col("cwnd") > 0) & (pl.col("ssthresh") > most))
+    )
+    if wrong.height:
+        raise TestbedError(f"{path}: a loss or a mark was not answered: {wrong.row(0, named=True)}")
+    return table
 
 
 def rounds(path: Path, flows: Mapping[int, str]) -> pl.DataFrame:

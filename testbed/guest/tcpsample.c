@@ -38,7 +38,6 @@
 /* What a connection tells, one attribute each. */
 struct sample {
 	struct tcp_info info;
-	struct tcp_bbr_info cc_info;	/* of dalbe_cdg and bbr only */
 	char cc[CC_NAME_MAX];
 };
 
@@ -96,30 +95,20 @@ static void write_header(void)
 {
 	puts("time_us\tsport\tdport\tcc\tcwnd_packets\tssthresh_packets\tsrtt_us\trttvar_us\t"
 	     "min_rtt_us\tbytes_acked\tbytes_retrans\tdelivery_rate_Bps\tunacked_packets\t"
-	     "lost_packets\tg_ms\tw\ttarget_Bps");
+	     "lost_packets");
 }
 
-/* g_ms, w and target_Bps: dalbe_cdg shows them as BBR's gains, in 1/256, and
- * bandwidth; w and the target are 0 without a goal.
- */
 static void write_line(long long time_us, const struct inet_diag_sockid *id,
 		       const struct sample *s)
 {
 	const struct tcp_info *t = &s->info;
-	const struct tcp_bbr_info *b = &s->cc_info;
 
-	printf("%lld\t%u\t%u\t%s\t%u\t%u\t%u\t%u\t%u\t%llu\t%llu\t%llu\t%u\t%u\t",
+	printf("%lld\t%u\t%u\t%s\t%u\t%u\t%u\t%u\t%u\t%llu\t%llu\t%llu\t%u\t%u\n",
 	       time_us, ntohs(id->idiag_sport), ntohs(id->idiag_dport), s->cc,
 	       t->tcpi_snd_cwnd, t->tcpi_snd_ssthresh, t->tcpi_rtt, t->tcpi_rttvar,
 	       t->tcpi_min_rtt, (unsigned long long)t->tcpi_bytes_acked,
 	       (unsigned long long)t->tcpi_bytes_retrans,
 	       (unsigned long long)t->tcpi_delivery_rate, t->tcpi_unacked, t->tcpi_lost);
-	if (strcmp(s->cc, "dalbe_cdg"))
-		puts("-\t-\t-");
-	else
-		printf("%.4f\t%.4f\t%llu\n", b->bbr_cwnd_gain / 256.0,
-		       b->bbr_pacing_gain / 256.0,
-		       (unsigned long long)b->bbr_bw_hi << 32 | b->bbr_bw_lo);
 }
 
 /* A kernel older or newer than our headers knows fewer or more fields. */
@@ -141,9 +130,6 @@ static void write_connection(long long time_us, const struct nlmsghdr *message)
 		switch (attribute->rta_type) {
 		case INET_DIAG_INFO:
 			copy_attribute(&s.info, sizeof(s.info), attribute);
-			break;
-		case INET_DIAG_BBRINFO:
-			copy_attribute(&s.cc_info, sizeof(s.cc_info), attribute);
 			break;
 		case INET_DIAG_CONG:
 			copy_attribute(s.cc, sizeof(s.cc) - 1, attribute);
@@ -167,9 +153,7 @@ static void request_dump(int fd, unsigned char family)
 		.diag = {
 			.sdiag_family = family,
 			.sdiag_protocol = IPPROTO_TCP,
-			/* VEGASINFO: whatever the congestion control has to say */
-			.idiag_ext = 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_CONG - 1) |
-				     1 << (INET_DIAG_VEGASINFO - 1),
+			.idiag_ext = 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_CONG - 1),
 			.idiag_states = 1 << ESTABLISHED,
 		},
 	};

@@ -45,12 +45,12 @@ def tables() -> dict[str, pl.DataFrame]:
                     "cwnd_packets": 10 + int(t),
                     "srtt_ms": 50 + queue_ms(t),
                     "delivery_rate_bps": 1_000_000,
-                    "g_ms": 3.0 if flow == "cdg1" else None,
                 }
                 for t, flow in samples
             ],
             infer_schema_length=None,
         ),
+        "rounds": pl.DataFrame([{"t_s": t, "flow": "cdg1", "g_ns": 3_000_000} for t in TIMES]),
     }
 
 

@@ -76,6 +76,14 @@ def test_the_link_of_two_priorities(tmp_path: Path):
     assert "BAND_QDISC='pfifo limit 41'" in lines
 
 
+def test_hosts_with_a_queue_discipline_and_data_both_ways(tmp_path: Path):
+    settings = ["link.host_qdisc=fq", "flows.cubic1.both_ways=true"]
+    files = written(tmp_path, CELL, *settings)
+    assert {"HOST_QDISC=fq", "BOTH_WAYS=1"} <= set(files["link"].splitlines())
+    full = [event[2] for event in schedule(files) if "--full-duplex" in event[-1]]
+    assert full == ["cubic1"]
+
+
 def test_the_link_of_a_wireless_hop(tmp_path: Path):
     text = written(tmp_path, CELL, "link.loss=0.01", "link.jitter_ms=5")["link"]
     assert "IMPAIRMENT='delay 5000us 5000us rate 100gbit loss 1%'" in text.splitlines()

@@ -32,6 +32,11 @@ ROUND = (
     "gradient_ns=4875 g_ns=3000000 g_used_ns=20000000 cwnd={cwnd} ssthresh={ssthresh} "
     "base_rtt_us=50000 effect=2 drained_ppm=125000 best_effort=40 backoff={backoff}\n"
 )
+LOSS = (
+    "          <idle>-0       [000] ..s1.    {t:.6f}: dalbe_loss: sport=4 dport={dport} "
+    "episode=recovery effect=0 cwnd={cwnd} ssthresh={ssthresh} episodes={episodes} "
+    "answers={answers}\n"
+)
 FLOWS = {5001: "cdg1", 5002: "cdg2"}
 
 
@@ -68,6 +73,31 @@ def test_both_events_from_one_file(tmp_path: Path):
     assert rounds["g_used_ns"].dtype == pl.Int64
     effect = rounds.select("base_rtt_us", "effect", "drained_ppm", "best_effort")
     assert effect.unique().rows() == [(50000, 2, 125000, 40)]
+
+
+def loss(cwnd: int = 40, ssthresh: int = 28, episodes: int = 3, answers: int = 3) -> str:
+    return LOSS.format(
+        t=12, dport=5001, cwnd=cwnd, ssthresh=ssthresh, episodes=episodes, answers=answers
+    )
+
+
+@pytest.mark.parametrize(
+    "answered",
+    [loss(), loss(ssthresh=20), loss(cwnd=2, ssthresh=2), loss(cwnd=0, ssthresh=40)],
+    ids=["by 0.7", "by half", "at the least window", "with an episode before"],
+)
+def test_answered_losses_are_a_table(tmp_path: Path, answered: str):
+    table = trace.losses(written(tmp_path, MARK, answered), FLOWS)
+    assert table["episode"].to_list() == ["recovery"]
+    assert table["t_s"].to_list() == [1.5]
+
+
+@pytest.mark.parametrize(
+    "unanswered", [loss(answers=2), loss(ssthresh=29)], ids=["not asked", "by less than 0.7"]
+)
+def test_a_loss_without_an_answer_is_a_fault(tmp_path: Path, unanswered: str):
+    with pytest.raises(TestbedError, match="not answered"):
+        trace.losses(written(tmp_path, MARK, loss(), unanswered), FLOWS)
 
 
 def test_largest_numbers_stay_numbers(tmp_path: Path):
