@@ -99,30 +99,33 @@ struct cdg_counts {
 	u32 losses;
 };
 
+/* What every ACK needs comes first, what only a round's or Tw's end does later, and last
+ * the histogram, for flows whose G is to be found.
+ */
 struct cdg {
 	struct cdg_minmax rtt;		/* of the round under way; 0: none yet */
 	struct cdg_minmax rtt_prev;	/* of the round before */
-	struct cdg_minmax gradient[CDG_WINDOW];	/* C(1), C(2) */
-	struct cdg_minmax gradient_sum;	/* C(3), times CDG_WINDOW */
 	u64 base_rtt_q16;	/* least min_us of a round, slowly forgotten */
-	u64 scale_q40;		/* 1000 / (CDG_WINDOW * G), per us of the sum */
-	u64 idle_scale_q40;	/* the same for idle_g_ns */
-	u32 g_ns;		/* C(4), G */
-	u32 idle_g_ns;		/* least G while the queue is short; 0: exact CDG */
-	u32 cut_q16;		/* mean of the last delay cuts, F(23) */
 	u32 shadow_cwnd;	/* window without the delay backoffs */
 	u32 hystart_last_us;	/* last ACK of the train */
 	u32 hystart_start_us;	/* first ACK of the train */
 	s32 hystart_min_us;	/* lowest RTT since (re)start */
 	u16 ineffectual;	/* backoffs since one drained the queue */
 	u8 hystart_samples;
-	u8 tail;		/* slot of gradient[] to be overwritten */
 	u8 delack;		/* credit of the delayed-ACK filter */
 	u8 state;		/* enum cdg_state */
+	u8 tail;		/* slot of gradient[] to be overwritten */
 	bool filled;		/* gradient[] is complete */
+	struct cdg_minmax gradient[CDG_WINDOW];	/* C(1), C(2) */
+	struct cdg_minmax gradient_sum;	/* C(3), times CDG_WINDOW */
+	u64 scale_q40;		/* 1000 / (CDG_WINDOW * G), per us of the sum */
+	u64 idle_scale_q40;	/* the same for idle_g_ns */
+	u32 g_ns;		/* C(4), G */
+	u32 idle_g_ns;		/* least G while the queue is short; 0: exact CDG */
+	u32 cut_q16;		/* mean of the last delay cuts, F(23) */
 	struct cdg_counts counts;
-	u32 hist[CDG_HIST_BINS]; /* rounds, in 1/256, by positive gradient */
 	u32 hist_rounds;	/* all rounds, in 1/256 */
+	u32 hist[CDG_HIST_BINS]; /* rounds, in 1/256, by positive gradient */
 };
 
 void cdg_init(struct cdg *c, u32 g_ns, u32 cwnd);

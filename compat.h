@@ -8,6 +8,7 @@
 #ifndef DALBE_COMPAT_H
 #define DALBE_COMPAT_H
 
+#include <linux/memcontrol.h>
 #include <linux/sysctl.h>
 #include <net/net_namespace.h>
 #include <net/tcp.h>
@@ -32,11 +33,40 @@ register_net_sysctl_sz(struct net *net, const char *path,
 #define DALBE_CTL_TABLE struct ctl_table
 #endif
 
-/* With accurate ECN there are modes of it, and no TCP_ECN_OK. */
-#ifndef TCP_ECN_MODE_ANY
-static inline bool tcp_ecn_mode_any(const struct tcp_sock *tp)
+/* 5.19 */
+#ifndef DEBUG_NET_WARN_ON_ONCE
+#define DEBUG_NET_WARN_ON_ONCE(cond) BUILD_BUG_ON_INVALID(cond)
+#endif
+
+/* 6.15, and 6.19 again: the time of TCP's timer moved. Kbuild looks for it. */
+#if defined(DALBE_TCP_TIMEOUT_EXPIRES)
+#define dalbe_tcp_timeout(sk)	tcp_timeout_expires(sk)
+#elif defined(DALBE_ICSK_TIMEOUT)
+#define dalbe_tcp_timeout(sk)	icsk_timeout(inet_csk(sk))
+#else
+#define dalbe_tcp_timeout(sk)	(inet_csk(sk)->icsk_timeout)
+#endif
+
+/* Whose memory a socket's is; NULL: nobody's in particular. 6.18 keeps flags in the same
+ * word. Kbuild looks for it.
+ */
+static inline struct mem_cgroup *dalbe_sk_memcg(const struct sock *sk)
 {
-	return tp->ecn_flags & TCP_ECN_OK;
+#if !IS_ENABLED(CONFIG_MEMCG)
+	return NULL;
+#elif defined(DALBE_MEM_CGROUP_FROM_SK)
+	return mem_cgroup_from_sk(sk);
+#else
+	return sk->sk_memcg;
+#endif
+}
+
+/* Before 6.7 no module could ask what setsockopt(2) asks. */
+#ifndef DALBE_DO_SOCK_SETSOCKOPT
+static inline int do_sock_setsockopt(struct socket *sock, bool compat, int level,
+				     int optname, sockptr_t optval, int optlen)
+{
+	return 0;
 }
 #endif
 

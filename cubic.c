@@ -139,6 +139,17 @@ void cubic_regain(struct cubic *c, u64 window_q16)
 }
 
 /**
+ * cubic_beta - what a loss leaves of a window, RFC 9438, 4.6
+ * @cwnd: the window, packets
+ *
+ * Return: packets, at least two.
+ */
+u32 cubic_beta(u32 cwnd)
+{
+	return max_t(u32, (u64)cwnd * CUBIC_BETA_Q10 >> 10, 2);
+}
+
+/**
  * cubic_loss - cut for a loss, with fast convergence
  * @c: the window, started
  *
@@ -154,7 +165,7 @@ void cubic_loss(struct cubic *c)
 
 	if (c->window_q16 < c->origin_q16)
 		w_max = w_max * (1024 + CUBIC_BETA_Q10) / 2048;
-	cwnd = max_t(u64, cwnd * CUBIC_BETA_Q10 >> 10, 2);
+	cwnd = cubic_beta(cwnd);
 	cubic_start(c, cwnd << 16 | earned_q16, w_max << 16);
 	c->reno_q16 = cwnd << 16;
 }

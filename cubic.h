@@ -42,6 +42,7 @@ struct cubic {
 	u32 k_ms;
 };
 
+u32 cubic_beta(u32 cwnd);
 void cubic_start(struct cubic *c, u64 window_q16, u64 origin_q16);
 void cubic_round(struct cubic *c, u64 elapsed_us, u32 rtt_us);
 void cubic_acked(struct cubic *c, u32 packets);

@@ -595,20 +595,3 @@ u32 dalbe_haste_q16(const struct dalbe *d)
 {
 	return max(d->w_q16, d->w_lately_q16);
 }
-
-/**
- * dalbe_skip_loss - competing at w = 1: is this loss to be left unanswered?
- * @d: the transfer
- * @random: uniform over u32
- *
- * With probability 1 - 1/mu (Section IV.A): the prices that are inflated by phi
- * are scaled down alike.
- */
-bool dalbe_skip_loss(const struct dalbe *d, u32 random)
-{
-	u32 mu_q16 = dalbe_mu_q16(d);
-
-	return d->w_q16 == Q16_ONE && mu_q16 > Q16_ONE &&
-	       d->status != DALBE_STATUS_DONE &&
-	       random >= fp_mul_div(U32_MAX, Q16_ONE, mu_q16);
-}

@@ -178,6 +178,5 @@ void dalbe_update(struct dalbe *d, const struct dalbe_sample *s,
 		  const struct dalbe_model *model);
 u32 dalbe_mu_q16(const struct dalbe *d);
 u32 dalbe_haste_q16(const struct dalbe *d);
-bool dalbe_skip_loss(const struct dalbe *d, u32 random);
 
 #endif /* DALBE_H */

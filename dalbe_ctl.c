@@ -14,13 +14,9 @@
  *	wmin_ppm	lowest w, parts per million		1000 .. 1000000
  *	limit_increase	w and phi rise slowly, F(19)		0 .. 1
  *	after_deadline	0 best effort, 1 scavenger, 2 keep	0 .. 2
- *	use_ineff	backoffs without effect before delay
- *			is ignored; 0: never			0 .. 255
- *	use_shadow	CDG's shadow window			0 .. 1
- *	use_tolerance	CDG's loss tolerance			0 .. 1
  *	hystart		0 off, 1 ACK train, 2 delay, 3 both	0 .. 3
  *
- * The heuristics (use_*, hystart) act at once, the others on goals and
+ * hystart acts from a connection's next round on, the others on goals and
  * connections that begin after the write.
  *
  * An ioctl looks its socket up, locks it, and has the congestion control change
@@ -79,7 +75,6 @@ static int dalbe_tw_max_ms = DALBE_TW_MAX_MS;
 static int dalbe_wmin_min_ppm = DALBE_WMIN_MIN_PPM;
 static int dalbe_wmin_max_ppm = DALBE_WMIN_MAX_PPM;
 static int dalbe_controller_max = DALBE_CONTROLLER_FLOOR;
-static int dalbe_ineff_max = U8_MAX;
 static int dalbe_hystart_max = CDG_HYSTART_TRAIN | CDG_HYSTART_DELAY;
 
 static bool dalbe_tw_valid(u32 tw_ms)
@@ -131,12 +126,6 @@ static const struct ctl_table dalbe_sysctls[] = {
 		     SYSCTL_ZERO, SYSCTL_ONE),
 	DALBE_SYSCTL(after_deadline, proc_dointvec_minmax,
 		     SYSCTL_ZERO, SYSCTL_TWO),
-	DALBE_SYSCTL(use_ineff, proc_dointvec_minmax,
-		     SYSCTL_ZERO, &dalbe_ineff_max),
-	DALBE_SYSCTL(use_shadow, proc_dointvec_minmax,
-		     SYSCTL_ZERO, SYSCTL_ONE),
-	DALBE_SYSCTL(use_tolerance, proc_dointvec_minmax,
-		     SYSCTL_ZERO, SYSCTL_ONE),
 	DALBE_SYSCTL(hystart, proc_dointvec_minmax,
 		     SYSCTL_ZERO, &dalbe_hystart_max),
 };
@@ -181,27 +170,46 @@ static struct pernet_operations dalbe_net_ops = {
 	.size	= sizeof(struct dalbe_net),
 };
 
+static int dalbe_lock(struct socket *sock)
+{
+	lock_sock(sock->sk);
+	if (dalbe_sk_is_ours(sock->sk))
+		return 0;
+	release_sock(sock->sk);
+	return -ENOPROTOOPT;
+}
+
+/* Lock the socket, to be changed. First whoever may object to setsockopt() on it is
+ * asked, security modules and BPF programs of its cgroup, by the option that has made it
+ * ours and leaves it so.
+ */
+static int dalbe_lock_to_change(struct socket *sock)
+{
+	int err = dalbe_lock(sock);
+
+	if (err)
+		return err;
+	release_sock(sock->sk);
+	err = do_sock_setsockopt(sock, false, IPPROTO_TCP, TCP_CONGESTION,
+				 KERNEL_SOCKPTR(DALBE_CC_CDG),
+				 strlen(DALBE_CC_CDG));
+	return err ?: dalbe_lock(sock);
+}
+
 /* The socket behind @fd, locked and found to be ours; dalbe_put() afterwards. */
-static struct socket *dalbe_get(int fd)
+static struct socket *dalbe_get(int fd, int (*lock)(struct socket *sock))
 {
 	struct socket *sock;
-	struct sock *sk;
 	int err;
 
 	sock = sockfd_lookup(fd, &err);
 	if (!sock)
 		return ERR_PTR(err);
 
-	sk = sock->sk;
-	if (!sk || !sk_is_tcp(sk)) {
+	err = sock->sk && sk_is_tcp(sock->sk) ? lock(sock) : -EOPNOTSUPP;
+	if (err) {
 		sockfd_put(sock);
-		return ERR_PTR(-EOPNOTSUPP);
-	}
-	lock_sock(sk);
-	if (!dalbe_sk_is_ours(sk)) {
-		release_sock(sk);
-		sockfd_put(sock);
-		return ERR_PTR(-ENOPROTOOPT);
+		return ERR_PTR(err);
 	}
 	return sock;
 }
@@ -231,7 +239,7 @@ static int dalbe_ioctl_set_goal(const struct dalbe_goal *goal)
 	if (err)
 		return err;
 
-	sock = dalbe_get(goal->fd);
+	sock = dalbe_get(goal->fd, dalbe_lock_to_change);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
 	err = dalbe_sk_set_goal(sock->sk, goal->bytes, goal->deadline_ns,
@@ -248,7 +256,7 @@ static int dalbe_ioctl_get_state(struct dalbe_state *state)
 	if (memcmp(state, &request, sizeof(request)))
 		return -EINVAL;
 
-	sock = dalbe_get(state->fd);
+	sock = dalbe_get(state->fd, dalbe_lock);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
 	dalbe_sk_get_state(sock->sk, state);
@@ -263,7 +271,7 @@ static int dalbe_ioctl_clear_goal(const struct dalbe_clear *clear)
 	if (clear->flags)
 		return -EINVAL;
 
-	sock = dalbe_get(clear->fd);
+	sock = dalbe_get(clear->fd, dalbe_lock_to_change);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
 	dalbe_sk_clear_goal(sock->sk);
@@ -308,7 +316,7 @@ static int dalbe_ioctl_set_params(const struct dalbe_params *p)
 	if (err)
 		return err;
 
-	sock = dalbe_get(p->fd);
+	sock = dalbe_get(p->fd, dalbe_lock_to_change);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
 	dalbe_sk_set_params(sock->sk, p);
@@ -352,6 +360,8 @@ static long dalbe_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 			return -EINVAL;
 		return -ENOTTY;
 	}
+	if (cmd != DALBE_IOC_GET_STATE && !(file->f_mode & FMODE_WRITE))
+		return -EACCES;
 	if (!IS_ALIGNED(arg, dalbe_alignment(cmd)))
 		return -EINVAL;
 	if (copy_from_user(&u, user, _IOC_SIZE(cmd)))

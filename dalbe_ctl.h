@@ -36,6 +36,10 @@
  *   EFAULT      the structure does not lie in readable (GET_STATE: and writable)
  *               memory
  *   ENOTTY      unknown command
+ * and to those that change a socket:
+ *   EACCES      the device was opened for reading only
+ *   EPERM, ...  whatever setsockopt(TCP_CONGESTION) would say: a security module,
+ *               or a BPF program of the socket's cgroup, refuses
  */
 #ifndef _UAPI_DALBE_CTL_H
 #define _UAPI_DALBE_CTL_H
@@ -175,7 +179,9 @@ struct dalbe_params {
  * @updates: updates of w since the goal was set
  * @backoffs_delay: cuts for delay gradients since connected
  * @backoffs_loss: cuts for loss or ECN
- * @losses_skipped: losses answered without a cut (w = 1)
+ * @loss_episodes: windows in which packets were lost or marked, as TCP's state
+ *                 tells
+ * @loss_answers: of these, those that TCP has answered by a cut: all
  * @regime: DALBE_REGIME_*
  * @drained_ppm: effect of the last cut tested: drained part of what it would
  *               drain if the queue were all ours
@@ -207,7 +213,8 @@ struct dalbe_state {
 	__u32	updates;
 	__aligned_u64	backoffs_delay;
 	__aligned_u64	backoffs_loss;
-	__aligned_u64	losses_skipped;
+	__u32	loss_episodes;
+	__u32	loss_answers;
 	__u32	regime;
 	__u32	drained_ppm;
 	__aligned_u64	level_Bps;

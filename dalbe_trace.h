@@ -20,6 +20,7 @@
 #include "cubic.h"
 #include "dalbe.h"
 #include "effect.h"
+#include "tcp_dalbe_cdg.h"
 
 /**
  * trace_dalbe_update - w has been updated
@@ -104,6 +105,53 @@ TRACE_EVENT(dalbe_update,
 		  __entry->losses, __entry->regime, __entry->drained_ppm,
 		  __entry->level_Bps, __entry->status,
 		  __entry->app_limited, __entry->contended)
+);
+
+/**
+ * trace_dalbe_loss - TCP has met a loss or a mark
+ * @sk: the socket, with ssthresh as it was answered
+ * @episode: what TCP makes of it
+ * @regime: enum effect_state; 0 for a flow that has no goal
+ * @episodes: of the connection so far, with this one
+ * @answers: of these, those in whose window TCP has asked for ssthresh
+ * @cwnd: window that the answer was given for; 0: it was one to an episode before
+ */
+TRACE_EVENT(dalbe_loss,
+	TP_PROTO(const struct sock *sk, enum dalbe_episode episode, u8 regime,
+		 u32 episodes, u32 answers, u32 cwnd),
+
+	TP_ARGS(sk, episode, regime, episodes, answers, cwnd),
+
+	TP_STRUCT__entry(
+		__field(u32, cwnd)
+		__field(u32, ssthresh)
+		__field(u16, sport)
+		__field(u16, dport)
+		__field(u8, episode)
+		__field(u8, regime)
+		__field(u32, episodes)
+		__field(u32, answers)
+	),
+
+	TP_fast_assign(
+		__entry->cwnd = cwnd;
+		__entry->ssthresh = tcp_sk(sk)->snd_ssthresh;
+		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
+		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
+		__entry->episode = episode;
+		__entry->regime = regime;
+		__entry->episodes = episodes;
+		__entry->answers = answers;
+	),
+
+	TP_printk("sport=%u dport=%u episode=%s effect=%u cwnd=%u ssthresh=%u episodes=%u answers=%u",
+		  __entry->sport, __entry->dport,
+		  __print_symbolic(__entry->episode,
+				   { DALBE_REDUCTION, "reduction" },
+				   { DALBE_RECOVERY, "recovery" },
+				   { DALBE_TIMEOUT, "timeout" }),
+		  __entry->regime, __entry->cwnd, __entry->ssthresh,
+		  __entry->episodes, __entry->answers)
 );
 
 /**

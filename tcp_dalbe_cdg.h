@@ -22,10 +22,7 @@
  * @wmin_ppm: lowest w
  * @limit_increase: of w and phi, F(19)
  * @after_deadline: DALBE_AFTER_*
- * @use_ineff: struct cdg_heuristics
- * @use_shadow: likewise
- * @use_tolerance: likewise
- * @hystart: likewise
+ * @hystart: struct cdg_heuristics
  *
  * All int, for the sysctl handlers; read with READ_ONCE().
  */
@@ -38,10 +35,14 @@ struct dalbe_defaults {
 	int wmin_ppm;
 	int limit_increase;
 	int after_deadline;
-	int use_ineff;
-	int use_shadow;
-	int use_tolerance;
 	int hystart;
+};
+
+/* What TCP's state says of a loss or a mark. */
+enum dalbe_episode {
+	DALBE_REDUCTION,	/* CWR: a mark, a repaired tail, a full queue here */
+	DALBE_RECOVERY,
+	DALBE_TIMEOUT,
 };
 
 /* Each with the socket locked, and its congestion control known to be ours. */

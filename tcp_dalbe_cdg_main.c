@@ -24,7 +24,7 @@
  * Where things live
  *   The private area of the socket (104 bytes) holds plain data, which a listener's
  *   children inherit by copy: the goal and the settings, which exist before the
- *   connection does, and what get_info shows, which is read without the socket lock.
+ *   connection does.
  *   The rest, struct dalbe_flow, is allocated when the connection is established (at
  *   a later ACK where memory was short) and freed with it; until then the pointer to
  *   it is NULL.
@@ -37,12 +37,13 @@
  *   control, it takes over before init, and finds in the area what we wrote there:
  *   see the order of struct dalbe_sock.
  *
- * cong_avoid is silent in CWR and Recovery, so Tw is driven from pkts_acked.
+ * cong_avoid is silent in CWR and Recovery, which are losses' and marks', so Tw is
+ * driven from pkts_acked.
  */
-#include <linux/inet_diag.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/random.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/tcp.h>
 
@@ -52,81 +53,116 @@
 #include "owd.h"
 #include "tcp_dalbe_cdg.h"
 
+/* The root of a network namespace, who has net.dalbe.*, is not to turn off the answers to
+ * delay and loss of other users' connections; they are the machine's, as in tcp_cdg.c.
+ */
+static u8 use_ineff;
+module_param(use_ineff, byte, 0644);
+MODULE_PARM_DESC(use_ineff, "ignore delay after so many backoffs without effect (0: never)");
+
+static bool use_shadow;
+module_param(use_shadow, bool, 0644);
+MODULE_PARM_DESC(use_shadow, "after a loss, resume at the window held before delay backoffs");
+
+static bool use_tolerance;
+module_param(use_tolerance, bool, 0644);
+MODULE_PARM_DESC(use_tolerance, "without a goal, take a loss while the queue drains for no congestion");
+
 #define CREATE_TRACE_POINTS
 #include "dalbe_trace.h"
 
 /**
  * struct dalbe_flow - an established connection
- * @cdg: the base congestion control
- * @best_effort: the window that a best-effort flow would hold, B
- * @effect: whose queue it is
- * @owd: what of the RTT is not a queue of the ACKs
- * @transfer: the goal under control; valid if dalbe_sock.controlled
- * @next_update_us: tcp_mstamp at which Tw ends
- * @last_update_us: tcp_mstamp at which it began
- * @busy_jiffies: time spent sending, up to the last update
- * @acks: ACKs that could grow the window, in this Tw
- * @acks_limited: of these, those that found the window in use and more to send
- * @backoffs_delay: since connected
- * @backoffs_loss: likewise
- * @losses_skipped: likewise
- * @skip_credit_q16: weight of delay backoffs that may pay for skipped losses
- * @round_end: sequence number whose ACK ends the RTT round
- * @round_start_us: tcp_mstamp at which it began
- * @round_delivered: tcp_sock.delivered at that time
+ * @h: its heuristics in force, read again at the end of each round
+ * @scavenger: @best_effort, @effect and what @owd tells are in use
+ * @paced: has been a scavenger: whether TCP paces is ours to say
+ * @restarting: in the slow start that follows a timeout
  * @round_limited: in this round there was less to send than the window allows
  * @round_short: a surge has ended this round early
  * @round_used: an ACK of this round found the window in use
+ * @answered: TCP has asked for ssthresh, and not said yet what for
+ * @marked: a mark is to be answered
+ * @round_end: sequence number whose ACK ends the RTT round
+ * @round_delivered: tcp_sock.delivered when it began
+ * @answer_end: sequence number up to which the last answer to a loss holds
+ * @round_start_us: TCP's clock when the round began
+ * @cut_cwnd: what the backoff under way (CDG_BACKOFF) cuts from, packets
+ * @cut_flight: of that, what was under way
+ * @acks: ACKs that could grow the window, in this Tw
+ * @acks_limited: of these, those that found the window in use and more to send
+ * @acked: tcp_sock.bytes_acked at the last ACK
+ * @next_update_us: TCP's clock when Tw ends
+ * @departure_ns: of the last window that was put off, on TCP's clock
+ * @owd: what of the RTT is not a queue of the ACKs
+ * @best_effort: the window that a best-effort flow would hold, B
+ * @effect: whose queue it is
+ * @held: what B would be had only losses cut it since the link was taken
+ * @transfer: the goal under control; valid if dalbe_sock.controlled
+ * @last_update_us: TCP's clock when Tw began
+ * @busy_jiffies: time spent sending, up to then
  * @rounds: RTT rounds in this Tw
  * @contended_rounds: of these, those in which the flow was not alone
  * @contended_q16: sum of B over those
- * @held: what it would be had only losses cut it since the link was taken
- * @undo_window_q16: B before the last cut, packets
+ * @resume_cwnd: window withdrawn for the effect test, packets
+ * @undo_alone: effect.state was EFFECT_ALONE before the last answer
+ * @undo_lossy: effect.lossy, likewise
+ * @undo_window_q16: B before it, packets
  * @undo_origin_q16: its W_max, likewise
  * @undo_held_q16: the window of @held, likewise
- * @scavenger: @best_effort, @effect and what @owd tells are in use
- * @restarting: in the slow start that follows a timeout
- * @undo_alone: effect.state was EFFECT_ALONE before the last cut
- * @undo_lossy: effect.lossy, likewise
- * @resume_cwnd: window withdrawn for the effect test, packets
- * @departure_ns: of the last window that was put off, on TCP's clock
- * @acked: tcp_sock.bytes_acked at the last ACK
+ * @backoffs_delay: cuts for delay since connected
+ * @backoffs_loss: cuts for loss and marks since connected
+ * @episodes: of losses and marks since connected, as TCP's state tells
+ * @answers: of these, those in whose window TCP has asked for ssthresh
+ * @answer_cwnd: the window that the last was asked for, packets
+ * @cdg: the base congestion control, its histogram at the end
+ *
+ * What every ACK needs comes first, in cache lines 0 to 2, and in 9 at the beginning of
+ * @cdg; while the flow has a goal it also looks at the effect test, 2 to 4. The rest is for
+ * the end of a round or of Tw (offsets as pahole shows them on x86-64).
  */
 struct dalbe_flow {
-	struct cdg cdg;
-	struct cubic best_effort;
-	struct cubic held;
-	u64 undo_window_q16;
-	u64 undo_origin_q16;
-	u64 undo_held_q16;
-	struct effect effect;
-	struct owd owd;
-	struct dalbe transfer;
+	struct cdg_heuristics h;
 	bool scavenger;
+	bool paced;
 	bool restarting;
-	bool undo_alone;
-	u8 undo_lossy;
-	u32 resume_cwnd;
-	u64 departure_ns;
-	u64 acked;
-	u64 round_start_us;
-	u64 next_update_us;
-	u64 last_update_us;
-	u32 busy_jiffies;
-	u32 acks;
-	u32 acks_limited;
-	u32 skip_credit_q16;
-	u32 round_end;
-	u32 round_delivered;
 	bool round_limited;
 	bool round_short;
 	bool round_used;
+	bool answered;
+	bool marked;
+	u32 round_end;
+	u32 round_delivered;
+	u32 answer_end;
+	u64 round_start_us;
+	u32 cut_cwnd;
+	u32 cut_flight;
+	u32 acks;
+	u32 acks_limited;
+	u64 acked;
+	u64 next_update_us;
+	u64 departure_ns;
+	struct owd owd;
+	struct cubic best_effort;
+	struct effect effect;
+	struct cubic held;
+	struct dalbe transfer;
+	u64 last_update_us;
+	u32 busy_jiffies;
 	u32 rounds;
-	u32 contended_rounds;
 	u64 contended_q16;
+	u32 contended_rounds;
+	u32 resume_cwnd;
+	u64 undo_window_q16;
+	u64 undo_origin_q16;
+	u64 undo_held_q16;
+	bool undo_alone;
+	u8 undo_lossy;
+	u32 answer_cwnd;
+	u32 episodes;
+	u32 answers;
 	u64 backoffs_delay;
 	u64 backoffs_loss;
-	u64 losses_skipped;
+	struct cdg cdg;
 };
 
 /* What was set on the socket itself; the rest follows the namespace. */
@@ -148,11 +184,9 @@ struct dalbe_settings {
  * @acked_base: tcp_sock.bytes_acked when the goal was set
  * @goal_done_ns: when its last byte was acknowledged; 0: not yet
  * @goal_deadline_ns: CLOCK_BOOTTIME
+ * @goal_check: what dalbe_goal_check() says of these
  * @settings: see there
  * @controlled: @flow->transfer follows the goal
- * @info_target_Bps: F(6), for get_info
- * @info_w_q16: w, likewise
- * @info_g_us: G, likewise
  * @self: this area, once it is ours; not in a copy, nor where there is another's data
  *
  * Where a route's congestion control takes over before init, Linux 6.12 calls its release
@@ -169,11 +203,9 @@ struct dalbe_sock {
 	u64 acked_base;
 	u64 goal_done_ns;
 	u64 goal_deadline_ns;
+	u64 goal_check;
 	struct dalbe_settings settings;
 	bool controlled;
-	u64 info_target_Bps;
-	u32 info_w_q16;
-	u32 info_g_us;
 	const struct dalbe_sock *self;
 };
 
@@ -182,6 +214,9 @@ static_assert(offsetof(struct dalbe_sock, acked_base) <= 24);	/* 32 bits: a gap 
 static_assert(offsetof(struct dalbe_sock, goal_done_ns) ==
 	      offsetof(struct dalbe_sock, acked_base) + sizeof(u64));
 static_assert(sizeof(struct dalbe_flow) <= 1024);	/* kmalloc's next size is 2 KB */
+static_assert(offsetof(struct dalbe_flow, effect) <= 192);
+static_assert(offsetof(struct cdg, gradient) <= 64);
+static_assert(offsetofend(struct dalbe_flow, cdg.hist) == sizeof(struct dalbe_flow));
 static_assert(CDG_G_MIN_NS == DALBE_G_MIN_NS);
 static_assert(CDG_G_MAX_NS == DALBE_G_MAX_NS);
 static_assert(DALBE_REGIME_YIELDING - DALBE_REGIME_ALONE == EFFECT_YIELDING);
@@ -214,13 +249,12 @@ static struct dalbe_sock *dalbe_own(struct sock *sk)
 	return ca;
 }
 
-/* A program's call comes at any time, and TCP's clock stands still between packets. */
-static void dalbe_refresh_clock(struct sock *sk)
+/* A listener's children copy its area without its lock, perhaps while a goal is written
+ * into it: half of one is none.
+ */
+static u64 dalbe_goal_check(const struct dalbe_sock *ca)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	tp->tcp_clock_cache = max(tcp_clock_ns(), tp->tcp_clock_cache);
-	tp->tcp_mstamp = div_u64(tp->tcp_clock_cache, NSEC_PER_USEC);
+	return ca->goal_bytes ^ ca->goal_set_ns ^ ca->goal_deadline_ns;
 }
 
 /* Payload acknowledged since the goal was set. */
@@ -244,14 +278,16 @@ static u32 dalbe_srtt_us(const struct tcp_sock *tp)
 	return max_t(u32, tp->srtt_us >> 3, 1);
 }
 
+/* A goal is not to leave a loss unanswered: @use_tolerance is for CDG at a fixed G. */
 static struct cdg_heuristics dalbe_heuristics(const struct sock *sk)
 {
 	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
 
 	return (struct cdg_heuristics) {
-		.use_ineff = READ_ONCE(def->use_ineff),
-		.use_shadow = READ_ONCE(def->use_shadow),
-		.use_tolerance = READ_ONCE(def->use_tolerance),
+		.use_ineff = READ_ONCE(use_ineff),
+		.use_shadow = READ_ONCE(use_shadow),
+		.use_tolerance = READ_ONCE(use_tolerance) &&
+				 !dalbe_sk(sk)->controlled,
 		.hystart = READ_ONCE(def->hystart),
 	};
 }
@@ -290,17 +326,6 @@ static struct dalbe_config dalbe_config(const struct sock *sk,
 	};
 }
 
-static void dalbe_publish(struct sock *sk)
-{
-	struct dalbe_sock *ca = dalbe_sk(sk);
-	const struct dalbe_flow *flow = ca->flow;
-
-	WRITE_ONCE(ca->info_g_us, flow->cdg.g_ns / NSEC_PER_USEC);
-	WRITE_ONCE(ca->info_w_q16, ca->controlled ? flow->transfer.w_q16 : 0);
-	WRITE_ONCE(ca->info_target_Bps,
-		   ca->controlled ? flow->transfer.target_Bps : 0);
-}
-
 /* Time in which data was outstanding, in jiffies, as in struct tcp_info. */
 static u32 dalbe_busy_jiffies(const struct tcp_sock *tp)
 {
@@ -320,7 +345,7 @@ static u64 dalbe_tw_end_us(const struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 tw_ns = dalbe_tw_ns(&dalbe_sk(sk)->flow->transfer, tp->srtt_us >> 3);
 
-	return tp->tcp_mstamp + div_u64(tw_ns, NSEC_PER_USEC);
+	return tcp_clock_us() + div_u64(tw_ns, NSEC_PER_USEC);
 }
 
 static void dalbe_begin_interval(struct sock *sk)
@@ -335,7 +360,7 @@ static void dalbe_begin_interval(struct sock *sk)
 	flow->contended_rounds = 0;
 	flow->contended_q16 = 0;
 	flow->busy_jiffies = dalbe_busy_jiffies(tp);
-	flow->last_update_us = tp->tcp_mstamp;
+	flow->last_update_us = tcp_clock_us();
 	flow->next_update_us = dalbe_tw_end_us(sk);
 }
 
@@ -354,6 +379,12 @@ static u32 dalbe_linear_g_ns(const struct dalbe *d)
 		     CDG_G_MAX_NS);
 }
 
+/* Does w, not TCP, decide how large the window is? */
+static bool dalbe_has_level(const struct dalbe_flow *flow)
+{
+	return flow->scavenger && flow->effect.state != EFFECT_ALONE;
+}
+
 /* The share of a best-effort flow that is ours while contended, packets in Q16. */
 static u64 dalbe_level_q16(const struct dalbe_flow *flow)
 {
@@ -370,25 +401,27 @@ static u64 dalbe_level_Bps(const struct sock *sk)
 	return fp_mul_div(bytes, USEC_PER_SEC, dalbe_srtt_us(tp));
 }
 
-/* TCP's own pacing, or the fq qdisc's where the interface has it: departures that are put
- * off need one. Whatever is sent again is spaced at the rate of that moment's window, and
- * waits longer for it: a best-effort flow of six packets loses some percent of its rate.
- * Called at each ACK, and seldom for a change.
+/* Whether TCP spaces what it sends, by its own timer. Not left to fq (SK_PACING_FQ): fq
+ * may have gone from the interface, and then nobody enforces the departure times that TCP
+ * writes into packets, and measures RTTs from. A limit of the user's needs pacing
+ * in any case, and so does a packet whose time has not come. setsockopt(SO_MAX_PACING_RATE)
+ * takes no lock and may come in between, and fq sets its own status, so TCP is told again
+ * before it sends.
  */
 static void dalbe_pace(struct sock *sk, bool on)
 {
-	u32 from = on ? SK_PACING_NONE : SK_PACING_NEEDED;
-	u32 to = on ? SK_PACING_NEEDED : SK_PACING_NONE;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 status = on || READ_ONCE(sk->sk_max_pacing_rate) != ~0UL ||
+		     tp->tcp_wstamp_ns > tp->tcp_clock_cache ?
+		     SK_PACING_NEEDED : SK_PACING_NONE;
 
-	if (READ_ONCE(sk->sk_pacing_status) != from)
-		return;
-	/* a program that has set SO_MAX_PACING_RATE is paced whatever we need */
-	if (on || READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)
-		cmpxchg(&sk->sk_pacing_status, from, to);
+	if (READ_ONCE(sk->sk_pacing_status) != status)
+		WRITE_ONCE(sk->sk_pacing_status, status);
 }
 
-/* While contended: w * B packets per RTT. Below two packets, the least window, the
- * window's departure is put off. Both of its packets still leave together: the
+/* While contended: w * B packets per RTT, where ssthresh is B: when the connection ends,
+ * TCP remembers it for the next one to this host, which need not be ours. Below two packets,
+ * the least window, its packets wait (dalbe_waits()) and still leave together: the
  * receiver would hold back its ACK of a single one, and that looks like a queue.
  */
 static void dalbe_apply_level(struct sock *sk, u32 acked)
@@ -396,25 +429,64 @@ static void dalbe_apply_level(struct sock *sk, u32 acked)
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 level_q16 = dalbe_level_q16(flow), gap_us;
+	u32 level;
 
 	if (level_q16 < (u64)flow->effect.ask_cwnd << 16)
 		flow->effect.asking = 0;	/* no longer the cut that was to tell */
 	if (flow->effect.asking)
 		level_q16 = (u64)flow->effect.ask_cwnd << 16;
-	tp->snd_ssthresh = clamp_t(u64, level_q16 >> 16, 2, tp->snd_cwnd_clamp);
+	level = clamp_t(u64, level_q16 >> 16, 2, tp->snd_cwnd_clamp);
+	tp->snd_ssthresh = max_t(u64, flow->best_effort.window_q16 >> 16, level);
 	/* down at once, up no faster than slow start, as after a timeout */
-	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp) + acked, tp->snd_ssthresh));
-	dalbe_pace(sk, level_q16 < 2 * Q16_ONE);
+	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp) + acked, level));
 	/* At the first ACK of a window, not at each. */
 	if (level_q16 >= 2 * Q16_ONE || flow->departure_ns > tp->tcp_clock_cache ||
 	    flow->effect.state == EFFECT_YIELDING)
 		return;
-	/* What is never looked at is never seen to have gone. */
+	/* no longer than a look: we would not see that the queue has gone */
 	gap_us = min_t(u64, fp_mul_div(dalbe_srtt_us(tp), 2 * Q16_ONE, level_q16),
 		       effect_look_us(cdg_base_rtt_us(&flow->cdg)));
 	flow->departure_ns = max(flow->departure_ns + gap_us * NSEC_PER_USEC,
 				 tp->tcp_clock_cache);
-	tp->tcp_wstamp_ns = max(tp->tcp_wstamp_ns, flow->departure_ns);
+}
+
+/* Is TCP about to send its probe for a lost tail? */
+static bool dalbe_probe_due(const struct sock *sk)
+{
+	return inet_csk(sk)->icsk_pending == ICSK_TIME_LOSS_PROBE &&
+	       time_after_eq(jiffies, dalbe_tcp_timeout(sk));
+}
+
+/* Are the next packets to wait for their departure? A FIN alone, and TCP's probe for a
+ * lost tail, are not.
+ */
+static bool dalbe_waits(const struct sock *sk)
+{
+	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	const struct sk_buff *next = tcp_send_head(sk);
+
+	return flow->effect.state == EFFECT_CONTENDED &&
+	       flow->departure_ns > tcp_sk(sk)->tcp_clock_cache &&
+	       next && next->len && dalbe_level_q16(flow) < 2 * Q16_ONE &&
+	       !dalbe_probe_due(sk);
+}
+
+/* TCP asks here before it sends data, and looks at the departure time of the next packet
+ * after it. One that is a nanosecond away makes TCP wait for its pacing timer, which we have
+ * set to the real one. The real one itself would be written into every packet that leaves
+ * until then, ACKs, RSTs and probes, and fq would hold them back.
+ */
+static void dalbe_wait(struct sock *sk)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tp->tcp_wstamp_ns = max(tp->tcp_wstamp_ns, tp->tcp_clock_cache + 1);
+	if (hrtimer_is_queued(&tp->pacing_timer))
+		return;
+	hrtimer_start(&tp->pacing_timer, ns_to_ktime(flow->departure_ns),
+		      HRTIMER_MODE_ABS_PINNED_SOFT);
+	sock_hold(sk);
 }
 
 static void dalbe_begin_round(struct sock *sk)
@@ -422,23 +494,14 @@ static void dalbe_begin_round(struct sock *sk)
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	const struct tcp_sock *tp = tcp_sk(sk);
 
+	flow->h = dalbe_heuristics(sk);
 	flow->round_end = tp->snd_nxt;
-	flow->round_start_us = tp->tcp_mstamp;
+	flow->round_start_us = tcp_clock_us();
 	flow->round_delivered = tp->delivered;
 	flow->round_limited = false;
 	flow->round_short = false;
 	flow->round_used = false;
 	effect_begin_round(&flow->effect);
-}
-
-/* Who has held a part of B, and no longer is to, goes on by slow start to B itself. */
-static void dalbe_leave_level(struct sock *sk)
-{
-	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
-
-	if (flow->effect.state != EFFECT_ALONE &&
-	    !tcp_in_cwnd_reduction(sk))		/* else a cut's */
-		tcp_sk(sk)->snd_ssthresh = flow->best_effort.window_q16 >> 16;
 }
 
 static void dalbe_save_undo(struct dalbe_flow *flow)
@@ -448,13 +511,6 @@ static void dalbe_save_undo(struct dalbe_flow *flow)
 	flow->undo_held_q16 = flow->held.window_q16;
 	flow->undo_alone = flow->effect.state == EFFECT_ALONE;
 	flow->undo_lossy = flow->effect.lossy;
-}
-
-/* What comes next is not this backoff's cut. */
-static void dalbe_forget_backoff(struct dalbe_flow *flow)
-{
-	if (flow->cdg.state == CDG_BACKOFF)
-		flow->cdg.state = CDG_UNKNOWN;
 }
 
 /* A goal that replaces another finds what that one has learned of the path; one after
@@ -468,17 +524,15 @@ static void dalbe_set_scavenger(struct sock *sk, bool on)
 	if (flow->scavenger == on)
 		return;
 	flow->scavenger = on;
-	if (!on) {
-		dalbe_leave_level(sk);
-		dalbe_pace(sk, false);
+	dalbe_pace(sk, on);
+	if (!on)
 		return;
-	}
-	effect_start(&flow->effect, tcp_sk(sk)->tcp_mstamp);
+	flow->paced = true;
+	effect_start(&flow->effect, tcp_clock_us());
 	cubic_start(&flow->best_effort, (u64)cwnd << 16, 0);
 	flow->held = flow->best_effort;
 	dalbe_save_undo(flow);		/* of a cut before the goal */
 	dalbe_begin_round(sk);
-	dalbe_pace(sk, true);
 }
 
 /* Make the connection what goal and settings ask for: CDG at a fixed G, or a
@@ -497,6 +551,7 @@ static void dalbe_engage(struct sock *sk)
 
 	ca->controlled = ca->goal_bytes &&
 			 s.controller != DALBE_CONTROLLER_FIXED;
+	flow->h = dalbe_heuristics(sk);
 	dalbe_set_scavenger(sk, ca->controlled && READ_ONCE(def->effect));
 	if (!ca->controlled) {
 		cdg_set_g(&flow->cdg, s.g_ns);
@@ -506,16 +561,12 @@ static void dalbe_engage(struct sock *sk)
 			    dalbe_bytes_done(sk), ca->goal_set_ns,
 			    ca->goal_deadline_ns);
 		cdg_forget(&flow->cdg);
-		if (!tcp_in_cwnd_reduction(sk))	/* left by CDG at a fixed G */
-			dalbe_forget_backoff(flow);
 		cdg_set_g(&flow->cdg, flow->scavenger ? EFFECT_ALONE_G_NS :
 			  dalbe_linear_g_ns(&flow->transfer));
 		cdg_set_idle_g(&flow->cdg,
 			       READ_ONCE(def->idle_g_us) * NSEC_PER_USEC);
-		flow->skip_credit_q16 = 0;
 		dalbe_begin_interval(sk);
 	}
-	dalbe_publish(sk);
 }
 
 static u64 dalbe_cdg_model(const void *arg, u64 rate_Bps)
@@ -616,18 +667,20 @@ static void dalbe_tick(struct sock *sk)
 	trace_dalbe_update(sk, &flow->transfer, &flow->cdg, &s, &state);
 	cdg_age(&flow->cdg);
 	dalbe_begin_interval(sk);
-	dalbe_publish(sk);
 }
 
-/* May be softirq. Where memory is short the connection works, as Reno, and the
- * next ACK tries again.
+/* May be softirq. The memory is the socket's cgroup's. Where it is short the connection
+ * works, as Reno, and the next ACK tries again.
  */
 static bool dalbe_alloc_flow(struct sock *sk)
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	struct mem_cgroup *memcg;
 
-	ca->flow = kzalloc(sizeof(*ca->flow), GFP_NOWAIT | __GFP_NOWARN);
+	memcg = set_active_memcg(dalbe_sk_memcg(sk));	/* a softirq has none */
+	ca->flow = kzalloc(sizeof(*ca->flow), GFP_NOWAIT | __GFP_NOWARN | __GFP_ACCOUNT);
+	set_active_memcg(memcg);
 	if (!ca->flow)
 		return false;
 	cdg_init(&ca->flow->cdg, CDG_G_DEFAULT_NS, tcp_snd_cwnd(tp));
@@ -641,8 +694,7 @@ static void dalbe_cdg_init(struct sock *sk)
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
 
-	/* A child copied its listener's area, perhaps while it was written. */
-	if (ca->goal_deadline_ns <= ca->goal_set_ns)
+	if (ca->goal_check != dalbe_goal_check(ca))
 		ca->goal_bytes = 0;
 	ca->self = ca;
 	ca->flow = NULL;
@@ -654,7 +706,6 @@ static void dalbe_cdg_init(struct sock *sk)
 		return;
 	if (sk->sk_state == TCP_SYN_RECV)	/* a child has no SYN to count */
 		ca->acked_base = tcp_sk(sk)->bytes_acked;
-	dalbe_refresh_clock(sk);
 	dalbe_alloc_flow(sk);
 }
 
@@ -665,9 +716,9 @@ static void dalbe_cdg_release(struct sock *sk)
 
 	if (!flow)
 		return;
-	/* another congestion control goes on; a disconnect has set ssthresh already */
-	if (flow->scavenger && sk->sk_state != TCP_CLOSE)
-		dalbe_leave_level(sk);
+	DEBUG_NET_WARN_ON_ONCE(flow->episodes != flow->answers);
+	if (flow->paced)	/* another congestion control goes on */
+		dalbe_pace(sk, false);
 	kfree(flow);
 	ca->flow = NULL;
 	ca->controlled = false;
@@ -707,9 +758,9 @@ static void dalbe_hold(struct dalbe_flow *flow, u32 cwnd)
 }
 
 /* Stand back: the window shrinks to the level of w at once, and what is under
- * way drains. @lost: for a loss that no cut has answered yet.
+ * way drains.
  */
-static void dalbe_yield(struct sock *sk, bool lost)
+static void dalbe_yield(struct sock *sk)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	/* what was given up as room was ours, too */
@@ -720,8 +771,6 @@ static void dalbe_yield(struct sock *sk, bool lost)
 	 * took it from us while we made way for delays, is to share it as before.
 	 */
 	dalbe_hold(flow, cwnd);
-	if (lost)
-		cubic_loss(&flow->held);
 	cubic_start(&flow->best_effort, (u64)cwnd << 15, (u64)cwnd << 16);
 	if (effect_may_err(&flow->effect, tcp_sk(sk)->tcp_mstamp) &&
 	    flow->held.window_q16 > flow->best_effort.window_q16)
@@ -743,7 +792,6 @@ static void dalbe_resume(struct sock *sk, u32 cwnd, u32 ssthresh)
 		tcp_snd_cwnd_set(tp, clamp(cwnd, 2U, tp->snd_cwnd_clamp));
 	cubic_start(&flow->best_effort, (u64)tcp_snd_cwnd(tp) << 16, 0);
 	cdg_restart(&flow->cdg, tcp_snd_cwnd(tp));
-	dalbe_pace(sk, true);
 }
 
 /* Alone, and not sure of it: what is ours in any case, packets. Delays may withdraw it
@@ -758,6 +806,75 @@ static u32 dalbe_least(const struct sock *sk)
 	    !effect_may_err(&flow->effect, tcp_sk(sk)->tcp_mstamp))
 		return 0;
 	return fp_mul_q16(flow->held.window_q16, flow->transfer.w_q16) >> 16;
+}
+
+/* A backoff's cut, of a flow that is alone. */
+static u32 dalbe_scavenger_backoff(struct sock *sk, u32 ssthresh)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+	u32 rtt_us = flow->cdg.rtt_prev.min_us;
+	u32 base_rtt_us = cdg_base_rtt_us(&flow->cdg);
+	u32 least;
+
+	/* what slow start found as well: a best-effort flow would keep it */
+	dalbe_hold(flow, cwnd);
+	ssthresh = effect_cut(&flow->effect, cwnd, rtt_us, base_rtt_us, ssthresh);
+	least = min(dalbe_least(sk), cwnd);
+	effect_expect(&flow->effect, cwnd, ssthresh, rtt_us, base_rtt_us);
+	if (least > ssthresh && flow->effect.before_us)
+		flow->effect.lent = max(flow->effect.lent, least);
+	else
+		ssthresh = max(ssthresh, least);
+	cubic_start(&flow->best_effort, (u64)ssthresh << 16, 0);
+	return ssthresh;
+}
+
+/* Cut the window for a delay, C(5), over the round trip that begins here. TCP stays in the
+ * state Open: in CWR, its own reduction, it does not ask for the answer to a loss or a mark
+ * (RFC 5681, 3168), as it takes the cut for one.
+ */
+static void dalbe_back_off(struct sock *sk)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tcp_snd_cwnd(tp), ssthresh;
+
+	flow->cdg.state = CDG_BACKOFF;
+	ssthresh = cdg_ssthresh(&flow->cdg, &flow->h, cwnd);
+	if (flow->scavenger)
+		ssthresh = dalbe_scavenger_backoff(sk, ssthresh);
+	flow->cut_cwnd = cwnd;
+	flow->cut_flight = tcp_packets_in_flight(tp);
+	flow->backoffs_delay++;
+	tp->snd_ssthresh = ssthresh;
+	tp->snd_cwnd_cnt = 0;
+	tp->prior_ssthresh = 0;	/* TCP is not to undo this for a loss before that was none */
+}
+
+/* The cut proceeds as TCP's own (RFC 6937), by so many packets in a hundred for as many
+ * delivered: the window shrinks while the queue drains, and the link is not left idle. It
+ * begins at what is under way: in slow start, which TCP paces, that is less than the window.
+ * True until it is complete.
+ */
+static bool dalbe_cutting(struct sock *sk, u32 ack)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 to = tp->snd_ssthresh, cwnd = to, delivered, less;
+
+	if (flow->cdg.state != CDG_BACKOFF)
+		return false;
+	if (after(ack, flow->round_end)) {
+		cdg_backoff_done(&flow->cdg);
+		dalbe_begin_round(sk);
+	} else if (to < flow->cut_cwnd) {
+		delivered = min(tp->delivered - flow->round_delivered, flow->cut_cwnd);
+		less = div_u64((u64)delivered * (flow->cut_cwnd - to), flow->cut_cwnd);
+		cwnd = max(to, flow->cut_flight - min(flow->cut_flight, less));
+	}
+	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), cwnd));
+	return flow->cdg.state == CDG_BACKOFF;
 }
 
 /* The round as the effect test sees it; true if the window is no longer what CDG
@@ -786,7 +903,7 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 	} else if (effect_part(&flow->effect, packets, elapsed_us,
 			       flow->cdg.rtt_prev.min_us,
 			       cdg_base_rtt_us(&flow->cdg), tp->tcp_mstamp)) {
-		dalbe_yield(sk, false);
+		dalbe_yield(sk);
 		return true;
 	}
 	/* Who has no time to lose does not wait for the next newcomer. */
@@ -796,11 +913,10 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 	case EFFECT_DOUBT:
 		if (inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR)
 			break;
-		flow->cdg.state = CDG_BACKOFF;
-		tcp_enter_cwr(sk);
+		dalbe_back_off(sk);
 		return true;
 	case EFFECT_YIELD:
-		dalbe_yield(sk, false);
+		dalbe_yield(sk);
 		return true;
 	case EFFECT_RESUME:
 		/* withdrawn only for a moment; but delays may have squeezed it before */
@@ -849,12 +965,9 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 /* What CDG's gradient is too slow for. */
 static bool dalbe_urgent(struct dalbe_flow *flow, u32 rtt_before_us)
 {
-	if (!flow->scavenger ||
-	    !effect_urgent(&flow->effect, flow->cdg.rtt_prev.min_us,
-			   rtt_before_us, cdg_base_rtt_us(&flow->cdg)))
-		return false;
-	flow->cdg.state = CDG_BACKOFF;
-	return true;
+	return flow->scavenger &&
+	       effect_urgent(&flow->effect, flow->cdg.rtt_prev.min_us,
+			     rtt_before_us, cdg_base_rtt_us(&flow->cdg));
 }
 
 static void dalbe_trace_round(const struct sock *sk, s32 gradient_sum_us,
@@ -874,12 +987,12 @@ static bool dalbe_may_back_off(const struct sock *sk)
 }
 
 /* True if the round's end has set the window. */
-static bool dalbe_cdg_end_round(struct sock *sk, const struct cdg_heuristics *h)
+static bool dalbe_cdg_end_round(struct sock *sk)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 rtt_before_us = flow->cdg.rtt_prev.min_us;
-	s32 gradient_sum_us = cdg_round(&flow->cdg, h);
+	s32 gradient_sum_us = cdg_round(&flow->cdg, &flow->h);
 	u64 elapsed_us = tp->tcp_mstamp - flow->round_start_us;
 	bool backoff, set;
 
@@ -893,10 +1006,10 @@ static bool dalbe_cdg_end_round(struct sock *sk, const struct cdg_heuristics *h)
 	backoff = inet_csk(sk)->icsk_ca_state < TCP_CA_CWR &&
 		  (dalbe_urgent(flow, rtt_before_us) ||
 		   (dalbe_may_back_off(sk) &&
-		    cdg_backoff(&flow->cdg, h, gradient_sum_us,
+		    cdg_backoff(&flow->cdg, &flow->h, gradient_sum_us,
 				get_random_u32(), tcp_snd_cwnd(tp))));
 	if (backoff)
-		tcp_enter_cwr(sk);
+		dalbe_back_off(sk);
 	dalbe_trace_round(sk, gradient_sum_us, backoff);
 	return backoff;
 }
@@ -932,11 +1045,17 @@ static bool dalbe_packet_waits(const struct tcp_sock *tp)
 	return tp->write_seq - tp->snd_nxt >= tp->mss_cache;
 }
 
+/* Below B, its ssthresh, a contended flow is not in slow start. */
+static bool dalbe_cwnd_limited(const struct sock *sk)
+{
+	return dalbe_has_level(dalbe_sk(sk)->flow) ? tcp_sk(sk)->is_cwnd_limited :
+						     tcp_is_cwnd_limited(sk);
+}
+
 /* Not called in CWR and Recovery. */
 static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
 	struct dalbe_flow *flow = dalbe_flow(sk);
-	struct cdg_heuristics h = dalbe_heuristics(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	bool limited;
 	u32 prior;
@@ -946,21 +1065,22 @@ static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		return;
 	}
 
-	limited = tcp_is_cwnd_limited(sk);
+	if (dalbe_cutting(sk, ack))
+		return;
+	limited = dalbe_cwnd_limited(sk);
 	flow->round_used |= limited;
 	flow->acks++;
 	flow->acks_limited += limited && dalbe_packet_waits(tp);
 	if (!tcp_in_slow_start(tp))
 		flow->restarting = false;
-	else if (h.hystart)
-		dalbe_cdg_hystart(sk, h.hystart);
+	else if (flow->h.hystart && !dalbe_has_level(flow))
+		dalbe_cdg_hystart(sk, flow->h.hystart);
 
 	if (after(ack, flow->round_end) && flow->cdg.rtt.max_us &&
-	    dalbe_cdg_end_round(sk, &h) &&
-	    (!flow->scavenger || flow->effect.state == EFFECT_ALONE))
+	    dalbe_cdg_end_round(sk) && !dalbe_has_level(flow))
 		return;
-	if (flow->scavenger && flow->effect.state != EFFECT_ALONE) {
-		if (tcp_is_cwnd_limited(sk))
+	if (dalbe_has_level(flow)) {
+		if (dalbe_cwnd_limited(sk))
 			cubic_acked(&flow->best_effort, acked);
 		dalbe_apply_level(sk, acked);
 		return;
@@ -1039,7 +1159,8 @@ static s32 dalbe_rtt_sample(struct sock *sk, const struct ack_sample *sample)
 	flow->acked = tp->bytes_acked;
 	if (held_back && flow->scavenger) {
 		cdg_rtt_at_most(&flow->cdg, rtt_us);
-		if (!flow->cdg.rtt.max_us)	/* of such ACKs alone it would not end */
+		if (!flow->cdg.rtt.max_us && flow->cdg.state != CDG_BACKOFF)
+			/* of such ACKs alone it would not end */
 			dalbe_begin_round(sk);
 		return 0;
 	}
@@ -1057,6 +1178,7 @@ static void dalbe_effect_sample(struct sock *sk, u32 rtt_us, u32 packets)
 	if (!after(tcp_sk(sk)->snd_una, flow->round_end))
 		effect_hear(&flow->effect, rtt_us, base_rtt_us);
 	if (inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR ||
+	    flow->cdg.state == CDG_BACKOFF ||
 	    !effect_sample(&flow->effect, rtt_us, packets,
 			   flow->cdg.rtt_prev.min_us, base_rtt_us,
 			   tcp_snd_cwnd(tcp_sk(sk))))
@@ -1093,115 +1215,84 @@ static void dalbe_cdg_pkts_acked(struct sock *sk,
 		dalbe_tick(sk);
 }
 
-/* A loss is skipped only where delay backoffs have cut as much already: however
- * large phi is, the flow then never cuts less than Reno would. Not where it may be a
- * mark, which TCP answers by CWR whatever becomes of the window (RFC 3168, 6.1.2).
- */
-static bool dalbe_may_skip_loss(const struct sock *sk)
-{
-	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
-
-	if (tcp_ecn_mode_any(tcp_sk(sk)) ||
-	    flow->skip_credit_q16 < CDG_WEIGHT_LOSS_Q16 ||
-	    !dalbe_skip_loss(&flow->transfer, get_random_u32()))
-		return false;
-	flow->skip_credit_q16 -= CDG_WEIGHT_LOSS_Q16;
-	return true;
-}
-
 static void dalbe_lower(struct cubic *c, u64 window_q16)
 {
 	if (c->window_q16 > window_q16)
 		cubic_start(c, window_q16, 0);
 }
 
-/* A loss in the slow start after a timeout: the path does not carry the window that
- * slow start was on its way to.
+/* Of a window on its way up to what it may be, by slow start, the path does not carry more
+ * than it had reached: that is what B and @held are to be cut from.
  */
-static void dalbe_lost_again(struct sock *sk)
+static void dalbe_lost_below(struct sock *sk)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
-	u64 cwnd_q16 = (u64)tcp_snd_cwnd(tcp_sk(sk)) << 16;
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 cwnd_q16 = (u64)tcp_snd_cwnd(tp) << 16;
 
 	if (flow->effect.state == EFFECT_ALONE) {	/* there B follows cwnd */
-		dalbe_lower(&flow->held, cwnd_q16);
-	} else if (!flow->effect.asking) {
-		cwnd_q16 = fp_mul_div(cwnd_q16, Q16_ONE, flow->transfer.w_q16);
+		if (flow->restarting && tcp_in_slow_start(tp))
+			dalbe_lower(&flow->held, cwnd_q16);
+	} else if (!flow->effect.asking) {	/* the level is in whole packets */
+		cwnd_q16 = fp_mul_div(cwnd_q16 + Q16_ONE, Q16_ONE,
+				      flow->transfer.w_q16);
 		dalbe_lower(&flow->best_effort, cwnd_q16);
-		dalbe_lower(&flow->held, cwnd_q16);
+		if (flow->restarting)
+			dalbe_lower(&flow->held, cwnd_q16);
 	}
 }
 
-static u32 dalbe_scavenger_ssthresh(struct sock *sk, u32 ssthresh)
+static u32 dalbe_scavenger_ssthresh(struct sock *sk)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
-	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
-	u32 rtt_us = flow->cdg.rtt_prev.min_us;
-	u32 base_rtt_us = cdg_base_rtt_us(&flow->cdg);
-	u32 least;
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk)), ssthresh;
 
 	dalbe_save_undo(flow);
 	/* what slow start found as well: a best-effort flow would keep it */
 	if (flow->effect.state == EFFECT_ALONE)
 		dalbe_hold(flow, cwnd);
-	if (flow->cdg.state == CDG_BACKOFF) {
-		ssthresh = effect_cut(&flow->effect, cwnd, rtt_us, base_rtt_us,
-				      ssthresh);
-		least = min(dalbe_least(sk), cwnd);
-		effect_expect(&flow->effect, cwnd, ssthresh, rtt_us,
-			      base_rtt_us);
-		if (least > ssthresh && flow->effect.before_us)
-			flow->effect.lent = max(flow->effect.lent, least);
-		else
-			ssthresh = max(ssthresh, least);
-		cubic_start(&flow->best_effort, (u64)ssthresh << 16, 0);
-		return ssthresh;
-	}
-	if (flow->restarting && tcp_in_slow_start(tcp_sk(sk)))
-		dalbe_lost_again(sk);
+	dalbe_lost_below(sk);
 	if (flow->effect.state == EFFECT_ALONE) {
 		dalbe_follow_cwnd(sk);
 		cubic_loss(&flow->best_effort);
 		cubic_loss(&flow->held);
 		ssthresh = max_t(u32, 2, flow->best_effort.window_q16 >> 16);
-		effect_expect_loss(&flow->effect, cwnd, ssthresh, rtt_us,
-				   base_rtt_us);
+		effect_expect_loss(&flow->effect, cwnd, ssthresh,
+				   flow->cdg.rtt_prev.min_us,
+				   cdg_base_rtt_us(&flow->cdg));
 		return ssthresh;
 	}
 	cubic_loss(&flow->best_effort);
-	cubic_loss(&flow->held);	/* yielding, it may go back to that */
+	cubic_loss(&flow->held);	/* yielding, it may go back to that, */
+	flow->resume_cwnd = cubic_beta(flow->resume_cwnd);	/* or to this */
 	effect_loss(&flow->effect);
-	return clamp_t(u64, dalbe_level_q16(flow) >> 16, 2, max(cwnd, 2U));
+	return min_t(u64, dalbe_level_q16(flow) >> 16, cubic_beta(cwnd));
 }
 
-/* Called once per cut: by tcp_enter_cwr() for a backoff, else for loss or ECN. */
+/* A loss or a mark. TCP asks once per window that has one; a backoff's cut under way ends
+ * here, but what it had cut stays cut.
+ */
 static u32 dalbe_cdg_ssthresh(struct sock *sk)
 {
-	struct dalbe_sock *ca = dalbe_sk(sk);
-	struct cdg_heuristics h = dalbe_heuristics(sk);
 	struct dalbe_flow *flow = dalbe_flow(sk);
-	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
-	u32 ssthresh;
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tcp_snd_cwnd(tp), most = cwnd, ssthresh;
 
 	if (!flow)
 		return tcp_reno_ssthresh(sk);
 
-	ssthresh = cdg_ssthresh(&flow->cdg, &h, cwnd);
-	if (flow->scavenger)
-		ssthresh = dalbe_scavenger_ssthresh(sk, ssthresh);
 	if (flow->cdg.state == CDG_BACKOFF) {
-		flow->backoffs_delay++;
-		flow->skip_credit_q16 = min_t(u32, 4 * CDG_WEIGHT_LOSS_Q16,
-					      flow->skip_credit_q16 +
-					      cdg_weight_q16(&flow->cdg));
-		return ssthresh;
+		most = min(cwnd, tp->snd_ssthresh);
+		flow->cdg.state = CDG_UNKNOWN;
 	}
-	if (ca->controlled && !flow->scavenger && dalbe_may_skip_loss(sk)) {
-		flow->losses_skipped++;
-		return max(cwnd, 2U);
-	}
+	ssthresh = cdg_ssthresh(&flow->cdg, &flow->h, cwnd);
+	if (flow->scavenger)
+		ssthresh = dalbe_scavenger_ssthresh(sk);
 	flow->backoffs_loss++;
-	return ssthresh;
+	flow->answered = true;
+	flow->answer_cwnd = cwnd;
+	flow->answer_end = tp->snd_nxt;
+	return max(min(ssthresh, most), 2U);
 }
 
 /* The loss was none: its cut, the last there was, is taken back, and shows nothing. B's
@@ -1224,31 +1315,68 @@ static u32 dalbe_cdg_undo_cwnd(struct sock *sk)
 	return tcp_reno_undo_cwnd(sk);
 }
 
-/* A timeout during a backoff cuts without asking for ssthresh. CDG at a fixed G takes
- * the next loss for a backoff's, as in the kernel's own module.
+/* TCP has met a loss or a mark. It is answered where TCP has asked for ssthresh, or had
+ * within the same window: RFC 5681 and 3168 want one answer per window.
  */
+static void dalbe_count(struct sock *sk, enum dalbe_episode episode)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	bool answered = flow->answered ||
+			!after(tcp_sk(sk)->snd_una, flow->answer_end);
+
+	flow->episodes += !flow->marked;	/* a mark was counted when it was seen */
+	flow->answers += answered;
+	flow->marked = false;
+	trace_dalbe_loss(sk, episode, flow->effect.state, flow->episodes,
+			 flow->answers, flow->answered ? flow->answer_cwnd : 0);
+}
+
+/* After a timeout TCP has lost count of what is on its way, and one packet may be: not so
+ * where packets have become too large for the path, which enters the same state.
+ */
+static bool dalbe_timed_out(const struct tcp_sock *tp)
+{
+	return tcp_snd_cwnd(tp) <= tcp_packets_in_flight(tp) + 1;
+}
+
 static void dalbe_cdg_set_state(struct sock *sk, u8 state)
 {
 	struct dalbe_flow *flow = dalbe_flow(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!flow || !dalbe_sk(sk)->controlled)
+	if (!flow || state < TCP_CA_CWR)
 		return;
-	/* TCP has undone a cut, or left it for a timeout: the next loss is one */
-	if (state < TCP_CA_CWR || (state == TCP_CA_Loss && !flow->scavenger))
-		dalbe_forget_backoff(flow);
-	if (!flow->scavenger || state < TCP_CA_Recovery)
+	if (state == TCP_CA_Loss && !dalbe_timed_out(tp))
 		return;
-	/* within a backoff nobody asks for ssthresh */
+	dalbe_count(sk, state == TCP_CA_Loss ? DALBE_TIMEOUT :
+			state == TCP_CA_Recovery ? DALBE_RECOVERY : DALBE_REDUCTION);
+	flow->answered = false;
+	if (!flow->scavenger || state == TCP_CA_CWR)
+		return;
 	if (state == TCP_CA_Loss) {
 		flow->restarting = true;
 		effect_loss(&flow->effect);
-	} else if (effect_repair(&flow->effect, tcp_sk(sk)->tcp_mstamp)) {
-		dalbe_yield(sk, flow->cdg.state == CDG_BACKOFF);
+	} else if (effect_repair(&flow->effect, tp->tcp_mstamp)) {
+		dalbe_yield(sk);
 	} else {
 		return;
 	}
-	dalbe_forget_backoff(flow);
 	effect_forget(&flow->effect);
+}
+
+/* The receiver has reported a mark. TCP answers it by asking for ssthresh while it deals
+ * with this ACK; where it does not, the counts show it.
+ */
+static void dalbe_cdg_in_ack_event(struct sock *sk, u32 flags)
+{
+	struct dalbe_flow *flow = dalbe_flow(sk);
+
+	if (!flow || !(flags & CA_ACK_ECE) || flow->marked ||
+	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss ||
+	    !after(tcp_sk(sk)->snd_una, flow->answer_end))
+		return;
+	flow->marked = true;
+	flow->episodes++;
 }
 
 static void dalbe_cdg_cwnd_event(struct sock *sk, enum tcp_ca_event event)
@@ -1269,7 +1397,7 @@ static void dalbe_cdg_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 		/* after a loss at once: a round trip is a tenth of what lies
 		 * between two of a busy link's losses
 		 */
-		if (flow->scavenger && flow->cdg.state != CDG_BACKOFF)
+		if (flow->scavenger)
 			cubic_round(&flow->best_effort, 0,
 				    cdg_base_rtt_us(&flow->cdg));
 		cdg_backoff_done(&flow->cdg);
@@ -1280,58 +1408,24 @@ static void dalbe_cdg_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	}
 }
 
-/* A window in an eighth of the RTT, and its packets no more than half a ms apart: as good
- * as together, but TCP's small queues still bound what waits in this host's interface, to
- * a ms at this rate.
- */
-static unsigned long dalbe_burst_Bps(const struct sock *sk)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u64 window = (u64)max(tcp_snd_cwnd(tp), tp->packets_out) * tp->mss_cache;
-	u64 burst_Bps = fp_mul_div(8 * window, USEC_PER_SEC, dalbe_srtt_us(tp));
-
-	burst_Bps = max_t(u64, burst_Bps, 2 * MSEC_PER_SEC * tp->mss_cache);
-	return min_t(u64, burst_Bps, READ_ONCE(sk->sk_max_pacing_rate));
-}
-
-/* TCP sets the pacing rate from cwnd and srtt at every ACK, and asks here before it sends.
- * While contended the packets of a window are not to be spread over the RTT.
+/* TCP asks before it sends data. Paced while alone, as best effort's bursts would pass for a
+ * newcomer; else only where packets wait: what is sent again would wait, too, at the rate of
+ * one or two packets per round trip, and a best-effort flow of six loses some percent of
+ * its rate by that.
  */
 static u32 dalbe_cdg_min_tso_segs(struct sock *sk)
 {
 	const struct dalbe_flow *flow = dalbe_flow(sk);
+	bool waits;
 
-	if (flow && flow->scavenger && flow->effect.state != EFFECT_ALONE)
-		WRITE_ONCE(sk->sk_pacing_rate, dalbe_burst_Bps(sk));
-	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
-}
-
-/* Runs under rcu_read_lock() only. ss(8) of today knows no dalbe; as BBR's
- * structure it prints the target rate as bw, w as pacing_gain and G in ms as
- * cwnd_gain.
- */
-static size_t dalbe_cdg_get_info(struct sock *sk, u32 ext, int *attr,
-				 union tcp_cc_info *info)
-{
-	const struct dalbe_sock *ca = dalbe_sk(sk);
-	bool own = READ_ONCE(ca->self) == ca;
-	u64 target_Bps = own ? READ_ONCE(ca->info_target_Bps) : 0;
-
-	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1) |
-		     1 << (INET_DIAG_VEGASINFO - 1))))
-		return 0;
-
-	memset(&info->bbr, 0, sizeof(info->bbr));
-	info->bbr.bbr_bw_lo = (u32)target_Bps;
-	info->bbr.bbr_bw_hi = target_Bps >> 32;
-	info->bbr.bbr_min_rtt = dalbe_min_rtt_us(tcp_sk(sk));
-	if (own) {
-		info->bbr.bbr_pacing_gain = READ_ONCE(ca->info_w_q16) >> 8;
-		info->bbr.bbr_cwnd_gain =
-			div_u64((u64)READ_ONCE(ca->info_g_us) << 8, USEC_PER_MSEC);
+	if (flow && flow->paced) {
+		waits = flow->scavenger && dalbe_waits(sk);
+		dalbe_pace(sk, waits || (flow->scavenger &&
+					 flow->effect.state == EFFECT_ALONE));
+		if (waits)
+			dalbe_wait(sk);
 	}
-	*attr = INET_DIAG_BBRINFO;
-	return sizeof(info->bbr);
+	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
 }
 
 static struct tcp_congestion_ops tcp_dalbe_cdg __read_mostly = {
@@ -1343,9 +1437,9 @@ static struct tcp_congestion_ops tcp_dalbe_cdg __read_mostly = {
 	.pkts_acked	= dalbe_cdg_pkts_acked,
 	.cwnd_event	= dalbe_cdg_cwnd_event,
 	.set_state	= dalbe_cdg_set_state,
+	.in_ack_event	= dalbe_cdg_in_ack_event,
 	.min_tso_segs	= dalbe_cdg_min_tso_segs,
 	.undo_cwnd	= dalbe_cdg_undo_cwnd,
-	.get_info	= dalbe_cdg_get_info,
 	.owner		= THIS_MODULE,
 	.name		= DALBE_CC_CDG,
 };
@@ -1359,6 +1453,15 @@ static struct tcp_congestion_ops tcp_dalbe_cdg __read_mostly = {
 bool dalbe_sk_is_ours(const struct sock *sk)
 {
 	return inet_csk(sk)->icsk_ca_ops == &tcp_dalbe_cdg;
+}
+
+static void dalbe_write_goal(struct dalbe_sock *ca, u64 bytes, u64 set_ns,
+			     u64 deadline_ns)
+{
+	WRITE_ONCE(ca->goal_bytes, bytes);
+	WRITE_ONCE(ca->goal_set_ns, set_ns);
+	WRITE_ONCE(ca->goal_deadline_ns, deadline_ns);
+	WRITE_ONCE(ca->goal_check, dalbe_goal_check(ca));
 }
 
 /**
@@ -1385,12 +1488,10 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
 	if (flags & DALBE_GOAL_UPDATE && !ca->goal_bytes)
 		return -ENODATA;
 
-	dalbe_refresh_clock(sk);
-	ca->goal_deadline_ns = deadline_ns;
 	/* A listener that is ours by default would not hand its area on. */
 	inet_csk(sk)->icsk_ca_setsockopt = 1;
 	if (flags & DALBE_GOAL_UPDATE) {
-		ca->goal_bytes = bytes;
+		dalbe_write_goal(ca, bytes, ca->goal_set_ns, deadline_ns);
 		if (!ca->flow || dalbe_bytes_done(sk) < bytes)
 			ca->goal_done_ns = 0;
 		else if (!ca->goal_done_ns)
@@ -1402,15 +1503,13 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
 		}
 		return 0;
 	}
-	ca->goal_set_ns = now_ns;
 	ca->goal_done_ns = 0;
 	ca->acked_base = tcp_sk(sk)->bytes_acked;
 	/* bytes_acked is going to count the SYN, which is no payload. */
 	if ((1 << sk->sk_state) & (TCPF_CLOSE | TCPF_SYN_SENT) &&
 	    !ca->acked_base)
 		ca->acked_base = 1;
-	/* a child that copies a listener half-way is checked in init */
-	WRITE_ONCE(ca->goal_bytes, bytes);
+	dalbe_write_goal(ca, bytes, now_ns, deadline_ns);
 	dalbe_engage(sk);
 	return 0;
 }
@@ -1421,8 +1520,7 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
  */
 void dalbe_sk_clear_goal(struct sock *sk)
 {
-	dalbe_refresh_clock(sk);
-	WRITE_ONCE(dalbe_own(sk)->goal_bytes, 0);
+	dalbe_write_goal(dalbe_own(sk), 0, 0, 0);
 	dalbe_engage(sk);
 }
 
@@ -1437,7 +1535,6 @@ void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
 	struct dalbe_settings *s = &ca->settings, in_force;
 	struct dalbe_config config;
 
-	dalbe_refresh_clock(sk);
 	if (p->flags & DALBE_PARAM_G)
 		s->g_ns = p->g_ns;
 	if (p->flags & DALBE_PARAM_CONTROLLER)
@@ -1459,7 +1556,6 @@ void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
 	config = dalbe_config(sk, &in_force);
 	dalbe_configure(&ca->flow->transfer, &config);
 	dalbe_hasten_update(sk);
-	dalbe_publish(sk);
 }
 
 /**
@@ -1501,7 +1597,8 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 	state->g_ns = flow->cdg.g_ns;
 	state->backoffs_delay = flow->backoffs_delay;
 	state->backoffs_loss = flow->backoffs_loss;
-	state->losses_skipped = flow->losses_skipped;
+	state->loss_episodes = flow->episodes;
+	state->loss_answers = flow->answers;
 	dalbe_get_regime(sk, state);
 	if (!ca->goal_bytes)
 		return;

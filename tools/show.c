@@ -97,7 +97,8 @@ static void row_json(const struct row *row, struct json *js)
 	json_uint(js, "updates", state->updates);
 	json_uint(js, "backoffs_delay", state->backoffs_delay);
 	json_uint(js, "backoffs_loss", state->backoffs_loss);
-	json_uint(js, "losses_skipped", state->losses_skipped);
+	json_uint(js, "loss_episodes", state->loss_episodes);
+	json_uint(js, "loss_answers", state->loss_answers);
 	json_string(js, "regime", dalbe_regime_name(state->regime));
 	json_real(js, "drained", state->drained_ppm / 1e6, 6);
 	json_uint(js, "level_Bps", state->level_Bps);

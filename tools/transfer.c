@@ -627,7 +627,8 @@ static void conn_json(const struct transfer *t, const struct conn *conn,
 			    dalbe_regime_name(state->regime));
 		json_uint(js, "backoffs_delay", state->backoffs_delay);
 		json_uint(js, "backoffs_loss", state->backoffs_loss);
-		json_uint(js, "losses_skipped", state->losses_skipped);
+		json_uint(js, "loss_episodes", state->loss_episodes);
+		json_uint(js, "loss_answers", state->loss_answers);
 	}
 	json_end(js, '}');
 }

@@ -37,8 +37,9 @@ void link_set(const struct link *link)
 	if (!memcmp(link, &now, sizeof(now)))
 		return;
 	snprintf(cmd, sizeof(cmd),
-		 "tc -n router qdisc replace dev to_rx root netem rate %ukbit limit %u loss %u%%",
-		 link->rate_kbit, link->queue_packets, link->loss_percent);
+		 "tc -n router qdisc replace dev to_rx root netem rate %ukbit limit %u delay %ums loss %g%% %s",
+		 link->rate_kbit, link->queue_packets, link->longer_ms, link->loss_percent,
+		 link->ecn ? "ecn" : "");
 	CHECK_EQ(system(cmd), 0);
 	snprintf(cmd, sizeof(cmd),
 		 "tc -n router qdisc replace dev to_tx root netem delay %ums limit 100000",

@@ -33,9 +33,11 @@
 /* What the router does to packets from tx to rx, and the RTT. */
 struct link {
 	unsigned int rate_kbit;
-	unsigned int rtt_ms;
+	unsigned int rtt_ms;		/* on the way of the ACKs, */
+	unsigned int longer_ms;		/* and of the data */
 	unsigned int queue_packets;
-	unsigned int loss_percent;
+	double loss_percent;
+	bool ecn;		/* marked instead of lost */
 };
 
 extern const struct link link_default;	/* 10 Mbit/s, 20 ms, no loss */

@@ -161,12 +161,25 @@ static bool in_ca_state(const struct pair *pair)
 	return sock_tcp_info(pair->tx).tcpi_ca_state == wanted_ca_state;
 }
 
-static void set_and_clear_in(enum tcp_ca_state ca_state, struct pair *pair)
+static uint64_t backoffs_before;
+
+/* Within one: it lasts for a round trip, twice the time between two looks. */
+static bool in_backoff_cut(const struct pair *pair)
+{
+	uint64_t before = backoffs_before;
+
+	backoffs_before = state_get(pair->tx).backoffs_delay;
+	return backoffs_before != before;
+}
+
+static void set_and_clear_at(enum tcp_ca_state ca_state, struct pair *pair,
+			     bool (*there)(const struct pair *pair))
 {
 	uint64_t acked;
 
 	wanted_ca_state = ca_state;
-	if (!pump(pair, NO_END, 20 * MS_PER_S, in_ca_state))
+	backoffs_before = state_get(pair->tx).backoffs_delay;
+	if (!pump(pair, NO_END, 20 * MS_PER_S, there))
 		FAIL("TCP never got into ca_state %d", ca_state);
 	acked = sock_tcp_info(pair->tx).tcpi_bytes_acked;
 	goal_set(pair->tx, 2000 * KB, 60000);
@@ -177,6 +190,11 @@ static void set_and_clear_in(enum tcp_ca_state ca_state, struct pair *pair)
 	goal_set(pair->tx, 2000 * KB, 60000);
 	CHECK_EQ(sock_tcp_info(pair->tx).tcpi_ca_state, ca_state);
 	CHECK_EQ(state_get(pair->tx).status, DALBE_STATUS_ON_TRACK);
+}
+
+static void set_and_clear_in(enum tcp_ca_state ca_state, struct pair *pair)
+{
+	set_and_clear_at(ca_state, pair, in_ca_state);
 }
 
 static void in_recovery(void)
@@ -191,8 +209,7 @@ static void in_recovery(void)
 	acked = sock_tcp_info(pair.tx).tcpi_bytes_acked -
 		state_get(pair.tx).bytes_done;
 	flow_for(&pair, 5000);
-	CHECK_OP(state_get(pair.tx).backoffs_loss +
-		 state_get(pair.tx).losses_skipped, >, 0);
+	CHECK_OP(state_get(pair.tx).backoffs_loss, >, 0);
 	check_done_since(pair.tx, acked);
 }
 
@@ -211,15 +228,32 @@ static void in_loss(void)
 	CHECK_EQ(pair.received, pair.sent);
 }
 
-static void in_cwr(void)
+static void in_backoff(void)
 {
 	struct pair pair = pair_open(DALBE_CC_CDG);
 
 	params_set(pair.tx, (struct dalbe_params) {
 		.flags = DALBE_PARAM_G, .g_ns = DALBE_G_MIN_NS });
+	set_and_clear_at(TCP_CA_Open, &pair, in_backoff_cut);
+	flow_for(&pair, 2000);
+	CHECK_OP(state_get(pair.tx).backoffs_delay, >, 1);
+}
+
+/* After a mark. */
+static void in_cwr(void)
+{
+	struct link marks = link_default;
+	struct pair pair;
+
+	marks.loss_percent = 3;
+	marks.ecn = true;
+	link_set(&marks);
+	sysctl_write(NS_TX, "ipv4/tcp_ecn", "1");
+	pair = pair_open(DALBE_CC_CDG);
+	sysctl_write(NS_TX, "ipv4/tcp_ecn", "2");
 	set_and_clear_in(TCP_CA_CWR, &pair);
 	flow_for(&pair, 2000);
-	CHECK_OP(state_get(pair.tx).backoffs_delay, >, 0);
+	CHECK_OP(state_get(pair.tx).loss_episodes, >, 0);
 }
 
 static void update_keeps_progress(void)
@@ -597,7 +631,8 @@ const struct test tests_goal[] = {
 	{ "data in the SYN is", data_in_syn },
 	{ "a goal set in fast recovery", in_recovery },
 	{ "a goal set after an RTO", in_loss },
-	{ "a goal set during a delay backoff (CWR)", in_cwr },
+	{ "a goal set during a delay backoff", in_backoff },
+	{ "a goal set after a mark (CWR)", in_cwr },
 	{ "UPDATE keeps progress and controller", update_keeps_progress },
 	{ "UPDATE is heard at once", update_is_heard_at_once },
 	{ "UPDATE before connect()", update_before_connect },

@@ -17,7 +17,7 @@
 /* Where struct dalbe_flow comes from: more than 512 bytes, not more than 1 KB.
  * If that changes, the tests below notice that no allocation has failed.
  */
-#define FLOW_CACHE	"kmalloc-1k"
+#define FLOW_CACHE	"kmalloc-cg-1k"
 
 /* A connection of ours whose flow could not be allocated. GET_STATE tells: with
  * a goal it goes on waiting, although connected.

@@ -97,24 +97,6 @@ static void phi_matches_reference(struct kunit *test)
 			    v->expected_q16, v->tolerance);
 }
 
-/* Section IV.A: at w = 1 a loss is skipped with probability 1 - 1/mu. */
-static void losses_are_skipped_as_often_as_phi_says(struct kunit *test)
-{
-	const u32 draws = 1u << 16;
-	u32 phi;
-
-	for (phi = 1; phi <= 1024; phi *= 2) {
-		struct dalbe d = { .w_q16 = Q16_ONE, .phi_q16 = phi << 16 };
-		u32 skipped = 0, i;
-
-		for (i = 0; i < draws; i++)	/* u32, evenly */
-			skipped += dalbe_skip_loss(&d, i << 16);
-		ASSERT_NEAR(test, phi, skipped, draws - draws / phi, 1);
-		d.w_q16 = Q16_ONE - 1;
-		KUNIT_EXPECT_FALSE(test, dalbe_skip_loss(&d, U32_MAX));
-	}
-}
-
 static void tw_follows_window_and_rtt(struct kunit *test)
 {
 	static const struct {
@@ -152,7 +134,6 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(mbc_weight_matches_reference),
 	KUNIT_CASE(mbc_trim_matches_reference),
 	KUNIT_CASE(phi_matches_reference),
-	KUNIT_CASE(losses_are_skipped_as_often_as_phi_says),
 	KUNIT_CASE(tw_follows_window_and_rtt),
 	{}
 };

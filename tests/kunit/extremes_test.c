@@ -160,7 +160,6 @@ static void live_through(struct kunit *test, size_t number,
 		dalbe_update(&d, &s, &model);
 		assert_sane(test, number, &d);
 		assert_status(test, number, &d, s.now_ns);
-		dalbe_skip_loss(&d, random);
 		if (!(random & 0x3e0))	/* more bytes, less time */
 			dalbe_change(&d, fp_add(c->size, random), s.now_ns,
 				     fp_add(s.now_ns, c->window_ns / 2));

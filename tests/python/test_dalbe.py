@@ -110,17 +110,6 @@ def test_tw_is_a_part_of_the_window_but_some_rtts(pure: Any, window_ns: int, srt
     assert pure.dalbe_tw_ns(d, srtt_us) == expected
 
 
-@given(weights_q16, phis_q16, u32)
-def test_losses_are_skipped_only_at_w_1_and_with_the_probability_of_the_paper(
-    pure: Any, w_q16: int, phi_q16: int, random_q32: int
-) -> None:
-    for w in (w_q16, Q16):
-        d = pure.new("dalbe", w_q16=w, phi_q16=phi_q16)
-        expected = w == Q16 and random_q32 >= U32_MAX * Q16 / phi_q16
-        if abs(random_q32 - U32_MAX * Q16 / phi_q16) > 8:  # the rounding of the bound
-            assert pure.dalbe_skip_loss(d, random_q32) == expected
-
-
 # Closed loop
 
 

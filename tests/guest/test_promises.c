@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * "A goal can only make a connection more modest than an ordinary one": one test for
+ * each way in which that was not so.
+ */
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "net.h"
+#include "tests.h"
+
+#define KB		1000ull
+#define MS_IN_US	1000u
+#define PMTU		1000
+
+static void weight(int fd, uint32_t w_ppm)
+{
+	params_set(fd, (struct dalbe_params) {
+		.flags = DALBE_PARAM_CONTROLLER | DALBE_PARAM_WMIN,
+		.controller = DALBE_CONTROLLER_WEIGHT, .wmin_ppm = w_ppm });
+	goal_set(fd, 1000000 * KB, 86400000);
+}
+
+static uint32_t wanted_regime;
+
+static bool in_regime(const struct pair *pair)
+{
+	return state_get(pair->tx).regime == wanted_regime;
+}
+
+static void own_queue(const char *words)
+{
+	char cmd[128];
+
+	snprintf(cmd, sizeof(cmd), "tc -n tx qdisc %s", words);
+	CHECK_EQ(system(cmd), 0);
+}
+
+/* A counter of tx's /proc/net/netstat: in the line of values, below that of names. */
+static unsigned long kernel_counter(const char *name)
+{
+	char names[8192], values[8192];
+	unsigned long found = 0;
+	FILE *file;
+
+	ns_enter(NS_TX);
+	file = fopen("/proc/net/netstat", "r");
+	CHECK(file);
+	while (fgets(names, sizeof(names), file) &&
+	       fgets(values, sizeof(values), file)) {
+		char *n_end, *v_end;
+		char *n = strtok_r(names, " ", &n_end);
+		char *v = strtok_r(values, " ", &v_end);
+
+		while (n && v) {
+			if (!strcmp(n, name))
+				found = strtoul(v, NULL, 10);
+			n = strtok_r(NULL, " ", &n_end);
+			v = strtok_r(NULL, " ", &v_end);
+		}
+	}
+	fclose(file);
+	return found;
+}
+
+/* What the kernel counts as loss episodes of connections in tx. */
+static unsigned long kernel_episodes(void)
+{
+	return kernel_counter("TCPSackRecovery") +
+	       kernel_counter("TCPRenoRecovery") +
+	       kernel_counter("TCPLossProbeRecovery");
+}
+
+static struct pair back;		/* the same connection, the other way */
+static uint32_t rtt_max_us, rttvar_max_us;
+
+static bool data_comes_back(const struct pair *pair)
+{
+	struct tcp_info info = sock_tcp_info(pair->rx);
+
+	pump(&back, NO_END, 0, NULL);
+	if (info.tcpi_rtt > rtt_max_us)
+		rtt_max_us = info.tcpi_rtt;
+	if (info.tcpi_rttvar > rttvar_max_us)
+		rttvar_max_us = info.tcpi_rttvar;
+	return false;
+}
+
+/* Beside CUBIC at w = 0.01 for 5 s, and then for 10 s with data both ways. */
+static uint64_t two_way(const char *qdisc)
+{
+	struct pair pair, cubic;
+
+	own_queue(qdisc);
+	pair = pair_open(DALBE_CC_CDG);
+	cubic = pair_open("cubic");
+	weight(pair.tx, 10000);
+	wanted_regime = DALBE_REGIME_CONTENDED;
+	CHECK(compete(&pair, &cubic, 20000, in_regime));
+	compete(&pair, &cubic, 5000, NULL);
+	back = (struct pair) { .tx = pair.rx, .rx = pair.tx };
+	rtt_max_us = 0;
+	rttvar_max_us = 0;
+	compete(&pair, &cubic, 10000, data_comes_back);
+	CHECK(in_regime(&pair));
+	own_queue("del dev to_router root");
+	harness_note("%s: the peer's RTT %u ms and its variance %u ms at most, %llu kB",
+		     qdisc, rtt_max_us / 1000, rttvar_max_us / 1000,
+		     (unsigned long long)back.received / KB);
+	pair_close(&pair);
+	pair_close(&cubic);
+	return back.received;
+}
+
+static void acks_never_wait(void)
+{
+	uint64_t plain = two_way("replace dev to_router root pfifo limit 1000");
+	uint32_t plain_us = rtt_max_us;
+	uint64_t fq = two_way("replace dev to_router root fq");
+
+	CHECK_OP(rtt_max_us * 2, <=, plain_us * 3);
+	CHECK_OP(fq * 4, >=, plain * 3);
+}
+
+/* Closed with data to send, a connection is reset: within the RTT of a full queue, of 20
+ * and 48 ms, whatever its data would have waited for.
+ */
+static void resets_never_wait(void)
+{
+	const struct linger at_once = { .l_onoff = 1 };
+
+	for (int i = 0; i < 5; i++) {
+		struct pair pair, cubic;
+		struct pollfd reset = { .events = POLLRDHUP };
+		uint64_t since_ns;
+
+		own_queue("replace dev to_router root fq");
+		pair = pair_open(DALBE_CC_CDG);
+		cubic = pair_open("cubic");
+		weight(pair.tx, 10000);
+		wanted_regime = DALBE_REGIME_CONTENDED;
+		CHECK(compete(&pair, &cubic, 20000, in_regime));
+		compete(&pair, &cubic, 2000 + 130 * i, NULL);
+		TRY(setsockopt(pair.tx, SOL_SOCKET, SO_LINGER, &at_once,
+			       sizeof(at_once)));
+		reset.fd = pair.rx;
+		since_ns = now_ns();
+		close(pair.tx);
+		CHECK_EQ(TRY(poll(&reset, 1, 2000)), 1);
+		harness_note("reset after %llu ms",
+			     (unsigned long long)(now_ns() - since_ns) / NS_PER_MS);
+		CHECK_OP(now_ns() - since_ns, <, 100 * NS_PER_MS);
+		own_queue("del dev to_router root");
+		close(pair.rx);
+		close(pair.listener);
+		pair_close(&cubic);
+	}
+}
+
+static void check_answers(int fd, const char *what, unsigned long episodes)
+{
+	struct dalbe_state s = state_get(fd);
+
+	harness_note("%s: %lu of the kernel's, %u episodes, %u answers, %llu cuts, and %llu for delay",
+		     what, episodes, s.loss_episodes, s.loss_answers,
+		     (unsigned long long)s.backoffs_loss,
+		     (unsigned long long)s.backoffs_delay);
+	CHECK_OP(s.loss_episodes, >, 0);
+	CHECK_EQ(s.loss_answers, s.loss_episodes);
+	CHECK_OP(s.backoffs_loss, >=, episodes);
+}
+
+/* Packets lost at random, alone on the link, where most cuts are for delay. */
+static void losses_are_answered(void)
+{
+	static const struct {
+		const char *what;
+		uint32_t w_ppm;		/* 0: no goal */
+		const char *effect;
+	} flows[] = {
+		{ "w = 0.01", 10000, "1" },
+		{ "w = 1", 1000000, "1" },
+		{ "net.dalbe.effect = 0", 1000000, "0" },
+		{ "fixed G", 0, "1" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(flows); i++) {
+		struct link lossy = link_default;
+		unsigned long before;
+		struct pair pair;
+
+		harness_turn("%s", flows[i].what);
+		lossy.loss_percent = 0.2;
+		link_set(&lossy);
+		before = kernel_episodes();
+		pair = pair_open(DALBE_CC_CDG);
+		sysctl_write(NS_TX, "dalbe/effect", flows[i].effect);
+		if (flows[i].w_ppm)
+			weight(pair.tx, flows[i].w_ppm);
+		sysctl_write(NS_TX, "dalbe/effect", "1");
+		flow_for(&pair, 60000);
+		/* what is lost as we look may be counted by one and not by the other */
+		link_set(&link_default);
+		flow_for(&pair, 1000);
+		CHECK_OP(state_get(pair.tx).backoffs_delay, >, 0);
+		check_answers(pair.tx, flows[i].what, kernel_episodes() - before);
+		pair_close(&pair);
+	}
+}
+
+static void marks_are_answered(void)
+{
+	struct link marks = link_default;
+	struct pair pair;
+
+	marks.loss_percent = 0.5;
+	marks.ecn = true;
+	link_set(&marks);
+	sysctl_write(NS_TX, "ipv4/tcp_ecn", "1");
+	pair = pair_open(DALBE_CC_CDG);
+	sysctl_write(NS_TX, "ipv4/tcp_ecn", "2");
+	weight(pair.tx, 1000000);
+	flow_for(&pair, 30000);
+	link_set(&link_default);
+	flow_for(&pair, 1000);
+	CHECK_OP(state_get(pair.tx).backoffs_delay, >, 0);
+	CHECK_EQ(sock_tcp_info(pair.tx).tcpi_total_retrans, 0);
+	CHECK_OP(state_get(pair.tx).loss_episodes, >, 20);
+	check_answers(pair.tx, "marks", 0);
+}
+
+static uint32_t cwnd_before;
+
+static bool gives_way(const struct pair *pair)
+{
+	struct dalbe_state s = state_get(pair->tx);
+
+	if (s.regime == DALBE_REGIME_ALONE)
+		cwnd_before = s.cwnd;
+	return s.regime == DALBE_REGIME_YIELDING;
+}
+
+static bool loses(const struct pair *pair)
+{
+	return state_get(pair->tx).loss_episodes || !gives_way(pair);
+}
+
+/* Alone, and the path gets longer, little by little, until the flow stands back for what
+ * looks like a queue; while it does, a packet is lost, and then the path is as before:
+ * the queue "went with us". CUBIC would have 0.7 of its window. False if it did not come
+ * to that.
+ */
+static bool lose_while_yielding(void)
+{
+	struct link link = link_default;
+	struct pair pair;
+	uint32_t most = 0;
+	bool so;
+
+	link.rate_kbit = 20000;
+	link.rtt_ms = 40;
+	link.queue_packets = 300;
+	link_set(&link);
+	pair = pair_open(DALBE_CC_CDG);
+	weight(pair.tx, 10000);
+	flow_for(&pair, 5000);
+	wanted_regime = DALBE_REGIME_ALONE;
+	CHECK(in_regime(&pair));
+	for (so = false; !so && link.longer_ms < 40;) {
+		link.longer_ms += 4;
+		link_set(&link);
+		so = pump(&pair, NO_END, 400, gives_way);
+	}
+	link.loss_percent = 25;
+	link_set(&link);
+	so = so && pump(&pair, NO_END, 400, loses) &&
+	     state_get(pair.tx).loss_episodes;
+	link.loss_percent = 0;
+	link.longer_ms = 0;
+	link_set(&link);
+	wanted_regime = DALBE_REGIME_ALONE;
+	so = so && pump(&pair, NO_END, 1000, in_regime) &&
+	     state_get(pair.tx).resumes == 1;
+	for (int i = 0; i < 5; i++) {
+		uint32_t cwnd = state_get(pair.tx).cwnd;
+
+		if (cwnd > most)
+			most = cwnd;
+		pump(&pair, NO_END, 10, NULL);
+	}
+	if (so) {
+		harness_note("window %u, then %u packets; %u of %u losses answered",
+			     cwnd_before, most, state_get(pair.tx).loss_answers,
+			     state_get(pair.tx).loss_episodes);
+		CHECK_OP(most * 100, <=, cwnd_before * 80);
+	}
+	pair_close(&pair);
+	return so;
+}
+
+static void loss_while_yielding(void)
+{
+	int met = 0;
+
+	for (int i = 0; i < 12 && met < 2; i++)
+		met += lose_while_yielding();
+	CHECK_EQ(met, 2);
+}
+
+/* A window of two that stands for one part in a hundred is not what the path holds. */
+static void next_connection_is_not_told(void)
+{
+	struct pair pair, cubic, next;
+
+	sysctl_write(NS_TX, "ipv4/tcp_no_metrics_save", "0");
+	sysctl_write(NS_TX, "ipv4/tcp_no_ssthresh_metrics_save", "0");
+	CHECK(!system("ip -n tx tcp_metrics flush all"));
+	cubic = pair_open("cubic");
+	pair = pair_open(DALBE_CC_CDG);
+	weight(pair.tx, 10000);
+	wanted_regime = DALBE_REGIME_CONTENDED;
+	CHECK(compete(&pair, &cubic, 20000, in_regime));
+	compete(&pair, &cubic, 2000, NULL);
+	CHECK_EQ(state_get(pair.tx).cwnd, 2);
+	TRY(shutdown(pair.tx, SHUT_WR));
+	for (int i = 0; i < 3000 && !all_acked(&pair); i++)
+		pump(&cubic, NO_END, 10, NULL);
+	TRY(shutdown(pair.rx, SHUT_WR));
+	pump(&cubic, NO_END, 1000, NULL);
+	next = pair_open("cubic");
+	harness_note("the next connection's ssthresh: %u",
+		     sock_tcp_info(next.tx).tcpi_snd_ssthresh);
+	CHECK_OP(sock_tcp_info(next.tx).tcpi_snd_ssthresh, >, 2);
+	sysctl_write(NS_TX, "ipv4/tcp_no_metrics_save", "1");
+	sysctl_write(NS_TX, "ipv4/tcp_no_ssthresh_metrics_save", "1");
+	CHECK(!system("ip -n tx tcp_metrics flush all"));
+}
+
+/* Packets have become too large for the path: TCP sends them again, smaller, in the state
+ * of a timeout. Nobody has lost any.
+ */
+static void smaller_packets_are_no_loss(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+	char cmd[96];
+
+	weight(pair.tx, 1000000);
+	flow_for(&pair, 3000);
+	snprintf(cmd, sizeof(cmd), "ip -n router link set dev to_rx mtu %d", PMTU);
+	CHECK(!system(cmd));
+	flow_for(&pair, 2000);
+	CHECK(!system("ip -n router link set dev to_rx mtu 1500"));
+	CHECK(!system("ip -n tx route flush cache"));
+	harness_note("MSS %u, %u packets sent again, %u episodes",
+		     sock_tcp_info(pair.tx).tcpi_snd_mss,
+		     sock_tcp_info(pair.tx).tcpi_total_retrans,
+		     state_get(pair.tx).loss_episodes);
+	CHECK_OP(sock_tcp_info(pair.tx).tcpi_snd_mss, <, PMTU);
+	CHECK_OP(sock_tcp_info(pair.tx).tcpi_total_retrans, >, 0);
+	CHECK_EQ(state_get(pair.tx).loss_episodes, 0);
+}
+
+static uint32_t rtt_least_us;
+
+static bool rtt_is_seen(const struct pair *pair)
+{
+	struct tcp_info info = sock_tcp_info(pair->tx);
+
+	if (info.tcpi_rtt < rtt_least_us)
+		rtt_least_us = info.tcpi_rtt;
+	if (info.tcpi_min_rtt < rtt_least_us)
+		rtt_least_us = info.tcpi_min_rtt;
+	return false;
+}
+
+/* fq goes from the interface while it holds the pace. */
+static void fq_goes(void)
+{
+	struct pair pair;
+
+	own_queue("replace dev to_router root fq");
+	pair = pair_open(DALBE_CC_CDG);
+	weight(pair.tx, 1000000);
+	flow_for(&pair, 2000);
+	own_queue("replace dev to_router root pfifo limit 1000");
+	rtt_least_us = UINT32_MAX;
+	pump(&pair, NO_END, 10000, rtt_is_seen);
+	own_queue("del dev to_router root");
+	harness_note("lowest RTT seen: %u us", rtt_least_us);
+	CHECK_OP(rtt_least_us, >=, link_default.rtt_ms * MS_IN_US * 9 / 10);
+}
+
+/* Reading needs a descriptor, changing one that may be written to. */
+static void reader_changes_nothing(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+	struct dalbe_goal goal = {
+		.fd = pair.tx, .flags = DALBE_GOAL_RELATIVE, .bytes = 1000 * KB,
+		.deadline_ns = NS_PER_S,
+	};
+	struct dalbe_params params = {
+		.fd = pair.tx, .flags = DALBE_PARAM_TW, .tw_ms = 1000,
+	};
+	struct dalbe_clear clear = { .fd = pair.tx };
+	struct dalbe_state state = { .fd = pair.tx };
+	int dev = TRY(open(DALBE_DEVICE, O_RDONLY | O_CLOEXEC));
+
+	CHECK_ERRNO(ioctl(dev, DALBE_IOC_SET_GOAL, &goal), EACCES);
+	CHECK_ERRNO(ioctl(dev, DALBE_IOC_SET_PARAMS, &params), EACCES);
+	CHECK_ERRNO(ioctl(dev, DALBE_IOC_CLEAR_GOAL, &clear), EACCES);
+	TRY(ioctl(dev, DALBE_IOC_GET_STATE, &state));
+	CHECK_EQ(state.goal_bytes, 0);
+	CHECK_OP(state.tw_ms, !=, 1000);
+}
+
+static unsigned long kernel_memory(const char *cgroup)
+{
+	unsigned long bytes = 0;
+	char path[96], line[96];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/memory.stat", cgroup);
+	file = fopen(path, "r");
+	CHECK(file);
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "slab_unreclaimable %lu", &bytes) == 1)
+			break;
+	fclose(file);
+	return bytes;
+}
+
+/* What a hundred connections of a congestion control hold, of the caller's cgroup. */
+static unsigned long memory_of(const char *cgroup, const char *cc)
+{
+	static struct pair pairs[100];
+	unsigned long before = kernel_memory(cgroup), after;
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		pairs[i] = pair_open(cc);
+		transfer(&pairs[i], 3 * KB);
+	}
+	after = kernel_memory(cgroup);
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++)
+		pair_close(&pairs[i]);
+	return after - before;
+}
+
+static void measure_memory(const void *cgroup)
+{
+	char cmd[96];
+	unsigned long ours, theirs;
+
+	snprintf(cmd, sizeof(cmd), "echo %d >%s/cgroup.procs", getpid(),
+		 (const char *)cgroup);
+	CHECK(!system(cmd));
+	memory_of(cgroup, "cubic");		/* whatever is held once for all */
+	theirs = memory_of(cgroup, "cubic");
+	ours = memory_of(cgroup, DALBE_CC_CDG);
+	harness_note("100 connections hold %lu bytes, CUBIC's %lu", ours, theirs);
+	CHECK_OP(ours, >=, theirs + 100 * 512);
+}
+
+/* A container's connections are paid for from its own memory. */
+static void memory_is_the_cgroups(void)
+{
+	static const char cgroup[] = "/sys/fs/cgroup/dalbe";
+
+	if (system("mountpoint -q /sys/fs/cgroup || mount -t cgroup2 none /sys/fs/cgroup") ||
+	    system("echo +memory >/sys/fs/cgroup/cgroup.subtree_control 2>/dev/null"))
+		harness_skip("no memory cgroups in this kernel");
+	CHECK(!system("mkdir -p /sys/fs/cgroup/dalbe"));
+	harness_in_child(measure_memory, cgroup);
+}
+
+static int bpf(int cmd, union bpf_attr *attr)
+{
+	return syscall(SYS_bpf, cmd, attr, sizeof(*attr));
+}
+
+/* A program of the test's cgroup that allows setsockopt() if @allow is 1. */
+static int setsockopt_program(int allow)
+{
+	const struct bpf_insn code[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0,
+		  .imm = allow },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_CGROUP_SOCKOPT,
+		.expected_attach_type = BPF_CGROUP_SETSOCKOPT,
+		.insns = (uintptr_t)code, .insn_cnt = ARRAY_SIZE(code),
+		.license = (uintptr_t)"GPL",
+	};
+
+	return bpf(BPF_PROG_LOAD, &attr);
+}
+
+/* What may forbid setsockopt() on a socket may forbid a goal, by the same word. */
+static void setsockopt_is_asked(void)
+{
+	static const char cgroup[] = "/sys/fs/cgroup";
+	struct dalbe_state state;
+	union bpf_attr attr = { .attach_type = BPF_CGROUP_SETSOCKOPT };
+	struct pair pair;
+	int prog = setsockopt_program(0), err;
+
+	if (prog < 0)
+		harness_skip("no BPF in this kernel");
+	CHECK(!system("mountpoint -q /sys/fs/cgroup || mount -t cgroup2 none /sys/fs/cgroup"));
+	pair = pair_open(DALBE_CC_CDG);
+	attr.target_fd = TRY(open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	attr.attach_bpf_fd = prog;
+	TRY(bpf(BPF_PROG_ATTACH, &attr));
+	err = goal_set_raw(pair.tx, 1000 * KB, NS_PER_S, DALBE_GOAL_RELATIVE) ?
+	      errno : 0;
+	state = state_get(pair.tx);
+	TRY(bpf(BPF_PROG_DETACH, &attr));
+	close(attr.target_fd);
+	close(prog);
+	CHECK_EQ(err, EPERM);
+	CHECK_EQ(state.goal_bytes, 0);
+	goal_set(pair.tx, 1000 * KB, 1000);
+	CHECK_EQ(state_get(pair.tx).goal_bytes, 1000 * KB);
+}
+
+const struct test tests_promises[] = {
+	{ "promise: ACKs do not wait for data that does, with fq either",
+	  acks_never_wait },
+	{ "promise: nor do resets", resets_never_wait },
+	{ "promise: each loss is answered, whatever is cut for delay",
+	  losses_are_answered },
+	{ "promise: each mark likewise", marks_are_answered },
+	{ "promise: a loss while yielding is not forgotten", loss_while_yielding },
+	{ "promise: the host's next connection begins as it would have",
+	  next_connection_is_not_told },
+	{ "promise: packets that are too large for the path are not lost",
+	  smaller_packets_are_no_loss },
+	{ "promise: RTTs are the path's when fq goes", fq_goes },
+	{ "promise: the device open for reading changes nothing",
+	  reader_changes_nothing },
+	{ "promise: memory is the socket's cgroup's", memory_is_the_cgroups },
+	{ "promise: who may forbid setsockopt() may forbid a goal",
+	  setsockopt_is_asked },
+	{}
+};
