@@ -53,7 +53,7 @@ of KEY=VALUE lines, as dalbe_testbed/scenario.py writes it:
   SOCKET_BUFFER_BYTES  what socket buffers must be able to hold; missing: what they
                     are by default (6 MiB for receiving, 4 for sending) is enough
   ACCESS_BPS        rate of the hosts' own links; 0: unlimited
-  HOST_QDISC        what a host's own interface has: fq, fq_codel, cake, pfifo_fast;
+  SENDER_QDISC      what sender's own interface has: fq, fq_codel, cake, pfifo_fast;
                     missing: what the kernel gives a virtual one, nothing
   DELAY_DATA_US     delay of data before the bottleneck
   DELAY_ACKS_US     delay of ACKs on their way to the router
@@ -114,12 +114,13 @@ delay()
 	[[ $2 -eq 0 ]] || echo "qdisc add dev $1 root netem delay ${2}us limit 100000"
 }
 
-# A link of its own rate, whose burst is one full packet, or a queue that never fills.
+# access DEV HOST: a link of its own rate, whose burst is one full packet, or a queue
+# that never fills.
 access()
 {
 	[[ ${ACCESS_BPS:-0} -eq 0 ]] ||
 		echo "qdisc add dev $1 root tbf rate ${ACCESS_BPS}bit burst 1600 limit 1000000"
-	[[ -z ${HOST_QDISC:-} ]] || echo "qdisc add dev $1 root $HOST_QDISC"
+	[[ $2 != sender || -z ${SENDER_QDISC:-} ]] || echo "qdisc add dev $1 root $SENDER_QDISC"
 }
 
 # Lines for `tc -batch`. Low are packets of sender's TCP with an ephemeral port (from
@@ -150,7 +151,7 @@ $(neighbours eth0 "$2" $gateway)
 route add default via 10.0.$2.$gateway
 route add default via inet6 $(ipv6 "$2" $gateway)")
 ethtool -K eth0 tso off gso off gro off
-$(batch tc "$(access eth0)")
+$(batch tc "$(access eth0 "$1")")
 cd /proc/sys/net/ipv4
 echo 4096 131072 $((socket_bytes > 6291456 ? socket_bytes : 6291456)) >tcp_rmem
 echo 4096 16384 $((socket_bytes > 4194304 ? socket_bytes : 4194304)) >tcp_wmem

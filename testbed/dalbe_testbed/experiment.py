@@ -102,7 +102,7 @@ class Link(Model):
     sender_rtt_ms: Rtt | None = None
     xsender_rtt_ms: Rtt | None = None
     delay: Literal["split", "data", "acks"] = "split"
-    host_qdisc: Literal["none", "pfifo_fast", "fq", "fq_codel", "cake"] = "none"
+    sender_qdisc: Literal["none", "pfifo_fast", "fq", "fq_codel", "cake"] = "none"
     access_mbps: Annotated[float, Field(ge=0.1, le=100_000)] | None = None
     buffer_bdp: Annotated[float, Field(gt=0, le=100)] | None = None
     buffer_packets: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
@@ -139,9 +139,9 @@ class Link(Model):
                     f"{key} = {rtt_ms:g} is below rtt_ms = {self.rtt_ms:g}, which all packets "
                     "share: make rtt_ms the smaller RTT"
                 )
-        if self.host_qdisc != "none" and self.access_mbps is not None:
+        if self.sender_qdisc != "none" and self.access_mbps is not None:
             raise ValueError(
-                "host_qdisc and access_mbps: a host's interface has one of the two; remove one"
+                "sender_qdisc and access_mbps: an interface has one of the two; remove one"
             )
         if self.access_mbps is not None and self.access_mbps < self.rate_mbps:
             raise ValueError(

@@ -138,8 +138,9 @@ def write(
         raw[upload] = _raw_rate(rate, bins, bin_s, t0_s) + _raw_connection(samples, t0_s)
         add(f"cwnd::{flow}", "packets", _per_bin(samples, "cwnd_packets", bins, bin_s))
         add(f"srtt::{flow}", "ms", _per_bin(samples, "srtt_ms", bins, bin_s))
-        scale = rounds.filter(pl.col("flow") == flow).with_columns(g_ms=pl.col("g_ns") / 1e6)
-        if scale.height:
+        own = rounds.filter(pl.col("flow") == flow)
+        if own.height:
+            scale = own.with_columns(g_ms=pl.col("g_ns") / 1e6)
             add(f"G::{flow}", "ms", _per_bin(scale, "g_ms", bins, bin_s))
     queue_ms = queue.sort("t_s")["queue_ms"]
     add("Queue (ms)", "ms", queue_ms.to_list())

@@ -397,8 +397,8 @@ def _link(experiment: Experiment) -> Iterator[str]:
     settings |= {
         key: shlex.quote(" ".join(words)) for key, words in only_if_asked_for.items() if words
     }
-    if link.host_qdisc != "none":
-        settings["HOST_QDISC"] = link.host_qdisc
+    if link.sender_qdisc != "none":
+        settings["SENDER_QDISC"] = link.sender_qdisc
     if experiment.both_ways:
         settings["BOTH_WAYS"] = 1
     if link.socket_buffer_bytes > SOCKET_BUFFER_BYTES:

@@ -113,6 +113,12 @@ def test_flent_reads_the_values_back(run: Path):
     assert dict(result.raw_series("TCP upload::cubic1", raw_key="tcp_cwnd"))[30.0] == 40
 
 
+def test_without_our_module_there_is_no_g(tmp_path: Path):
+    nothing = pl.DataFrame(schema={"t_s": pl.Float64, "flow": pl.String})
+    result = resultset.load(str(write(tmp_path / "run.flent.gz", rounds=nothing)))
+    assert not [name for name in result.series_names if name.startswith("G::")]
+
+
 def test_flent_sums_it_up(run: Path, tmp_path: Path):
     lines = flent("-i", run, "-f", "summary", home=tmp_path).splitlines()
     rows = {

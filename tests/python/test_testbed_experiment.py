@@ -110,7 +110,7 @@ def test_every_experiment_and_contender_is_valid(path: Path):
         ("link.sender_rtt_ms=20", "link: sender_rtt_ms = 20 is below rtt_ms = 50"),
         ("link.xsender_rtt_ms=49.5", "link: xsender_rtt_ms = 49.5 is below rtt_ms = 50"),
         ("link.access_mbps=8", "link: access_mbps = 8 is below rate_mbps = 10"),
-        ("link.access_mbps=99 link.host_qdisc=fq", "one of the two; remove one"),
+        ("link.access_mbps=99 link.sender_qdisc=fq", "one of the two; remove one"),
         ("link.ecn=true", "link: ecn = true is for qdisc = 'codel', 'fq_codel', 'pie' or 'red'"),
         ("link.qdisc=bfifo link.ecn=true", "'bfifo' cannot mark"),
         ("link.qdisc=strict_priority link.ecn=true", "'strict_priority' cannot mark"),

@@ -77,9 +77,9 @@ def test_the_link_of_two_priorities(tmp_path: Path):
 
 
 def test_hosts_with_a_queue_discipline_and_data_both_ways(tmp_path: Path):
-    settings = ["link.host_qdisc=fq", "flows.cubic1.both_ways=true"]
+    settings = ["link.sender_qdisc=fq", "flows.cubic1.both_ways=true"]
     files = written(tmp_path, CELL, *settings)
-    assert {"HOST_QDISC=fq", "BOTH_WAYS=1"} <= set(files["link"].splitlines())
+    assert {"SENDER_QDISC=fq", "BOTH_WAYS=1"} <= set(files["link"].splitlines())
     full = [event[2] for event in schedule(files) if "--full-duplex" in event[-1]]
     assert full == ["cubic1"]
 
