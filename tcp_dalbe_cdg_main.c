@@ -278,14 +278,14 @@ static u32 dalbe_srtt_us(const struct tcp_sock *tp)
 	return max_t(u32, tp->srtt_us >> 3, 1);
 }
 
-/* A goal is not to leave a loss unanswered: @use_tolerance is for CDG at a fixed G. */
+/* A goal is not to leave a loss unanswered: these two are for CDG at a fixed G. */
 static struct cdg_heuristics dalbe_heuristics(const struct sock *sk)
 {
 	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
 
 	return (struct cdg_heuristics) {
 		.use_ineff = READ_ONCE(use_ineff),
-		.use_shadow = READ_ONCE(use_shadow),
+		.use_shadow = READ_ONCE(use_shadow) && !dalbe_sk(sk)->controlled,
 		.use_tolerance = READ_ONCE(use_tolerance) &&
 				 !dalbe_sk(sk)->controlled,
 		.hystart = READ_ONCE(def->hystart),
@@ -457,8 +457,8 @@ static bool dalbe_probe_due(const struct sock *sk)
 	       time_after_eq(jiffies, dalbe_tcp_timeout(sk));
 }
 
-/* Are the next packets to wait for their departure? A FIN alone, and TCP's probe for a
- * lost tail, are not.
+/* Are the next packets to wait for their departure? A FIN alone, TCP's probe for a lost
+ * tail and what is sent again are not.
  */
 static bool dalbe_waits(const struct sock *sk)
 {
@@ -466,6 +466,7 @@ static bool dalbe_waits(const struct sock *sk)
 	const struct sk_buff *next = tcp_send_head(sk);
 
 	return flow->effect.state == EFFECT_CONTENDED &&
+	       inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery &&
 	       flow->departure_ns > tcp_sk(sk)->tcp_clock_cache &&
 	       next && next->len && dalbe_level_q16(flow) < 2 * Q16_ONE &&
 	       !dalbe_probe_due(sk);
@@ -481,7 +482,14 @@ static void dalbe_wait(struct sock *sk)
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	struct tcp_sock *tp = tcp_sk(sk);
 
+	u64 left_ns = flow->departure_ns - tp->tcp_clock_cache;
+
 	tp->tcp_wstamp_ns = max(tp->tcp_wstamp_ns, tp->tcp_clock_cache + 1);
+	/* TCP takes data that does not leave for a closed window, and would probe it */
+	if (!tp->packets_out && !inet_csk(sk)->icsk_pending)
+		inet_csk_reset_xmit_timer(sk, ICSK_TIME_PROBE0,
+					  tcp_probe0_base(sk) +
+					  nsecs_to_jiffies(left_ns), TCP_RTO_MAX);
 	if (hrtimer_is_queued(&tp->pacing_timer))
 		return;
 	hrtimer_start(&tp->pacing_timer, ns_to_ktime(flow->departure_ns),
@@ -495,6 +503,8 @@ static void dalbe_begin_round(struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	flow->h = dalbe_heuristics(sk);
+	if (after(tp->snd_una, flow->answer_end))	/* not 2 GB ago */
+		flow->answer_end = tp->snd_una - 1;
 	flow->round_end = tp->snd_nxt;
 	flow->round_start_us = tcp_clock_us();
 	flow->round_delivered = tp->delivered;
@@ -679,11 +689,14 @@ static bool dalbe_alloc_flow(struct sock *sk)
 	struct mem_cgroup *memcg;
 
 	memcg = set_active_memcg(dalbe_sk_memcg(sk));	/* a softirq has none */
-	ca->flow = kzalloc(sizeof(*ca->flow), GFP_NOWAIT | __GFP_NOWARN | __GFP_ACCOUNT);
+	ca->flow = kzalloc(sizeof(*ca->flow), GFP_ATOMIC | __GFP_NOWARN | __GFP_ACCOUNT);
 	set_active_memcg(memcg);
 	if (!ca->flow)
 		return false;
 	cdg_init(&ca->flow->cdg, CDG_G_DEFAULT_NS, tcp_snd_cwnd(tp));
+	/* what TCP is dealing with already another has answered */
+	ca->flow->answer_end = inet_csk(sk)->icsk_ca_state < TCP_CA_CWR ?
+			       tp->snd_una - 1 : tp->high_seq;
 	ca->flow->acked = tp->bytes_acked;
 	dalbe_begin_round(sk);
 	dalbe_engage(sk);
@@ -758,13 +771,13 @@ static void dalbe_hold(struct dalbe_flow *flow, u32 cwnd)
 }
 
 /* Stand back: the window shrinks to the level of w at once, and what is under
- * way drains.
+ * way drains. @most: what a loss has just left of it, packets.
  */
-static void dalbe_yield(struct sock *sk)
+static void dalbe_yield(struct sock *sk, u32 most)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	/* what was given up as room was ours, too */
-	u32 cwnd = max(tcp_snd_cwnd(tcp_sk(sk)), flow->effect.lent);
+	u32 cwnd = min(max(tcp_snd_cwnd(tcp_sk(sk)), flow->effect.lent), most);
 
 	flow->resume_cwnd = cwnd;
 	/* Whoever is there now shares what was ours; but who was there before, and
@@ -903,7 +916,7 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 	} else if (effect_part(&flow->effect, packets, elapsed_us,
 			       flow->cdg.rtt_prev.min_us,
 			       cdg_base_rtt_us(&flow->cdg), tp->tcp_mstamp)) {
-		dalbe_yield(sk);
+		dalbe_yield(sk, U32_MAX);
 		return true;
 	}
 	/* Who has no time to lose does not wait for the next newcomer. */
@@ -916,12 +929,13 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 		dalbe_back_off(sk);
 		return true;
 	case EFFECT_YIELD:
-		dalbe_yield(sk);
+		dalbe_yield(sk, U32_MAX);
 		return true;
 	case EFFECT_RESUME:
 		/* withdrawn only for a moment; but delays may have squeezed it before */
 		flow->resume_cwnd = max(flow->resume_cwnd, dalbe_least(sk));
-		dalbe_resume(sk, flow->resume_cwnd, flow->resume_cwnd);
+		dalbe_resume(sk, flow->restarting ? tcp_snd_cwnd(tp) : flow->resume_cwnd,
+			     flow->resume_cwnd);
 		return true;
 	case EFFECT_TAKE:
 		flow->held = flow->best_effort;
@@ -1071,7 +1085,8 @@ static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	flow->round_used |= limited;
 	flow->acks++;
 	flow->acks_limited += limited && dalbe_packet_waits(tp);
-	if (!tcp_in_slow_start(tp))
+	if (!tcp_in_slow_start(tp) ||
+	    (dalbe_has_level(flow) && tcp_snd_cwnd(tp) >= dalbe_level_q16(flow) >> 16))
 		flow->restarting = false;
 	else if (flow->h.hystart && !dalbe_has_level(flow))
 		dalbe_cdg_hystart(sk, flow->h.hystart);
@@ -1253,6 +1268,8 @@ static u32 dalbe_scavenger_ssthresh(struct sock *sk)
 		dalbe_hold(flow, cwnd);
 	dalbe_lost_below(sk);
 	if (flow->effect.state == EFFECT_ALONE) {
+		if (flow->effect.lent)
+			flow->effect.lent = cubic_beta(flow->effect.lent);
 		dalbe_follow_cwnd(sk);
 		cubic_loss(&flow->best_effort);
 		cubic_loss(&flow->held);
@@ -1331,22 +1348,19 @@ static void dalbe_count(struct sock *sk, enum dalbe_episode episode)
 			 flow->answers, flow->answered ? flow->answer_cwnd : 0);
 }
 
-/* After a timeout TCP has lost count of what is on its way, and one packet may be: not so
- * where packets have become too large for the path, which enters the same state.
- */
-static bool dalbe_timed_out(const struct tcp_sock *tp)
-{
-	return tcp_snd_cwnd(tp) <= tcp_packets_in_flight(tp) + 1;
-}
-
 static void dalbe_cdg_set_state(struct sock *sk, u8 state)
 {
 	struct dalbe_flow *flow = dalbe_flow(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 most;
 
 	if (!flow || state < TCP_CA_CWR)
 		return;
-	if (state == TCP_CA_Loss && !dalbe_timed_out(tp))
+	/* A timeout in these states has asked for ssthresh. Packets that have become too
+	 * large for the path lead to the same state, and were not lost.
+	 */
+	if (state == TCP_CA_Loss && !flow->answered &&
+	    inet_csk(sk)->icsk_ca_state < TCP_CA_CWR)
 		return;
 	dalbe_count(sk, state == TCP_CA_Loss ? DALBE_TIMEOUT :
 			state == TCP_CA_Recovery ? DALBE_RECOVERY : DALBE_REDUCTION);
@@ -1357,7 +1371,9 @@ static void dalbe_cdg_set_state(struct sock *sk, u8 state)
 		flow->restarting = true;
 		effect_loss(&flow->effect);
 	} else if (effect_repair(&flow->effect, tp->tcp_mstamp)) {
-		dalbe_yield(sk);
+		most = tp->snd_ssthresh;	/* the answer */
+		dalbe_yield(sk, most);
+		tp->snd_ssthresh = min(most, tcp_snd_cwnd(tp));
 	} else {
 		return;
 	}

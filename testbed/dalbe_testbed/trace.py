@@ -30,7 +30,7 @@ STATUS = {
     4: "late",
     5: "done",
 }
-CUBIC_BETA = 0.7
+CUBIC_BETA_1024 = 717  # of Linux' tcp_cubic.c
 LEAST_WINDOW = 2
 EMPTY = pl.DataFrame(schema={"t_s": pl.Float64, "flow": pl.String})
 
@@ -116,7 +116,7 @@ def losses(path: Path, flows: Mapping[int, str]) -> pl.DataFrame:
     table = _read(path, "dalbe_loss", flows)
     if "episodes" not in table.columns:
         return table
-    most = pl.max_horizontal(LEAST_WINDOW, (pl.col("cwnd") * CUBIC_BETA).floor())
+    most = pl.max_horizontal(LEAST_WINDOW, pl.col("cwnd") * CUBIC_BETA_1024 // 1024)
     wrong = table.filter(
         (pl.col("episodes") != pl.col("answers"))
         | ((pl.col("cwnd") > 0) & (pl.col("ssthresh") > most))

@@ -353,7 +353,7 @@ static void smaller_packets_are_no_loss(void)
 	struct pair pair = pair_open(DALBE_CC_CDG);
 	char cmd[96];
 
-	weight(pair.tx, 1000000);
+	weight(pair.tx, 10000);
 	flow_for(&pair, 3000);
 	snprintf(cmd, sizeof(cmd), "ip -n router link set dev to_rx mtu %d", PMTU);
 	CHECK(!system(cmd));

@@ -83,8 +83,14 @@ def loss(cwnd: int = 40, ssthresh: int = 28, episodes: int = 3, answers: int = 3
 
 @pytest.mark.parametrize(
     "answered",
-    [loss(), loss(ssthresh=20), loss(cwnd=2, ssthresh=2), loss(cwnd=0, ssthresh=40)],
-    ids=["by 0.7", "by half", "at the least window", "with an episode before"],
+    [
+        loss(),
+        loss(cwnd=90, ssthresh=63),
+        loss(ssthresh=20),
+        loss(cwnd=2, ssthresh=2),
+        loss(cwnd=0, ssthresh=40),
+    ],
+    ids=["by 0.7", "by 717/1024", "by half", "at the least window", "with an episode before"],
 )
 def test_answered_losses_are_a_table(tmp_path: Path, answered: str):
     table = trace.losses(written(tmp_path, MARK, answered), FLOWS)
