@@ -181,18 +181,23 @@ static int dalbe_lock(struct socket *sock)
 
 /* Lock the socket, to be changed. First whoever may object to setsockopt() on it is
  * asked, security modules and BPF programs of its cgroup, by the option that has made it
- * ours and leaves it so.
+ * ours and leaves it so. Where a route has locked that choice TCP refuses any; it is given
+ * none then, which it is the last to find out.
  */
 static int dalbe_lock_to_change(struct socket *sock)
 {
 	int err = dalbe_lock(sock);
+	bool locked;
 
 	if (err)
 		return err;
+	locked = inet_csk(sock->sk)->icsk_ca_dst_locked;
 	release_sock(sock->sk);
 	err = do_sock_setsockopt(sock, false, IPPROTO_TCP, TCP_CONGESTION,
 				 KERNEL_SOCKPTR(DALBE_CC_CDG),
-				 strlen(DALBE_CC_CDG));
+				 locked ? 0 : strlen(DALBE_CC_CDG));
+	if (locked && err == -EINVAL)
+		err = 0;
 	return err ?: dalbe_lock(sock);
 }
 

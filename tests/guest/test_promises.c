@@ -532,6 +532,21 @@ static void setsockopt_is_asked(void)
 	CHECK_EQ(state_get(pair.tx).goal_bytes, 1000 * KB);
 }
 
+/* Where a route has locked the choice, TCP refuses to hear of another, and of the same. */
+static void locked_route_takes_goals(void)
+{
+	struct pair pair;
+
+	CHECK(!system("ip -n tx route add 10.0.2.1 via 10.0.1.254 congctl lock dalbe_cdg"));
+	pair = pair_open(NULL);
+	CHECK(!strcmp(sock_cc(pair.tx), DALBE_CC_CDG));
+	goal_set(pair.tx, 100 * KB, 10000);
+	transfer(&pair, 100 * KB);
+	CHECK_EQ(state_get(pair.tx).status, DALBE_STATUS_DONE);
+	goal_clear(pair.tx);
+	CHECK(!system("ip -n tx route del 10.0.2.1 via 10.0.1.254"));
+}
+
 const struct test tests_promises[] = {
 	{ "promise: ACKs do not wait for data that does, with fq either",
 	  acks_never_wait },
@@ -550,5 +565,7 @@ const struct test tests_promises[] = {
 	{ "promise: memory is the socket's cgroup's", memory_is_the_cgroups },
 	{ "promise: who may forbid setsockopt() may forbid a goal",
 	  setsockopt_is_asked },
+	{ "a goal where a route has locked the congestion control",
+	  locked_route_takes_goals },
 	{}
 };
