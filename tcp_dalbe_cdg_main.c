@@ -401,12 +401,13 @@ static u64 dalbe_level_Bps(const struct sock *sk)
 	return fp_mul_div(bytes, USEC_PER_SEC, dalbe_srtt_us(tp));
 }
 
-/* Whether TCP spaces what it sends, by its own timer. Not left to fq (SK_PACING_FQ): fq
- * may have gone from the interface, and then nobody enforces the departure times that TCP
- * writes into packets, and measures RTTs from. A limit of the user's needs pacing
- * in any case, and so does a packet whose time has not come. setsockopt(SO_MAX_PACING_RATE)
- * takes no lock and may come in between, and fq sets its own status, so TCP is told again
- * before it sends.
+/* Tell TCP whether to space its packets by its own timer. We do not leave that to fq
+ * (SK_PACING_FQ): where fq has gone from the interface nobody enforces the departure times
+ * from which TCP measures RTTs, and they read too low. TCP paces in any case where the user
+ * has set a limit, and until a departure time in the future has come.
+ *
+ * setsockopt(SO_MAX_PACING_RATE) takes no lock, and fq sets its own status: we tell TCP again
+ * each time before it sends.
  */
 static void dalbe_pace(struct sock *sk, bool on)
 {
@@ -419,10 +420,10 @@ static void dalbe_pace(struct sock *sk, bool on)
 		WRITE_ONCE(sk->sk_pacing_status, status);
 }
 
-/* While contended: w * B packets per RTT, where ssthresh is B: when the connection ends,
- * TCP remembers it for the next one to this host, which need not be ours. Below two packets,
- * the least window, its packets wait (dalbe_waits()) and still leave together: the
- * receiver would hold back its ACK of a single one, and that looks like a queue.
+/* While contended the window is w * B, and ssthresh is B: TCP remembers ssthresh for the next
+ * connection to this host, which need not be ours. Below two packets, the least window,
+ * packets wait (dalbe_waits()). Two still leave together: the receiver would hold back its
+ * ACK of a single one, and that looks like a queue.
  */
 static void dalbe_apply_level(struct sock *sk, u32 acked)
 {
@@ -472,10 +473,10 @@ static bool dalbe_waits(const struct sock *sk)
 	       !dalbe_probe_due(sk);
 }
 
-/* TCP asks here before it sends data, and looks at the departure time of the next packet
- * after it. One that is a nanosecond away makes TCP wait for its pacing timer, which we have
- * set to the real one. The real one itself would be written into every packet that leaves
- * until then, ACKs, RSTs and probes, and fq would hold them back.
+/* TCP asks us before it sends data, and then looks at the departure time of the next packet.
+ * A time one nanosecond away makes TCP wait for its pacing timer, and we set that timer to
+ * the departure. TCP writes its departure time into every packet that leaves, ACKs, RSTs
+ * and probes as well: fq would hold them back until our departure if we wrote that.
  */
 static void dalbe_wait(struct sock *sk)
 {
@@ -865,10 +866,11 @@ static void dalbe_back_off(struct sock *sk)
 	tp->prior_ssthresh = 0;	/* TCP is not to undo this for a loss before that was none */
 }
 
-/* The cut proceeds as TCP's own (RFC 6937), by so many packets in a hundred for as many
- * delivered: the window shrinks while the queue drains, and the link is not left idle. It
- * begins at what is under way: in slow start, which TCP paces, that is less than the window.
- * True until it is complete.
+/* The cut proceeds as TCP's own does (RFC 6937), in proportion to what is delivered: the window
+ * shrinks while the queue drains, and the link is not left idle. It begins at what is in
+ * flight, which is less than the window in slow start, as TCP paces that.
+ *
+ * Return: true until the cut is complete.
  */
 static bool dalbe_cutting(struct sock *sk, u32 ack)
 {
@@ -1236,8 +1238,8 @@ static void dalbe_lower(struct cubic *c, u64 window_q16)
 		cubic_start(c, window_q16, 0);
 }
 
-/* Of a window on its way up to what it may be, by slow start, the path does not carry more
- * than it had reached: that is what B and @held are to be cut from.
+/* A window that was on its way up by slow start has shown that the path carries no more
+ * than it had reached. B and @held are cut from that, not from where it was going to.
  */
 static void dalbe_lost_below(struct sock *sk)
 {
@@ -1424,10 +1426,10 @@ static void dalbe_cdg_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	}
 }
 
-/* TCP asks before it sends data. Paced while alone, as best effort's bursts would pass for a
- * newcomer; else only where packets wait: what is sent again would wait, too, at the rate of
- * one or two packets per round trip, and a best-effort flow of six loses some percent of
- * its rate by that.
+/* TCP asks us before it sends data. A flow that is alone is paced, as its bursts would pass
+ * for a newcomer's. A contended flow is paced only while its packets wait: at the rate of one
+ * or two packets per round trip retransmissions would wait as well, and a best-effort flow
+ * of six packets loses some percent of its rate by that.
  */
 static u32 dalbe_cdg_min_tso_segs(struct sock *sk)
 {
