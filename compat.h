@@ -38,7 +38,7 @@ register_net_sysctl_sz(struct net *net, const char *path,
 #define DEBUG_NET_WARN_ON_ONCE(cond) BUILD_BUG_ON_INVALID(cond)
 #endif
 
-/* 6.15, and 6.19 again: the time of TCP's timer moved. Kbuild looks for it. */
+/* The time of TCP's timer has moved twice since 6.12. Kbuild looks for it. */
 #if defined(DALBE_TCP_TIMEOUT_EXPIRES)
 #define dalbe_tcp_timeout(sk)	tcp_timeout_expires(sk)
 #elif defined(DALBE_ICSK_TIMEOUT)
@@ -47,8 +47,8 @@ register_net_sysctl_sz(struct net *net, const char *path,
 #define dalbe_tcp_timeout(sk)	(inet_csk(sk)->icsk_timeout)
 #endif
 
-/* Whose memory a socket's is; NULL: nobody's in particular. 6.18 keeps flags in the same
- * word. Kbuild looks for it.
+/* Whose memory a socket's is; NULL: nobody's in particular. Newer kernels keep flags in
+ * the same word. Kbuild looks for it.
  */
 static inline struct mem_cgroup *dalbe_sk_memcg(const struct sock *sk)
 {
@@ -61,7 +61,7 @@ static inline struct mem_cgroup *dalbe_sk_memcg(const struct sock *sk)
 #endif
 }
 
-/* Before 6.7 no module could ask what setsockopt(2) asks. */
+/* In older kernels, 6.1 among them, no module can ask what setsockopt(2) asks. */
 #ifndef DALBE_DO_SOCK_SETSOCKOPT
 static inline int do_sock_setsockopt(struct socket *sock, bool compat, int level,
 				     int optname, sockptr_t optval, int optlen)

@@ -482,7 +482,6 @@ static void dalbe_wait(struct sock *sk)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	struct tcp_sock *tp = tcp_sk(sk);
-
 	u64 left_ns = flow->departure_ns - tp->tcp_clock_cache;
 
 	tp->tcp_wstamp_ns = max(tp->tcp_wstamp_ns, tp->tcp_clock_cache + 1);
@@ -1369,6 +1368,9 @@ static void dalbe_cdg_set_state(struct sock *sk, u8 state)
 	flow->answered = false;
 	if (!flow->scavenger || state == TCP_CA_CWR)
 		return;
+	/* at the pace of packets that wait, what is sent again would delay ACKs behind it */
+	if (flow->effect.state == EFFECT_CONTENDED)
+		dalbe_pace(sk, false);
 	if (state == TCP_CA_Loss) {
 		flow->restarting = true;
 		effect_loss(&flow->effect);

@@ -11,6 +11,9 @@
 
 #include "harness.h"
 #include "net.h"
+#include "tests.h"
+
+uint32_t wanted_regime;
 
 int ctl_open(void)
 {
@@ -70,6 +73,26 @@ struct dalbe_state state_get(int fd)
 	TRY(state_get_raw(fd, &state));
 	CHECK_EQ(state.fd, fd);
 	return state;
+}
+
+bool in_regime(const struct pair *pair)
+{
+	return state_get(pair->tx).regime == wanted_regime;
+}
+
+/* A connection of ours that negotiates ECN, on the default link, which marks packets. */
+struct pair pair_with_marks(double percent)
+{
+	struct link marks = link_default;
+	struct pair pair;
+
+	marks.loss_percent = percent;
+	marks.ecn = true;
+	link_set(&marks);
+	sysctl_write(NS_TX, "ipv4/tcp_ecn", "1");
+	pair = pair_open(DALBE_CC_CDG);
+	sysctl_write(NS_TX, "ipv4/tcp_ecn", "2");
+	return pair;
 }
 
 /* The state, and tcp_info's bytes_acked of the same instant. */

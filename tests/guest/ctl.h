@@ -9,7 +9,13 @@
 #include <stdint.h>
 
 #include "dalbe_ctl.h"
+#include "net.h"
 
+/* What in_regime() tells of, for pump() and compete(). */
+extern uint32_t wanted_regime;
+
+bool in_regime(const struct pair *pair);
+struct pair pair_with_marks(double percent);
 int ctl_open(void);
 void cc_set(int fd, const char *cc);
 int goal_set_raw(int fd, uint64_t bytes, uint64_t deadline_ns, uint32_t flags);

@@ -242,15 +242,8 @@ static void in_backoff(void)
 /* After a mark. */
 static void in_cwr(void)
 {
-	struct link marks = link_default;
-	struct pair pair;
+	struct pair pair = pair_with_marks(3);
 
-	marks.loss_percent = 3;
-	marks.ecn = true;
-	link_set(&marks);
-	sysctl_write(NS_TX, "ipv4/tcp_ecn", "1");
-	pair = pair_open(DALBE_CC_CDG);
-	sysctl_write(NS_TX, "ipv4/tcp_ecn", "2");
 	set_and_clear_in(TCP_CA_CWR, &pair);
 	flow_for(&pair, 2000);
 	CHECK_OP(state_get(pair.tx).loss_episodes, >, 0);

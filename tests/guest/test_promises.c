@@ -30,13 +30,6 @@ static void weight(int fd, uint32_t w_ppm)
 	goal_set(fd, 1000000 * KB, 86400000);
 }
 
-static uint32_t wanted_regime;
-
-static bool in_regime(const struct pair *pair)
-{
-	return state_get(pair->tx).regime == wanted_regime;
-}
-
 static void own_queue(const char *words)
 {
 	char cmd[128];
@@ -95,9 +88,13 @@ static bool data_comes_back(const struct pair *pair)
 	return false;
 }
 
-/* Beside CUBIC at w = 0.01 for 5 s, and then for 10 s with data both ways. */
+/* Beside CUBIC at w = 0.01 for 5 s, and then for 30 s with data both ways, of which
+ * the last 20 count.
+ */
 static uint64_t two_way(const char *qdisc)
 {
+	/* without a limit, the peer's HyStart would decide how much comes back */
+	const unsigned int back_Bps = 1250000;
 	struct pair pair, cubic;
 
 	own_queue(qdisc);
@@ -108,12 +105,15 @@ static uint64_t two_way(const char *qdisc)
 	CHECK(compete(&pair, &cubic, 20000, in_regime));
 	compete(&pair, &cubic, 5000, NULL);
 	back = (struct pair) { .tx = pair.rx, .rx = pair.tx };
-	/* so far the peer knows the RTT of a handshake, perhaps of a SYN-ACK sent twice */
-	compete(&pair, &cubic, 2000, data_comes_back);
+	TRY(setsockopt(back.tx, SOL_SOCKET, SO_MAX_PACING_RATE, &back_Bps, sizeof(back_Bps)));
+	/* So far the peer knows the RTT of a handshake, perhaps of a SYN-ACK sent twice, and
+	 * its window is still to grow.
+	 */
+	compete(&pair, &cubic, 10000, data_comes_back);
 	back.received = 0;
 	rtt_max_us = 0;
 	rttvar_max_us = 0;
-	compete(&pair, &cubic, 10000, data_comes_back);
+	compete(&pair, &cubic, 20000, data_comes_back);
 	CHECK(in_regime(&pair));
 	own_queue("del dev to_router root");
 	harness_note("%s: the peer's RTT %u ms and its variance %u ms at most, %llu kB",
@@ -131,7 +131,7 @@ static void acks_never_wait(void)
 	uint64_t fq = two_way("replace dev to_router root fq");
 
 	CHECK_OP(rtt_max_us * 2, <=, plain_us * 3);
-	CHECK_OP(fq * 4, >=, plain * 3);
+	CHECK_OP(fq * 100, >=, plain * 95);
 }
 
 /* Closed with data to send, a connection is reset: within the RTT of a full queue, of 20
@@ -222,15 +222,8 @@ static void losses_are_answered(void)
 
 static void marks_are_answered(void)
 {
-	struct link marks = link_default;
-	struct pair pair;
+	struct pair pair = pair_with_marks(0.5);
 
-	marks.loss_percent = 0.5;
-	marks.ecn = true;
-	link_set(&marks);
-	sysctl_write(NS_TX, "ipv4/tcp_ecn", "1");
-	pair = pair_open(DALBE_CC_CDG);
-	sysctl_write(NS_TX, "ipv4/tcp_ecn", "2");
 	weight(pair.tx, 1000000);
 	flow_for(&pair, 30000);
 	link_set(&link_default);

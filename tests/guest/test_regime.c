@@ -78,13 +78,6 @@ static struct seen look_beside(struct pair *pair, struct pair *other,
 	return seen;
 }
 
-static uint32_t wanted_regime;
-
-static bool in_regime(const struct pair *pair)
-{
-	return state_get(pair->tx).regime == wanted_regime;
-}
-
 static bool not_asked(int fd)
 {
 	struct dalbe_state s = state_get(fd);
