@@ -76,7 +76,7 @@ MODULE_PARM_DESC(use_tolerance, "without a goal, take a loss while the queue dra
  * @h: its heuristics in force, read again at the end of each round
  * @scavenger: @best_effort, @effect and what @owd tells are in use
  * @paced: has been a scavenger: whether TCP paces is ours to say
- * @restarting: in the slow start that follows a timeout
+ * @restarting: in the slow start that follows a timeout or a pause
  * @round_limited: in this round there was less to send than the window allows
  * @round_short: a surge has ended this round early
  * @round_used: an ACK of this round found the window in use
@@ -104,8 +104,7 @@ MODULE_PARM_DESC(use_tolerance, "without a goal, take a loss while the queue dra
  * @contended_rounds: of these, those in which the flow was not alone
  * @contended_q16: sum of B over those
  * @resume_cwnd: window withdrawn for the effect test, packets
- * @undo_alone: effect.state was EFFECT_ALONE before the last answer
- * @undo_lossy: effect.lossy, likewise
+ * @undo_lossy: effect.lossy before the last answer
  * @undo_window_q16: B before it, packets
  * @undo_origin_q16: its W_max, likewise
  * @undo_held_q16: the window of @held, likewise
@@ -155,7 +154,6 @@ struct dalbe_flow {
 	u64 undo_window_q16;
 	u64 undo_origin_q16;
 	u64 undo_held_q16;
-	bool undo_alone;
 	u8 undo_lossy;
 	u32 answer_cwnd;
 	u32 episodes;
@@ -458,19 +456,23 @@ static bool dalbe_probe_due(const struct sock *sk)
 	       time_after_eq(jiffies, dalbe_tcp_timeout(sk));
 }
 
-/* Are the next packets to wait for their departure? A FIN alone, TCP's probe for a lost
- * tail and what is sent again are not.
+/* Is our share less than the least window? */
+static bool dalbe_below_two(const struct dalbe_flow *flow)
+{
+	return flow->scavenger && flow->effect.state == EFFECT_CONTENDED &&
+	       dalbe_level_q16(flow) < 2 * Q16_ONE;
+}
+
+/* Are the next packets, of a flow below two, to wait for their departure? A FIN alone, TCP's
+ * probe for a lost tail and what is sent again are not.
  */
 static bool dalbe_waits(const struct sock *sk)
 {
-	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	const struct sk_buff *next = tcp_send_head(sk);
 
-	return flow->effect.state == EFFECT_CONTENDED &&
-	       inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery &&
-	       flow->departure_ns > tcp_sk(sk)->tcp_clock_cache &&
-	       next && next->len && dalbe_level_q16(flow) < 2 * Q16_ONE &&
-	       !dalbe_probe_due(sk);
+	return inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery &&
+	       dalbe_sk(sk)->flow->departure_ns > tcp_sk(sk)->tcp_clock_cache &&
+	       next && next->len && !dalbe_probe_due(sk);
 }
 
 /* TCP asks us before it sends data, and then looks at the departure time of the next packet.
@@ -519,7 +521,6 @@ static void dalbe_save_undo(struct dalbe_flow *flow)
 	flow->undo_window_q16 = flow->best_effort.window_q16;
 	flow->undo_origin_q16 = flow->best_effort.origin_q16;
 	flow->undo_held_q16 = flow->held.window_q16;
-	flow->undo_alone = flow->effect.state == EFFECT_ALONE;
 	flow->undo_lossy = flow->effect.lossy;
 }
 
@@ -534,7 +535,6 @@ static void dalbe_set_scavenger(struct sock *sk, bool on)
 	if (flow->scavenger == on)
 		return;
 	flow->scavenger = on;
-	dalbe_pace(sk, on);
 	if (!on)
 		return;
 	flow->paced = true;
@@ -770,6 +770,14 @@ static void dalbe_hold(struct dalbe_flow *flow, u32 cwnd)
 		cubic_start(&flow->held, (u64)cwnd << 16, flow->held.origin_q16);
 }
 
+/* TCP takes a cut back where it finds that the loss was none. The window of then is not ours
+ * any more where we have cut it for another reason since.
+ */
+static void dalbe_no_undo(struct sock *sk)
+{
+	tcp_sk(sk)->prior_ssthresh = 0;
+}
+
 /* Stand back: the window shrinks to the level of w at once, and what is under
  * way drains. @most: what a loss has just left of it, packets.
  */
@@ -788,6 +796,7 @@ static void dalbe_yield(struct sock *sk, u32 most)
 	if (effect_may_err(&flow->effect, tcp_sk(sk)->tcp_mstamp) &&
 	    flow->held.window_q16 > flow->best_effort.window_q16)
 		flow->best_effort = flow->held;
+	dalbe_no_undo(sk);
 	dalbe_apply_level(sk, 0);
 }
 
@@ -799,6 +808,7 @@ static void dalbe_resume(struct sock *sk, u32 cwnd, u32 ssthresh)
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	struct tcp_sock *tp = tcp_sk(sk);
 
+	dalbe_no_undo(sk);
 	if (inet_csk(sk)->icsk_ca_state < TCP_CA_CWR)	/* else a cut's */
 		tp->snd_ssthresh = clamp_t(u32, ssthresh, 2, TCP_INFINITE_SSTHRESH);
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Open)
@@ -862,7 +872,7 @@ static void dalbe_back_off(struct sock *sk)
 	flow->backoffs_delay++;
 	tp->snd_ssthresh = ssthresh;
 	tp->snd_cwnd_cnt = 0;
-	tp->prior_ssthresh = 0;	/* TCP is not to undo this for a loss before that was none */
+	dalbe_no_undo(sk);
 }
 
 /* The cut proceeds as TCP's own does (RFC 6937), in proportion to what is delivered: the window
@@ -1086,18 +1096,24 @@ static void dalbe_cdg_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	flow->round_used |= limited;
 	flow->acks++;
 	flow->acks_limited += limited && dalbe_packet_waits(tp);
-	if (!tcp_in_slow_start(tp) ||
-	    (dalbe_has_level(flow) && tcp_snd_cwnd(tp) >= dalbe_level_q16(flow) >> 16))
+	if (dalbe_has_level(flow)) {
+		/* while yielding, resume_cwnd is still to be reached */
+		if (flow->restarting && flow->effect.state == EFFECT_CONTENDED &&
+		    tcp_snd_cwnd(tp) >= dalbe_level_q16(flow) >> 16)
+			flow->restarting = false;
+	} else if (!tcp_in_slow_start(tp)) {
 		flow->restarting = false;
-	else if (flow->h.hystart && !dalbe_has_level(flow))
+	} else if (flow->h.hystart) {
 		dalbe_cdg_hystart(sk, flow->h.hystart);
+	}
 
 	if (after(ack, flow->round_end) && flow->cdg.rtt.max_us &&
 	    dalbe_cdg_end_round(sk) && !dalbe_has_level(flow))
 		return;
 	if (dalbe_has_level(flow)) {
-		if (dalbe_cwnd_limited(sk))
-			cubic_acked(&flow->best_effort, acked);
+		if (!dalbe_cwnd_limited(sk))
+			acked = 0;	/* what is not in use does not grow */
+		cubic_acked(&flow->best_effort, acked);
 		dalbe_apply_level(sk, acked);
 		return;
 	}
@@ -1319,15 +1335,11 @@ static u32 dalbe_cdg_ssthresh(struct sock *sk)
 static u32 dalbe_cdg_undo_cwnd(struct sock *sk)
 {
 	struct dalbe_flow *flow = dalbe_flow(sk);
-	bool alone;
 
 	if (flow && flow->scavenger) {
-		alone = flow->effect.state == EFFECT_ALONE;
-		if (flow->undo_alone == alone) {
-			cubic_start(&flow->best_effort, flow->undo_window_q16,
-				    flow->undo_origin_q16);
-			cubic_start(&flow->held, flow->undo_held_q16, 0);
-		}
+		cubic_start(&flow->best_effort, flow->undo_window_q16,
+			    flow->undo_origin_q16);
+		cubic_start(&flow->held, flow->undo_held_q16, 0);
 		effect_undo_loss(&flow->effect, flow->undo_lossy);
 	}
 	return tcp_reno_undo_cwnd(sk);
@@ -1368,9 +1380,6 @@ static void dalbe_cdg_set_state(struct sock *sk, u8 state)
 	flow->answered = false;
 	if (!flow->scavenger || state == TCP_CA_CWR)
 		return;
-	/* at the pace of packets that wait, what is sent again would delay ACKs behind it */
-	if (flow->effect.state == EFFECT_CONTENDED)
-		dalbe_pace(sk, false);
 	if (state == TCP_CA_Loss) {
 		flow->restarting = true;
 		effect_loss(&flow->effect);
@@ -1385,13 +1394,13 @@ static void dalbe_cdg_set_state(struct sock *sk, u8 state)
 }
 
 /* The receiver has reported a mark. TCP answers it by asking for ssthresh while it deals
- * with this ACK; where it does not, the counts show it.
+ * with this ACK, unless nothing is under way; where it does not, the counts show it.
  */
 static void dalbe_cdg_in_ack_event(struct sock *sk, u32 flags)
 {
 	struct dalbe_flow *flow = dalbe_flow(sk);
 
-	if (!flow || !(flags & CA_ACK_ECE) || flow->marked ||
+	if (!flow || !(flags & CA_ACK_ECE) || flow->marked || !tcp_sk(sk)->packets_out ||
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss ||
 	    !after(tcp_sk(sk)->snd_una, flow->answer_end))
 		return;
@@ -1409,6 +1418,7 @@ static void dalbe_cdg_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 
 	switch (event) {
 	case CA_EVENT_CWND_RESTART:
+		flow->restarting = true;
 		cdg_restart(&flow->cdg, tcp_snd_cwnd(tp));
 		effect_forget(&flow->effect);
 		dalbe_begin_round(sk);
@@ -1436,12 +1446,16 @@ static void dalbe_cdg_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 static u32 dalbe_cdg_min_tso_segs(struct sock *sk)
 {
 	const struct dalbe_flow *flow = dalbe_flow(sk);
-	bool waits;
+	bool few, waits;
 
 	if (flow && flow->paced) {
-		waits = flow->scavenger && dalbe_waits(sk);
+		few = dalbe_below_two(flow);
+		waits = few && dalbe_waits(sk);
 		dalbe_pace(sk, waits || (flow->scavenger &&
 					 flow->effect.state == EFFECT_ALONE));
+		/* fq would pace them all the same, and then ACKs wait behind them */
+		if (few && READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)
+			WRITE_ONCE(sk->sk_pacing_rate, ~0UL);
 		if (waits)
 			dalbe_wait(sk);
 	}

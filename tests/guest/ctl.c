@@ -80,8 +80,10 @@ bool in_regime(const struct pair *pair)
 	return state_get(pair->tx).regime == wanted_regime;
 }
 
-/* A connection of ours that negotiates ECN, on the default link, which marks packets. */
-struct pair pair_with_marks(double percent)
+/* A connection of ours on the default link, which marks packets. @ecn: how both ends want
+ * to be told, as net.ipv4.tcp_ecn has it.
+ */
+struct pair pair_with_marks(double percent, const char *ecn)
 {
 	struct link marks = link_default;
 	struct pair pair;
@@ -89,9 +91,11 @@ struct pair pair_with_marks(double percent)
 	marks.loss_percent = percent;
 	marks.ecn = true;
 	link_set(&marks);
-	sysctl_write(NS_TX, "ipv4/tcp_ecn", "1");
+	sysctl_write(NS_TX, "ipv4/tcp_ecn", ecn);
+	sysctl_write(NS_RX, "ipv4/tcp_ecn", ecn);
 	pair = pair_open(DALBE_CC_CDG);
 	sysctl_write(NS_TX, "ipv4/tcp_ecn", "2");
+	sysctl_write(NS_RX, "ipv4/tcp_ecn", "2");
 	return pair;
 }
 

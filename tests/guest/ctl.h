@@ -11,11 +11,15 @@
 #include "dalbe_ctl.h"
 #include "net.h"
 
+/* Of net.ipv4.tcp_ecn: ask for RFC 3168's ECN, or for Accurate ECN (RFC 9768). */
+#define ECN	"1"
+#define ACCECN	"3"
+
 /* What in_regime() tells of, for pump() and compete(). */
 extern uint32_t wanted_regime;
 
 bool in_regime(const struct pair *pair);
-struct pair pair_with_marks(double percent);
+struct pair pair_with_marks(double percent, const char *ecn);
 int ctl_open(void);
 void cc_set(int fd, const char *cc);
 int goal_set_raw(int fd, uint64_t bytes, uint64_t deadline_ns, uint32_t flags);

@@ -60,6 +60,7 @@ check()
 }
 
 # The kernel's ring buffer is small: it is moved to a file now and then.
+rm -f "$OUT"/dmesg*.log	# of an earlier run
 keep_log() { dmesg --read-clear >>"$OUT/dmesg.log"; }
 
 link()

@@ -11,12 +11,13 @@ repo=$(cd "$here/../.." && pwd)
 usage()
 {
 	cat <<USAGE
-usage: run.sh [-h] [-p] [-o DIR] [-s SEED] [-t TEXT]
+usage: run.sh [-h] [-p] [-k SERIES] [-o DIR] [-s SEED] [-t TEXT]
 
 Builds the module and the test program, boots a guest under KASAN, lockdep,
 UBSAN and kmemleak, runs all tests in one boot and reports them in TAP.
 
   -p       in the plain guest: faster, no sanitizers, no failing allocations
+  -k SERIES  a kernel of another series than 6.12, like 6.1 (see build-kernel.sh)
   -o DIR   where logs go (default: into the cache, until the next run)
   -s SEED  of the guest's random numbers and clock (default 1)
   -t TEXT  only the tests whose name contains TEXT
@@ -29,11 +30,12 @@ USAGE
 
 die() { echo "run.sh: $*" >&2; exit 2; }
 
-variant=debug out='' seed=1 only=()
-while getopts hpo:s:t: opt; do
+variant=debug out='' seed=1 series=() only=()
+while getopts hpk:o:s:t: opt; do
 	case $opt in
 	h) usage; exit 0 ;;
 	p) variant=plain ;;
+	k) series=(--series "$OPTARG") ;;
 	o) out=$OPTARG ;;
 	s) seed=$OPTARG ;;
 	t) only=("$OPTARG") ;;
@@ -63,7 +65,7 @@ build_module()
 	}
 }
 
-kernel=$("$repo/testbed/guest/build-kernel.sh" "$variant")
+kernel=$("$repo/testbed/guest/build-kernel.sh" "${series[@]}" "$variant")
 mkdir "$work/module" "$work/faulty"
 cp "$repo"/*.[ch] "$repo/Kbuild" "$work/module"
 cp "$here"/faulty/* "$work/faulty"

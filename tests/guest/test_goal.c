@@ -242,7 +242,7 @@ static void in_backoff(void)
 /* After a mark. */
 static void in_cwr(void)
 {
-	struct pair pair = pair_with_marks(3);
+	struct pair pair = pair_with_marks(3, ECN);
 
 	set_and_clear_in(TCP_CA_CWR, &pair);
 	flow_for(&pair, 2000);

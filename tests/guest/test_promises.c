@@ -115,6 +115,7 @@ static uint64_t two_way(const char *qdisc)
 	rttvar_max_us = 0;
 	compete(&pair, &cubic, 20000, data_comes_back);
 	CHECK(in_regime(&pair));
+	CHECK_EQ(sock_tcp_info(pair.tx).tcpi_pacing_rate, UINT64_MAX);
 	own_queue("del dev to_router root");
 	harness_note("%s: the peer's RTT %u ms and its variance %u ms at most, %llu kB",
 		     qdisc, rtt_max_us / 1000, rttvar_max_us / 1000,
@@ -130,7 +131,7 @@ static void acks_never_wait(void)
 	uint32_t plain_us = rtt_max_us;
 	uint64_t fq = two_way("replace dev to_router root fq");
 
-	CHECK_OP(rtt_max_us * 2, <=, plain_us * 3);
+	CHECK_OP(rtt_max_us * 10, <=, plain_us * 11);
 	CHECK_OP(fq * 100, >=, plain * 95);
 }
 
@@ -220,18 +221,39 @@ static void losses_are_answered(void)
 	}
 }
 
-static void marks_are_answered(void)
+/* tcpi_ecn_mode, which the headers we are built with may not have. */
+static bool told_by_accecn(int fd)
 {
-	struct pair pair = pair_with_marks(0.5);
+	unsigned char info[280] = {};
+	socklen_t len = sizeof(info);
+
+	TRY(getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len));
+	return (info[276] & 3) == 2;
+}
+
+static void answer_marks(const char *ecn)
+{
+	unsigned long lost = kernel_episodes();
+	struct pair pair = pair_with_marks(0.5, ecn);
 
 	weight(pair.tx, 1000000);
 	flow_for(&pair, 30000);
 	link_set(&link_default);
 	flow_for(&pair, 1000);
+	CHECK_EQ(told_by_accecn(pair.tx), !strcmp(ecn, ACCECN));
 	CHECK_OP(state_get(pair.tx).backoffs_delay, >, 0);
-	CHECK_EQ(sock_tcp_info(pair.tx).tcpi_total_retrans, 0);
-	CHECK_OP(state_get(pair.tx).loss_episodes, >, 20);
-	check_answers(pair.tx, "marks", 0);
+	lost = kernel_episodes() - lost;
+	CHECK_OP(state_get(pair.tx).loss_episodes, >, lost + 20);
+	check_answers(pair.tx, "marks", lost);
+}
+
+static void marks_are_answered(void)
+{
+	answer_marks(ECN);
+	if (sysctl_write_raw(NS_TX, "ipv4/tcp_ecn", ACCECN) < 0)
+		harness_note("no Accurate ECN in this kernel: run.sh -p -k 7.2 has it");
+	else
+		answer_marks(ACCECN);
 }
 
 static uint32_t cwnd_before;
@@ -250,66 +272,105 @@ static bool loses(const struct pair *pair)
 	return state_get(pair->tx).loss_episodes || !gives_way(pair);
 }
 
-/* Alone, and the path gets longer, little by little, until the flow stands back for what
- * looks like a queue; while it does, a packet is lost, and then the path is as before:
- * the queue "went with us". CUBIC would have 0.7 of its window. False if it did not come
- * to that.
- */
-static bool lose_while_yielding(void)
+static void lose_one(struct pair *pair, struct link *link)
 {
-	struct link link = link_default;
-	struct pair pair;
-	uint32_t most = 0;
-	bool so;
+	link->loss_percent = 25;
+	link_set(link);
+	pump(pair, NO_END, 400, loses);
+}
 
-	link.rate_kbit = 20000;
-	link.rtt_ms = 40;
-	link.queue_packets = 300;
-	link_set(&link);
+static void lose_all(struct pair *pair, struct link *link)
+{
+	link->loss_percent = 100;
+	link_set(link);
+	pump(pair, NO_END, 700, NULL);
+}
+
+struct after {
+	const char *what;
+	void (*meanwhile)(struct pair *pair, struct link *link);
+	uint32_t most_percent;		/* of the window before, as CUBIC would have */
+};
+
+/* Alone, and the path gets longer, little by little, until the flow stands back for what
+ * looks like a queue. False if it did not come to that.
+ */
+static bool make_it_yield(struct pair *pair, struct link *link)
+{
+	wanted_regime = DALBE_REGIME_ALONE;
+	CHECK(in_regime(pair));
+	while (link->longer_ms < 40) {
+		link->longer_ms += 4;
+		link_set(link);
+		if (pump(pair, NO_END, 400, gives_way))
+			return true;
+	}
+	return false;
+}
+
+static struct pair alone_on(struct link *link)
+{
+	struct pair pair;
+
+	*link = link_default;
+	link->rate_kbit = 100000;
+	link->rtt_ms = 40;
+	link->queue_packets = 1000;
+	link_set(link);
 	pair = pair_open(DALBE_CC_CDG);
 	weight(pair.tx, 10000);
 	flow_for(&pair, 5000);
-	wanted_regime = DALBE_REGIME_ALONE;
-	CHECK(in_regime(&pair));
-	for (so = false; !so && link.longer_ms < 40;) {
-		link.longer_ms += 4;
-		link_set(&link);
-		so = pump(&pair, NO_END, 400, gives_way);
-	}
-	link.loss_percent = 25;
-	link_set(&link);
-	so = so && pump(&pair, NO_END, 400, loses) &&
-	     state_get(pair.tx).loss_episodes;
+	return pair;
+}
+
+/* While it yields packets are lost, and then the path is as before: the queue "went with
+ * us". False if it did not come to that.
+ */
+static bool resume_after(const struct after *after)
+{
+	struct link link;
+	struct pair pair = alone_on(&link);
+	bool so = make_it_yield(&pair, &link);
+	uint32_t cwnd = 0;
+
+	if (so)
+		after->meanwhile(&pair, &link);
 	link.loss_percent = 0;
 	link.longer_ms = 0;
 	link_set(&link);
-	wanted_regime = DALBE_REGIME_ALONE;
-	so = so && pump(&pair, NO_END, 1000, in_regime) &&
-	     state_get(pair.tx).resumes == 1;
-	for (int i = 0; i < 5; i++) {
-		uint32_t cwnd = state_get(pair.tx).cwnd;
-
-		if (cwnd > most)
-			most = cwnd;
+	so = so && !state_get(pair.tx).resumes &&
+	     pump(&pair, NO_END, 3000, in_regime) &&
+	     state_get(pair.tx).resumes == 1 && state_get(pair.tx).loss_episodes;
+	for (int i = 0; i < 3; i++) {
+		if (state_get(pair.tx).cwnd > cwnd)
+			cwnd = state_get(pair.tx).cwnd;
 		pump(&pair, NO_END, 10, NULL);
 	}
 	if (so) {
 		harness_note("window %u, then %u packets; %u of %u losses answered",
-			     cwnd_before, most, state_get(pair.tx).loss_answers,
+			     cwnd_before, cwnd, state_get(pair.tx).loss_answers,
 			     state_get(pair.tx).loss_episodes);
-		CHECK_OP(most * 100, <=, cwnd_before * 80);
+		CHECK_OP(cwnd * 100, <=, cwnd_before * after->most_percent);
 	}
 	pair_close(&pair);
 	return so;
 }
 
-static void loss_while_yielding(void)
+static void resume_is_modest(void)
 {
-	int met = 0;
+	static const struct after afters[] = {
+		{ "a loss", lose_one, 75 },
+		{ "a timeout", lose_all, 40 },
+	};
 
-	for (int i = 0; i < 12 && met < 2; i++)
-		met += lose_while_yielding();
-	CHECK_EQ(met, 2);
+	for (size_t i = 0; i < ARRAY_SIZE(afters); i++) {
+		int met = 0;
+
+		harness_turn("%s", afters[i].what);
+		for (int j = 0; j < 12 && met < 2; j++)
+			met += resume_after(&afters[i]);
+		CHECK_EQ(met, 2);
+	}
 }
 
 /* A window of two that stands for one part in a hundred is not what the path holds. */
@@ -550,7 +611,7 @@ const struct test tests_promises[] = {
 	{ "promise: each loss is answered, whatever is cut for delay",
 	  losses_are_answered },
 	{ "promise: each mark likewise", marks_are_answered },
-	{ "promise: a loss while yielding is not forgotten", loss_while_yielding },
+	{ "promise: what is lost while yielding is not forgotten", resume_is_modest },
 	{ "promise: the host's next connection begins as it would have",
 	  next_connection_is_not_told },
 	{ "promise: packets that are too large for the path are not lost",

@@ -340,13 +340,14 @@ static void trickle_is_app_limited(void)
 	struct pair pair = pair_open(DALBE_CC_CDG), cubic = pair_open("cubic");
 	struct dalbe_state before, after;
 
+	/* what is in the socket's buffer goes first, and is reason enough for more weight */
+	TRY(setsockopt(pair.tx, SOL_SOCKET, SO_SNDBUF, &(int){ 16000 }, sizeof(int)));
 	params_set(pair.tx, (struct dalbe_params) {
 		.flags = DALBE_PARAM_TW, .tw_ms = 250 });
 	goal_set(pair.tx, 60 * LINK_BPS / 5, 60000);
 	wanted_regime = DALBE_REGIME_CONTENDED;
 	CHECK(compete(&pair, &cubic, 20000, at_half));
 	trickling = &pair;
-	/* what was in the socket's buffer goes first, and is reason enough for more weight */
 	CHECK(pump(&cubic, NO_END, 20000, trickle_shows));
 	before = state_get(pair.tx);
 	turns_trickled = 0;
