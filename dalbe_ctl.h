@@ -39,7 +39,8 @@
  * and to those that change a socket:
  *   EACCES      the device was opened for reading only
  *   EPERM, ...  whatever setsockopt(TCP_CONGESTION) would say: a security module,
- *               or a BPF program of the socket's cgroup, refuses
+ *               or a BPF program of the socket's cgroup, refuses (on Linux 6.1
+ *               nobody is asked: it does not let a module do so)
  */
 #ifndef _UAPI_DALBE_CTL_H
 #define _UAPI_DALBE_CTL_H
