@@ -456,6 +456,36 @@ static void fq_goes(void)
 	CHECK_OP(rtt_least_us, >=, link_default.rtt_ms * MS_IN_US * 9 / 10);
 }
 
+/* setsockopt(SO_MAX_PACING_RATE) asks for pacing once, without the socket's lock, and fq takes
+ * that over. A status that we or fq write later must not end the limit.
+ */
+static void limit_outlives_fq(void)
+{
+	const unsigned int limit_Bps = 125000, seconds = 10;
+	struct pair pair, cubic;
+	uint64_t before;
+
+	own_queue("replace dev to_router root fq");
+	pair = pair_open(DALBE_CC_CDG);
+	cubic = pair_open("cubic");
+	weight(pair.tx, 1000000);
+	wanted_regime = DALBE_REGIME_CONTENDED;
+	CHECK(compete(&pair, &cubic, 20000, in_regime));
+	TRY(setsockopt(pair.tx, SOL_SOCKET, SO_MAX_PACING_RATE, &limit_Bps,
+		       sizeof(limit_Bps)));
+	compete(&pair, &cubic, 2000, NULL);
+	own_queue("replace dev to_router root pfifo limit 1000");
+	compete(&pair, &cubic, 1000, NULL);
+	before = pair.received;
+	compete(&pair, &cubic, seconds * MS_PER_S, NULL);
+	own_queue("del dev to_router root");
+	CHECK(in_regime(&pair));
+	CHECK_OP(pair.received - before, <=, limit_Bps * seconds * 21 / 20);
+	CHECK_OP(pair.received - before, >=, limit_Bps * seconds / 2);
+	pair_close(&pair);
+	pair_close(&cubic);
+}
+
 /* Reading needs a descriptor, changing one that may be written to. */
 static void reader_changes_nothing(void)
 {
@@ -617,6 +647,7 @@ const struct test tests_promises[] = {
 	{ "promise: packets that are too large for the path are not lost",
 	  smaller_packets_are_no_loss },
 	{ "promise: RTTs are the path's when fq goes", fq_goes },
+	{ "promise: a user's limit outlives fq", limit_outlives_fq },
 	{ "promise: the device open for reading changes nothing",
 	  reader_changes_nothing },
 	{ "promise: memory is the socket's cgroup's", memory_is_the_cgroups },
