@@ -11,13 +11,13 @@ repo=$(cd "$here/../.." && pwd)
 usage()
 {
 	cat <<USAGE
-usage: run.sh [-h] [-p] [-k SERIES] [-o DIR] [-s SEED] [-t TEXT]
+usage: run.sh [-h] [-p] [-k N] [-o DIR] [-s SEED] [-t TEXT]
 
 Builds the module and the test program, boots a guest under KASAN, lockdep,
 UBSAN and kmemleak, runs all tests in one boot and reports them in TAP.
 
   -p       in the plain guest: faster, no sanitizers, no failing allocations
-  -k SERIES  a kernel of another series than 6.12, like 6.1 (see build-kernel.sh)
+  -k N     on a kernel of series N, 6.1 or 7.2, instead of 6.12
   -o DIR   where logs go (default: into the cache, until the next run)
   -s SEED  of the guest's random numbers and clock (default 1)
   -t TEXT  only the tests whose name contains TEXT
