@@ -80,8 +80,9 @@ bool in_regime(const struct pair *pair)
 	return state_get(pair->tx).regime == wanted_regime;
 }
 
-/* A connection of ours on the default link, which marks packets. @ecn: how both ends want
- * to be told, as net.ipv4.tcp_ecn has it.
+/* A connection of ours on the default link, which marks packets, and whose queue has room
+ * for those that it would else lose. @ecn: how both ends want to be told, as
+ * net.ipv4.tcp_ecn has it.
  */
 struct pair pair_with_marks(double percent, const char *ecn)
 {
@@ -90,6 +91,7 @@ struct pair pair_with_marks(double percent, const char *ecn)
 
 	marks.loss_percent = percent;
 	marks.ecn = true;
+	marks.queue_packets = 1000;
 	link_set(&marks);
 	sysctl_write(NS_TX, "ipv4/tcp_ecn", ecn);
 	sysctl_write(NS_RX, "ipv4/tcp_ecn", ecn);
