@@ -49,15 +49,16 @@ mkdir "$work/tree"
 cp "$repo"/Kbuild "$repo"/*.[ch] "$work/tree"
 cp -r "$repo/tools" "$work/tree/tools"
 {
-	make -j2 -C "/lib/modules/$kernel/build" M="$work/tree" modules
-	make -C "$work/tree/tools" clean
-	make -j2 -C "$work/tree/tools" dalbectl
-	"${CC:-gcc}" -O2 -Wall -Wextra -Werror -pthread -I"$repo" \
-		-o "$work/stress" "$repo/tests/vng/stress.c"
-	"${CC:-gcc}" -O2 -Wall -Wextra -Werror -o "$work/sink" "$repo/tests/vng/sink.c"
+	make -j2 -C "/lib/modules/$kernel/build" M="$work/tree" modules &&
+		make -C "$work/tree/tools" clean &&
+		make -j2 -C "$work/tree/tools" dalbectl &&
+		cc=("${CC:-gcc}" -O2 -Wall -Wextra -Werror -pthread -I"$repo") &&
+		"${cc[@]}" -o "$work/stress" "$repo/tests/vng/stress.c" &&
+		"${cc[@]}" -o "$work/accept" "$repo/tests/vng/accept.c" &&
+		"${cc[@]}" -o "$work/sink" "$repo/tests/vng/sink.c"
 } >"$work/build.log" 2>&1 || {
 	cat "$work/build.log"
-	die "the module, dalbectl, the stress test or its sink does not build for $kernel"
+	die "the module, dalbectl, a test of several processors or its sink does not build for $kernel"
 }
 cp "$work/tree/tcp_dalbe_cdg.ko" "$work/tree/tools/dalbectl" \
 	"$repo/tests/vng/guest.sh" "$work"

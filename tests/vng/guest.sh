@@ -7,7 +7,7 @@
 #	              10 ms each way
 #
 # scripts/vng-test.sh starts it in a directory with the module, dalbectl,
-# stress and sink. Prints TAP, and "guest done" when it got to its end.
+# stress, accept and sink. Prints TAP, and "guest done" when it got to its end.
 set -uo pipefail # not -e: what fails is reported, and the rest still runs
 
 ok() { echo "ok - $*"; }
@@ -137,6 +137,12 @@ check "rmmod is refused under stress ($attempts attempts)" \
 	test "$attempts" -gt 0 -a "$taken" -eq 0
 # Told to end, iperf may go on to the end of its 600 s.
 kill -KILL "$holder" && wait "$holder" 2>/dev/null
+
+step "goals copied from a listener while they are written"
+if near ./accept 5 >accept.log 2>&1; then ok "accept: $(tail -n 1 accept.log)"; else
+	not_ok "accept"
+	sed 's/^/#   /' accept.log
+fi
 
 # --- unload -------------------------------------------------------------------
 step "rmmod"
