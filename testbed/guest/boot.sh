@@ -104,13 +104,14 @@ claim_cpu
 #   init=              the working directory, seen through the host's /proc
 #   setarch -R         no address randomisation
 #   env -i, seedrand   no environment, no entropy
+#   xstate             processors with AMX are no exception
 #   time-travel-start  the clock (ns); the clocks of two seeds are 1000 s apart
 #   stdin closed, no ubd, no live console: no asynchronous input
 # UML and the processes it traces are one session, hence one process group,
 # which can be killed as a whole.
 cd "$work"
-setsid taskset -c "$cpu" env -i LD_PRELOAD="$helpers/seedrand.so" GUEST_SEED="$seed" TMPDIR="$work" HOME="$work" \
-	PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+setsid taskset -c "$cpu" env -i LD_PRELOAD="$helpers/seedrand.so:$helpers/xstate.so" \
+	GUEST_SEED="$seed" TMPDIR="$work" HOME="$work" PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 	setarch "$(uname -m)" -R "$kernel/linux" "mem=$mem" quiet panic=-1 \
 	con=null con0=null,fd:1 root=/dev/root rootfstype=hostfs rootflags=/ ro \
 	time-travel=inf-cpu time-travel-start=$(((1700000000 + seed * 1000) * 1000000000)) \

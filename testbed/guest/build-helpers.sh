@@ -15,6 +15,7 @@ Prints a directory in the cache that holds, compiled from the sources beside
 this script,
 
   seedrand.so   preloaded into the guest kernel: random numbers from a seed
+  xstate.so     preloaded into the guest kernel: vector registers where there is AMX
   quiet.so      preloaded into traffic generators: fewer wake-ups of a process
   tcpsample     samples the state of all TCP connections of a namespace
   shortflows    makes short TCP transfers at given times, and receives them
@@ -28,17 +29,19 @@ command -v "$cc" >/dev/null || {
 	echo "build-helpers: $cc is missing: apt-get install gcc libc6-dev" >&2
 	exit 1
 }
-sources=("$here"/{seedrand,quiet,tcpsample,shortflows}.c)
+sources=("$here"/{seedrand,xstate,quiet,tcpsample,shortflows}.c)
 key=$(cat "${BASH_SOURCE[0]}" "${sources[@]}" <("$cc" --version) | sha256sum)
 dir=$cache/${key:0:12}
 if [[ ! -e $dir ]]; then
 	mkdir -p "$cache"
 	new=$(mktemp -d "$cache/new.XXXXXX")
 	flags=(-O2 -Wall -Wextra -Werror)
-	"$cc" "${flags[@]}" -shared -fPIC -o "$new/seedrand.so" "$here/seedrand.c"
-	"$cc" "${flags[@]}" -shared -fPIC -o "$new/quiet.so" "$here/quiet.c"
-	"$cc" "${flags[@]}" -o "$new/tcpsample" "$here/tcpsample.c"
-	"$cc" "${flags[@]}" -o "$new/shortflows" "$here/shortflows.c"
+	for name in seedrand xstate quiet; do
+		"$cc" "${flags[@]}" -shared -fPIC -o "$new/$name.so" "$here/$name.c"
+	done
+	for name in tcpsample shortflows; do
+		"$cc" "${flags[@]}" -o "$new/$name" "$here/$name.c"
+	done
 	# another guest may have been quicker: its result is as good
 	mv -T "$new" "$dir" 2>/dev/null || rm -rf "$new"
 fi

@@ -21,6 +21,7 @@
 #define KB		1000ull
 #define MS_IN_US	1000u
 #define PMTU		1000
+#define LEAST_CWND	20
 
 static void weight(int fd, uint32_t w_ppm)
 {
@@ -341,7 +342,8 @@ static bool resume_after(const struct after *after)
 	link.loss_percent = 0;
 	link.longer_ms = 0;
 	link_set(&link);
-	so = so && !state_get(pair.tx).resumes &&
+	/* below that a packet more or less is much of a percentage */
+	so = so && cwnd_before >= LEAST_CWND && !state_get(pair.tx).resumes &&
 	     pump(&pair, NO_END, 3000, in_regime) &&
 	     state_get(pair.tx).resumes == 1 && state_get(pair.tx).loss_episodes;
 	for (int i = 0; i < 5; i++) {

@@ -3,6 +3,7 @@
 
 import hashlib
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -45,6 +46,44 @@ def tables(directory: Path) -> dict[str, str]:
     paths = [path for path in directory.iterdir() if path.is_file() and path.name != "kernel.log"]
     assert {"rates.parquet", "connections.parquet", "manifest.json"} <= {p.name for p in paths}
     return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths}
+
+
+# A stopped child's vector registers, read and written in a buffer of 576 bytes: what fits
+# without AVX, as User Mode Linux' 2696 are what fits without AMX.
+TOO_SMALL = """
+import ctypes, os, signal
+GETREGSET, SETREGSET, XSTATE = 0x4204, 0x4205, 0x202
+class iovec(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("len", ctypes.c_size_t)]
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+if not (child := os.fork()):
+    libc.ptrace(0, 0, None, None)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    os._exit(0)
+os.waitpid(child, 0)
+buffer = ctypes.create_string_buffer(576)
+for request in GETREGSET, SETREGSET:
+    state = iovec(ctypes.addressof(buffer), len(buffer))
+    if libc.ptrace(request, child, XSTATE, ctypes.addressof(state)) or state.len != 576:
+        print(os.strerror(ctypes.get_errno()), end="")
+os.kill(child, signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(" avx " not in Path("/proc/cpuinfo").read_text(), reason="no AVX")
+@pytest.mark.parametrize(("preloaded", "error"), [("xstate.so", ""), ("", "Bad address")])
+def test_processors_with_more_registers_than_uml_knows(preloaded: str, error: str):
+    helpers = TESTBED / "guest/build-helpers.sh"
+    where = Path(subprocess.run([helpers], check=True, capture_output=True, text=True).stdout[:-1])
+    ran = subprocess.run(
+        [sys.executable, "-c", TOO_SMALL],
+        env={"LD_PRELOAD": str(where / preloaded)} if preloaded else {},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert ran.stdout == error
 
 
 def test_same_seed_same_tables(kernel: Path, tmp_path: Path):
