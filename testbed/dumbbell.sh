@@ -111,7 +111,7 @@ neighbours()
 # packets are 24 Gbit/s over a twentieth of a second.
 delay()
 {
-	[[ $2 -eq 0 ]] || echo "qdisc add dev $1 root netem delay ${2}us limit 100000"
+	[[ $2 -eq 0 ]] || echo "qdisc add dev $1 root handle 1: netem delay ${2}us limit 100000"
 }
 
 # access DEV HOST: a link of its own rate, whose burst is one full packet, or a queue

@@ -12,14 +12,15 @@ usage: scenario.sh INPUT_DIR
 
 Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/scenario.py, holds
 
-  link       SNAPLEN, FLOOD_PPS, TRACE_KB, IMPAIRMENT, ACK_IMPAIRMENT, BOTH_WAYS
-             and what dumbbell.sh needs, one KEY=VALUE a line
+  link       SNAPLEN, FLOOD_PPS, TRACE_KB, IMPAIRMENT, ACK_IMPAIRMENT, STALLED,
+             BOTH_WAYS and what dumbbell.sh needs, one KEY=VALUE a line
   setup      shell commands to run before the traffic, one a line
   schedule   what happens when, tab-separated, in order of time:
                T  start  NAME  NAMESPACE  COMMAND
                T  stop   NAME
                T  await  NAME  LIMIT   (until it ended, or T=LIMIT; "-": nothing)
                T  impair -     WORDS   (of netem, from now on)
+               T  stall  HOST  block|release_indefinite
              T in microseconds, LIMIT in seconds
   requests, web, web_back
              what shortflows is to send, where the schedule has it
@@ -127,6 +128,7 @@ play()
 		stop) stop "$name" ;;
 		await) [[ $name == - ]] || await "$name" "$where" ;;
 		impair) impair "port1 port2" "$where" ;;
+		stall) stall "$name" change "$where" ;;
 		*) echo "scenario: unknown verb '$what' in the schedule"; return 1 ;;
 		esac
 	done <"$input/schedule"
@@ -171,6 +173,21 @@ impair()
 	done
 }
 
+# stall HOST add|change WORDS: what arrives for HOST waits, or no longer does. Its timers
+# go on: a host that stands still for less than TCP's least timeout would not miss them.
+declare -A way_to=(
+	[sender]="bridge_a qdisc VERB dev port1 root"
+	[xsender]="bridge_a qdisc VERB dev port2 root"
+	[receiver]="bridge_b qdisc VERB dev port1 root"
+	[xreceiver]="bridge_b qdisc VERB dev port2 root"
+	[router]="bridge_a qdisc VERB dev uplink parent 1:1"	# within its delay line
+)
+stall()
+{
+	# shellcheck disable=SC2086  # several words
+	tc -n ${way_to[$1]/VERB/$2} plug $3
+}
+
 "$here/dumbbell.sh" "$input/link" >"$OUT/dumbbell.log" 2>&1 || {
 	tail -n 3 "$OUT/dumbbell.log"
 	exit 1
@@ -193,6 +210,10 @@ sleep 2	# until the bridges have seen that their ports are up
 prove_link
 [[ -z ${IMPAIRMENT:-} ]] || impair "port1 port2" "$IMPAIRMENT"
 [[ -z ${ACK_IMPAIRMENT:-} ]] || impair uplink "$ACK_IMPAIRMENT"
+if [[ -n ${STALLED:-} ]]; then
+	stall "$STALLED" add "limit 1000000000"
+	stall "$STALLED" change release_indefinite
+fi
 
 events=$tracing/events/dalbe
 if [[ -d $events ]]; then

@@ -7,8 +7,10 @@ the description for those who write such files.
 
 from __future__ import annotations
 
+import itertools
 import math
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -94,6 +96,33 @@ class Detour(Model):
         return round(self.extra_ms * 1e3) if on else 0
 
 
+class Stall(Model):
+    """A host stands still for for_ms every every_s: what arrives meanwhile comes at once then.
+
+    Of the router, in front of its queue: so a whole path stands still.
+    """
+
+    host: Literal["sender", "xsender", "receiver", "xreceiver", "router"]
+    for_ms: Annotated[float, Field(gt=0, le=10_000)]
+    every_s: Annotated[float, Field(ge=0.01, le=1e6)]
+    from_s: Seconds = 0
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Stall:
+        if self.for_ms >= self.every_s * 1e3:
+            raise ValueError(
+                f"for_ms = {self.for_ms:g} is not less than every_s = {self.every_s:g}: the host "
+                "would never run"
+            )
+        return self
+
+    def spans_s(self, end_s: float) -> Iterator[tuple[float, float]]:
+        """Yield when the host stops, up to end_s, and when it goes on, in s after T = 0."""
+        times = itertools.count(self.from_s, self.every_s)
+        for begin_s in itertools.takewhile(lambda t_s: t_s < end_s, times):
+            yield begin_s, begin_s + self.for_ms / 1e3
+
+
 class Link(Model):
     """The path: a queue in front of a link of fixed rate, delay lines, access links."""
 
@@ -118,6 +147,7 @@ class Link(Model):
     loss: Annotated[float, Field(ge=0, le=0.5)] | None = None
     jitter_ms: Annotated[float, Field(ge=0, le=1000)] | None = None
     detour: Detour | None = None
+    stall: Stall | None = None
     ack_loss: Annotated[float, Field(ge=0, le=0.95)] | None = None
     ack_slot_ms: Annotated[float, Field(ge=0, le=1000)] | None = None
     reverse_flows: Annotated[int, Field(ge=0, le=REVERSE_FLOWS_MAX)] | None = None
@@ -148,8 +178,29 @@ class Link(Model):
                 f"access_mbps = {self.access_mbps:g} is below rate_mbps = {self.rate_mbps:g}: "
                 "the bottleneck must be the slowest link"
             )
+        self._check_stall()
         self._check_qdisc()
         return self
+
+    def _check_stall(self) -> None:
+        """Packets wait for a stalled host where others are delayed or impaired on their way to it.
+
+        For the router they wait in the delay line before it.
+        """
+        if not self.stall:
+            return
+        if self.stall.host == "router" and self.delay == "acks":
+            raise ValueError("stall of router needs delay = 'split' or 'data'")
+        keys = {
+            "sender": ["sender_rtt_ms"],
+            "xsender": ["xsender_rtt_ms"],
+            "router": [],
+        }.get(self.stall.host, ["loss", "jitter_ms", "detour"])
+        for key in keys:
+            if getattr(self, key):
+                raise ValueError(
+                    f"stall of {self.stall.host} and {key} are both on the way to it; remove one"
+                )
 
     def _check_qdisc(self) -> None:
         for key, qdiscs in KEY_IS_FOR.items():

@@ -342,6 +342,9 @@ def _schedule(
     link = experiment.link
     for t_s in link.detour.changes_s if link.detour else []:
         events.append((t_s, f"impair\t-\t{' '.join(link.impairment_words(t_s))}"))
+    for begin_s, end_s in link.stall.spans_s(experiment.end_s) if link.stall else []:
+        events.append((begin_s, f"stall\t{link.stall.host}\tblock"))
+        events.append((end_s, f"stall\t{link.stall.host}\trelease_indefinite"))
     for planned in flows:
         flow = planned.flow
         events += _pause(planned)
@@ -399,6 +402,8 @@ def _link(experiment: Experiment) -> Iterator[str]:
     }
     if link.sender_qdisc != "none":
         settings["SENDER_QDISC"] = link.sender_qdisc
+    if link.stall:
+        settings["STALLED"] = link.stall.host
     if experiment.both_ways:
         settings["BOTH_WAYS"] = 1
     if link.socket_buffer_bytes > SOCKET_BUFFER_BYTES:

@@ -511,3 +511,29 @@ def test_demo_is_what_the_issue_asks_for():
     # What TCP gets of an idle link: payload of full packets, less the background.
     idle_bytes_per_s = (demo.link.rate_bps - 2 * demo.background.rate_mbps * 1e6) / 8 * 1448 / 1514
     assert (window - busy) * idle_bytes_per_s < file.bytes
+
+
+@pytest.mark.parametrize(
+    ("host", "others", "refused"),
+    [
+        ("sender", {"loss": 0.1, "xsender_rtt_ms": 90}, None),
+        ("xreceiver", {"sender_rtt_ms": 90, "ack_loss": 0.1}, None),
+        ("sender", {"sender_rtt_ms": 90}, "stall of sender and sender_rtt_ms"),
+        ("receiver", {"jitter_ms": 1}, "stall of receiver and jitter_ms"),
+        ("xreceiver", {"detour": {"extra_ms": 5}}, "stall of xreceiver and detour"),
+        ("router", {"loss": 0.1, "sender_rtt_ms": 90, "delay": "data"}, None),
+        ("router", {"delay": "acks"}, "stall of router needs delay"),
+    ],
+)
+def test_a_stall_has_its_place_on_the_path(host: str, others: dict, refused: str | None):
+    stall = {"host": host, "for_ms": 20, "every_s": 1}
+    if refused is None:
+        assert link(stall=stall, **others).stall.host == host
+    else:
+        with pytest.raises(ValidationError, match=refused):
+            link(stall=stall, **others)
+
+
+def test_a_host_runs_between_its_stalls():
+    with pytest.raises(ValidationError, match="the host would never run"):
+        link(stall={"host": "sender", "for_ms": 1000, "every_s": 1})

@@ -13,6 +13,7 @@ from dalbe_testbed import backends, experiment, runner
 from dalbe_testbed.backends import uml
 from dalbe_testbed.backends.process import TESTBED
 from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.experiment import FRAME_BYTES
 from dalbe_testbed.scenario import Tools
 
 pytestmark = pytest.mark.guest
@@ -162,6 +163,23 @@ def test_a_path_and_a_program_that_change(kernel: Path, tmp_path: Path):
     assert sent[8.5] > 0
     assert sent[14] == 0  # what the kernel still had is gone
     assert sent[17] > 0
+
+
+@pytest.mark.parametrize("host", ["sender", "receiver", "router"])
+def test_a_host_that_stands_still(kernel: Path, tmp_path: Path, host: str):
+    """Nothing is sent, once the window is, and all that was late is there at once then."""
+    stall = f"link.stall={{host='{host}',for_ms=600,every_s=3,from_s=4}}"
+    settings = [*SHORT, "flows.cdg1.g_ms=none", "flows.cdg2.g_ms=none", stall]
+    settings += ["duration_s=8", "bin_s=0.1", "link.buffer_bdp=4"]
+    short = experiment.load(TESTBED / "experiments/cell.toml", settings)
+    run = runner.run(short, 1, tmp_path / "run", Tools(backend=uml.Uml(kernel)))
+    rates = run.rates.filter(flow="cdg1").select("t_s", "sent_bytes")
+    sent: dict[float, int] = {round(t_s, 1): bytes_ for t_s, bytes_ in rates.iter_rows()}
+    least = FRAME_BYTES * 10
+    assert sent[3.9] > least
+    # but for TCP's probes for a lost tail, whose timer goes on
+    assert sum(sent[t_s] for t_s in (4.2, 4.3, 4.4, 4.5)) <= FRAME_BYTES * 3
+    assert sent[4.6] > least
 
 
 def test_a_spinning_guest_is_killed_and_named(kernel: Path, tmp_path: Path):

@@ -102,6 +102,17 @@ def test_a_route_that_changes_twice(tmp_path: Path):
         written(tmp_path, CELL, "link.detour={extra_ms=50,from_s=300}")
 
 
+def test_a_host_that_stands_still(tmp_path: Path):
+    stall = "link.stall={host='xreceiver',for_ms=12.5,every_s=140,from_s=10}"
+    files = written(tmp_path, CELL, stall, "duration_s=300")
+    assert "STALLED=xreceiver\n" in files["link"]
+    assert [event for event in schedule(files) if event[1] == "stall"] == [
+        [f"{us}", "stall", "xreceiver", what]
+        for begin_us in (10_000_000, 150_000_000, 290_000_000)
+        for us, what in ((begin_us, "block"), (begin_us + 12_500, "release_indefinite"))
+    ]
+
+
 def test_a_program_that_pauses(tmp_path: Path):
     files = written(tmp_path, CELL, "flows.cubic1.pause={after_s=10,for_s=20}")
     (start,) = [float(event[0]) for event in schedule(files) if event[2] == "cubic1"]
