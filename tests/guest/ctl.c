@@ -82,7 +82,8 @@ bool in_regime(const struct pair *pair)
 
 /* A connection of ours on the default link, which marks packets, and whose queue has room
  * for those that it would else lose. @ecn: how both ends want to be told, as
- * net.ipv4.tcp_ecn has it.
+ * net.ipv4.tcp_ecn has it. The link marks from then on: a SYN cannot be marked, it would be
+ * lost, and TCP does without ECN then.
  */
 struct pair pair_with_marks(double percent, const char *ecn)
 {
@@ -92,12 +93,12 @@ struct pair pair_with_marks(double percent, const char *ecn)
 	marks.loss_percent = percent;
 	marks.ecn = true;
 	marks.queue_packets = 1000;
-	link_set(&marks);
 	sysctl_write(NS_TX, "ipv4/tcp_ecn", ecn);
 	sysctl_write(NS_RX, "ipv4/tcp_ecn", ecn);
 	pair = pair_open(DALBE_CC_CDG);
 	sysctl_write(NS_TX, "ipv4/tcp_ecn", "2");
 	sysctl_write(NS_RX, "ipv4/tcp_ecn", "2");
+	link_set(&marks);
 	return pair;
 }
 
