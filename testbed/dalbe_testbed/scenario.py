@@ -342,9 +342,10 @@ def _schedule(
     link = experiment.link
     for t_s in link.detour.changes_s if link.detour else []:
         events.append((t_s, f"impair\t-\t{' '.join(link.impairment_words(t_s))}"))
-    for begin_s, end_s in link.stall.spans_s(experiment.end_s) if link.stall else []:
-        events.append((begin_s, f"stall\t{link.stall.host}\tblock"))
-        events.append((end_s, f"stall\t{link.stall.host}\trelease_indefinite"))
+    if stall := link.stall:
+        for begin_s, end_s in stall.spans_s(experiment.end_s):
+            events.append((begin_s, f"stall\t{stall.host}\tblock"))
+            events.append((end_s, f"stall\t{stall.host}\trelease_indefinite"))
     for planned in flows:
         flow = planned.flow
         events += _pause(planned)
