@@ -213,7 +213,7 @@ def _impairment_faults(proof: LinkProof, link: Link) -> Iterator[str]:
             yield f"no netem on {port}"
             continue
         loss, delay_ms, jitter_ms, slot_ms = due
-        # of times tc counts ticks of 64 ns, and shows whole microseconds
+        # tc counts time in ticks of 64 ns, and shows whole microseconds
         times_ms = (got.delay_ms, got.jitter_ms, got.slot_ms)
         if not (np.isclose(got.loss, loss) and np.allclose(times_ms, due[1:], atol=1e-3)):
             yield (
