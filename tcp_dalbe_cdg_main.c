@@ -1025,8 +1025,8 @@ static bool dalbe_cdg_end_round(struct sock *sk)
 	bool backoff, set;
 
 	set = flow->scavenger && dalbe_effect_round(sk, elapsed_us);
-	if (flow->effect.regained == EFFECT_REGAIN_ROUNDS)
-		gradient_sum_us = 0;
+	if (flow->scavenger && flow->effect.regained == EFFECT_REGAIN_ROUNDS)
+		gradient_sum_us = 0;	/* the surge's, which is over */
 	dalbe_begin_round(sk);
 	if (set) {
 		dalbe_trace_round(sk, gradient_sum_us, false);
