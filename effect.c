@@ -146,12 +146,8 @@ u32 effect_cut(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	if (e->state != EFFECT_ALONE || e->doubt || !base_rtt_us ||
 	    (e->lossy && !stands))
 		return ssthresh;
-	if (room_us) {
-		/* Our window grows by a packet per round, so the surge is not ours. The
-		 * queue from before it may be: we do not return to that.
-		 */
-		e->lent = fp_mul_div(cwnd, base_rtt_us, (u64)base_rtt_us + queue_us -
-				     min(queue_us, room_us));
+	if (room_us) {	/* the queue may be all ours: not to come back to it */
+		e->lent = fp_mul_div(cwnd, base_rtt_us, base_rtt_us + queue_us);
 		e->again = e->regained;
 	}
 	kept = effect_fit(cwnd, base_rtt_us,
@@ -494,17 +490,16 @@ static enum effect_verdict effect_give_way(struct effect *e, u64 now_us)
  * @e: the flow
  * @now_us: clock
  *
- * Where room was just made we do not wait for that: a newcomer has taken the room, or the
- * router stood still for a moment, and our own packets then filled its buffer at once.
+ * Where room was just made nothing is left to be waited for.
  *
- * Return: true if so, and the flow is EFFECT_YIELDING.
+ * Return: true if so, and the flow is EFFECT_CONTENDED.
  */
 bool effect_repair(struct effect *e, u64 now_us)
 {
 	effect_loss(e);
 	if (e->state != EFFECT_ALONE || !effect_tests_room(e))
 		return false;
-	effect_yield(e, now_us);
+	effect_give_way(e, now_us);
 	return true;
 }
 

@@ -131,8 +131,8 @@ enum effect_verdict {
  * @surged_us: the lowest of them
  * @surged_packets: what their ACKs covered
  * @room_us: the surge that the next cut is to make room for; 0: none
- * @lent: the window that EFFECT_REGAIN returns to, packets: the last cut made room for
- *	a surge, and this one would have drained the queue from before it; 0: it made none
+ * @lent: the window that the last cut left but for the room it made, and that
+ *	EFFECT_REGAIN returns to, packets; 0: it made no room
  * @since_us: when the regime began, EFFECT_YIELDING and EFFECT_CONTENDED as one
  * @taken_us: of EFFECT_TAKE, EFFECT_TRY or EFFECT_LONGER, the last; else of
  *	effect_start()

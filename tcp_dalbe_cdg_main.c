@@ -968,11 +968,8 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 		flow->held = flow->best_effort;	/* no loss has told B where to stop */
 		return true;
 	case EFFECT_REGAIN:
-		/* over a round trip: a burst would pass for a newcomer's. For eight
-		 * rounds CDG would go on cutting for the surge, which is over.
-		 */
+		/* over a round trip: a burst would pass for a newcomer's */
 		cubic_regain(&flow->best_effort, (u64)flow->effect.lent << 16);
-		cdg_forget_gradients(&flow->cdg);
 		break;
 	case EFFECT_NONE:
 		break;
@@ -1025,8 +1022,6 @@ static bool dalbe_cdg_end_round(struct sock *sk)
 	bool backoff, set;
 
 	set = flow->scavenger && dalbe_effect_round(sk, elapsed_us);
-	if (flow->scavenger && flow->effect.regained == EFFECT_REGAIN_ROUNDS)
-		gradient_sum_us = 0;	/* the surge's, which is over */
 	dalbe_begin_round(sk);
 	if (set) {
 		dalbe_trace_round(sk, gradient_sum_us, false);
@@ -1389,8 +1384,8 @@ static void dalbe_cdg_set_state(struct sock *sk, u8 state)
 		flow->restarting = true;
 		effect_loss(&flow->effect);
 	} else if (effect_repair(&flow->effect, tp->tcp_mstamp)) {
-		most = tp->snd_ssthresh;	/* the answer; @lent was cut for it, too */
-		dalbe_yield(sk, max(most, flow->effect.lent));
+		most = tp->snd_ssthresh;	/* the answer */
+		dalbe_yield(sk, most);
 		tp->snd_ssthresh = min(most, tcp_snd_cwnd(tp));
 	} else {
 		return;

@@ -185,7 +185,7 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 {
 	struct effect e = room_made(test, 100, 51);
 
-	KUNIT_EXPECT_EQ(test, e.lent, 86u);	/* 50 of 57.5 ms */
+	KUNIT_EXPECT_EQ(test, e.lent, 71u);	/* 50 of 70 ms */
 	KUNIT_EXPECT_EQ(test, (int)round_at(&e, BASE_US / 16 - 1, 0),
 			(int)EFFECT_REGAIN);
 	KUNIT_EXPECT_EQ(test, (int)e.state, (int)EFFECT_ALONE);
@@ -206,7 +206,7 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 
 	e = room_made(test, 100, 51);
 	KUNIT_EXPECT_TRUE(test, effect_repair(&e, 0));
-	KUNIT_EXPECT_EQ(test, (int)e.state, (int)EFFECT_YIELDING);
+	KUNIT_EXPECT_EQ(test, (int)e.state, (int)EFFECT_CONTENDED);
 	KUNIT_EXPECT_FALSE(test, effect_repair(&e, 0));
 
 	/* a small flow only drains its own: 50 of 70 ms */

@@ -458,7 +458,7 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 			KUNIT_ASSERT_EQ(test, e.state, before);
 			if (!(i % 4) && effect_repair(&e, any_clock_us(&rnd))) {
 				KUNIT_ASSERT_EQ(test, before, EFFECT_ALONE);
-				before = EFFECT_YIELDING;
+				before = EFFECT_CONTENDED;
 				repaired++;
 			}
 			KUNIT_ASSERT_EQ(test, e.state, before);

@@ -275,8 +275,7 @@ def test_room_is_made_for_twice_a_surge(pure: Any, fields: dict[str, int], room:
     cwnd, grown_us = fields.get("cwnd", 100), fields.get("grown_us", 15_000)
     kept = fit(cwnd, BASE_US, BASE_US + 20_000 + room * 2 * grown_us)
     assert ssthresh == max(kept, cwnd // 2)
-    # without the queue from before the surge
-    assert effect.lent == room * (cwnd * BASE_US // (BASE_US + 20_000 - grown_us))
+    assert effect.lent == room * (cwnd * BASE_US // (BASE_US + 20_000))
 
 
 @pytest.mark.parametrize(("patient", "least_us"), [(False, BASE_US // 4), (True, BASE_US // 8)])
@@ -361,7 +360,7 @@ def test_a_loss_under_repair_in_the_room_that_was_made_is_not_waited_for(pure: A
     """No round ends before the repair does."""
     effect, _ = surged(pure)
     assert pure.effect_repair(effect, 0)
-    assert (effect.state, effect.yields) == (pure.EFFECT_YIELDING, 1)
+    assert (effect.state, effect.yields) == (pure.EFFECT_CONTENDED, 1)
 
     for state in range(3):
         for fields in ({"lent": 0, "before_us": BASE_US}, {"lent": 70, "before_us": 0}):

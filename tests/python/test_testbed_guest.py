@@ -245,17 +245,6 @@ def idle_link(*settings: str) -> experiment.Experiment:
     return experiment.load(TESTBED / "experiments/goals30.toml", [*settings, *alone])
 
 
-def test_a_path_that_stands_still_is_still_ours(kernel: Path, tmp_path: Path):
-    """Once a second for 50 ms: CUBIC uses 99 % of this link then. We once used 23."""
-    stall = "link.stall={host='router',for_ms=50,every_s=1,from_s=3}"
-    settings = ["duration_s=46", "link.buffer_bdp=none", "link.buffer_packets=42"]
-    settings += ["background=none", stall]
-    changing = experiment.load(TESTBED / "experiments/dynamics.toml", settings)
-    run = runner.run(changing, 1, tmp_path / "run", tools_with_goals(kernel))
-    alone = run.rates.filter(pl.col("t_s").is_between(10, 40, closed="left"), flow="ours")
-    assert alone["wire_bytes"].sum() * 8 / 30 > 0.85 * changing.link.rate_bps
-
-
 def test_no_receiver_is_too_slow_for_the_fastest_link(kernel: Path, tmp_path: Path):
     """200 Mbit/s: a program that reads too little makes its peer's kernel wait for ACKs."""
     cubic = ["flows.ours.goal=none", "flows.ours.cc=cubic", "flows.ours.link_s=3"]
