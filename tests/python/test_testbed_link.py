@@ -171,6 +171,17 @@ def test_slots_by_tc_s_report() -> None:
     assert link._impairments([slots])["uplink"].slot_ms == 20
 
 
+@pytest.mark.parametrize(
+    ("delay_ms", "loss", "good"),
+    [(24.999, 0.0, True), (25.0, 0.0, True), (24.99, 0.0, False), (25.0, 0.0005, False)],
+)
+def test_a_delay_as_tc_shows_it(delay_ms: float, loss: float, good: bool) -> None:
+    slots = LINK.model_copy(update={"ack_slot_ms": 4.0})
+    uplink = link.Impairment(loss, delay_ms, 0.0, packets=100, lost=0, slot_ms=4.0)
+    proof = dataclasses.replace(GOOD, impairments={"uplink": uplink})
+    assert (not list(link._impairment_faults(proof, slots))) == good
+
+
 def test_the_proof_of_a_detour_and_of_lost_acks() -> None:
     at_last = link._impairments(
         [
