@@ -27,9 +27,11 @@
 # orphans a packet from its socket. In front of it TSQ would see the queue, no
 # flow would ever fill it, and all would share alike.
 #
-# Offloads are off on every host: one super-packet would count as one packet in
-# the queue and in the captures. Nobody else makes any: veth does not merge
-# packets unless asked to. The captures prove it (link.py).
+# One super-packet would count as one packet in the queue and in the captures. So
+# offloads are off on every host; or, with OFFLOADS, TCP hands over up to 64 KB that
+# the host's own interface cuts into packets, and merges packets that arrive. Nobody
+# else makes any: veth does not merge packets unless asked to. The captures prove it
+# (link.py).
 #
 # A guest pays more for a process than for a second of traffic: hence one shell
 # per box, and batches. A process also draws from the guest's random numbers: one
@@ -45,6 +47,7 @@ Builds the dumbbell in namespaces, as root; every step is echoed. LINK is a file
 of KEY=VALUE lines, as dalbe_testbed/scenario.py writes it:
 
   RATE_BPS          rate of the bottleneck, bits per second
+  BURST_BYTES       that may leave it at once; missing: one full packet
   QDISC             its queue, as words for tc: 'pfifo limit 41'
   BAND_QDISC        the queue of each of QDISC's two bands; missing: it has none
   REVERSE_QDISC     the queue of a bottleneck of the same rate for what comes back;
@@ -52,6 +55,7 @@ of KEY=VALUE lines, as dalbe_testbed/scenario.py writes it:
   ECN               1: hosts negotiate ECN
   SOCKET_BUFFER_BYTES  what socket buffers must be able to hold; missing: what they
                     are by default (6 MiB for receiving, 4 for sending) is enough
+  OFFLOADS          1: hosts have GSO, which is TSO by their kernel, and GRO
   ACCESS_BPS        rate of the hosts' own links; 0: unlimited
   SENDER_QDISC      what sender's own interface has: fq, fq_codel, cake, pfifo_fast;
                     missing: what the kernel gives a virtual one, nothing
@@ -150,7 +154,7 @@ $(address eth0 "$2" "$3")
 $(neighbours eth0 "$2" $gateway)
 route add default via 10.0.$2.$gateway
 route add default via inet6 $(ipv6 "$2" $gateway)")
-ethtool -K eth0 tso off gso off gro off
+ethtool -K eth0 tso off gso $offloads gro $offloads
 $(batch tc "$(access eth0 "$1")")
 cd /proc/sys/net/ipv4
 echo 4096 131072 $((socket_bytes > 6291456 ? socket_bytes : 6291456)) >tcp_rmem
@@ -188,6 +192,8 @@ all_sockets()
 	((pages <= least)) || echo "$pages $pages $pages" >"$tcp_mem"
 }
 
+offloads=${OFFLOADS:+on}
+offloads=${offloads:-off}
 socket_bytes=${SOCKET_BUFFER_BYTES:-0}
 # Both ends may hold what is in flight while a loss is repaired.
 ((socket_bytes == 0)) || all_sockets $((2 * socket_bytes))
@@ -211,9 +217,11 @@ bridge bridge_a "$DELAY_DATA_US" "$DELAY_SENDER_US" "$DELAY_XSENDER_US"
 bridge bridge_b "$DELAY_ACKS_US" 0 0
 
 # A bottleneck at DEV, before the words of its queue. The burst is one full packet:
-# more would let a train pass at line rate.
+# more would let a train pass at line rate. On a real clock, whose timers are late, it
+# has to be what the link carries meanwhile.
+burst=${BURST_BYTES:-1600}
 bottleneck="qdisc add dev DEV root handle 1: htb default 10
-class add dev DEV parent 1: classid 1:10 htb rate ${RATE_BPS}bit ceil ${RATE_BPS}bit burst 1600 cburst 1600
+class add dev DEV parent 1: classid 1:10 htb rate ${RATE_BPS}bit ceil ${RATE_BPS}bit burst $burst cburst $burst
 qdisc add dev DEV parent 1:10 handle 10:"
 
 box router "$(batch ip "link set dev lo up

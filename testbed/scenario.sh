@@ -13,7 +13,7 @@ usage: scenario.sh INPUT_DIR
 Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/scenario.py, holds
 
   link       SNAPLEN, FLOOD_PPS, TRACE_KB, IMPAIRMENT, ACK_IMPAIRMENT, STALLED,
-             BOTH_WAYS and what dumbbell.sh needs, one KEY=VALUE a line
+             BOTH_WAYS, NO_CAPTURES and what dumbbell.sh needs, one KEY=VALUE a line
   setup      shell commands to run before the traffic, one a line
   schedule   what happens when, tab-separated, in order of time:
                T  start  NAME  NAMESPACE  COMMAND
@@ -29,7 +29,8 @@ Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/scenario.py, hold
 \$HELPERS holds what testbed/guest/build-helpers.sh compiled, and \$OUT receives
 
   sender.pcap, xsender.pcap, out.pcap
-                      data packets as they leave a sender, and the bottleneck
+                      data packets as they leave a sender, and the bottleneck;
+                      missing with NO_CAPTURES
   clock               the wall clock of T=0, in microseconds
   ends                NAME, T in microseconds and exit status of each command
   NAME.log            what each command printed
@@ -197,9 +198,11 @@ while read -r command; do
 done <"$input/setup"
 
 captures=() samplers=()
-capture sender eth0 sender.pcap
-capture xsender eth0 xsender.pcap
-capture router right out.pcap
+if [[ -z ${NO_CAPTURES:-} ]]; then
+	capture sender eth0 sender.pcap
+	capture xsender eth0 xsender.pcap
+	capture router right out.pcap
+fi
 
 receivers=()
 for ns in receiver xreceiver; do
@@ -243,8 +246,10 @@ kill -KILL "${receivers[@]}"
 kill -TERM "${samplers[@]}"
 for ns in sender xsender; do tc -n "$ns" qdisc replace dev eth0 root netem loss 100%; done
 sleep 1.5
-kill -INT "${captures[@]}"
-while kill -0 "${captures[@]}" 2>/dev/null; do sleep 0.1; done
+if [[ -z ${NO_CAPTURES:-} ]]; then
+	kill -INT "${captures[@]}"
+	while kill -0 "${captures[@]}" 2>/dev/null; do sleep 0.1; done
+fi
 tc -n router -j -s qdisc show dev right >"$OUT/qdisc.json"
 [[ -z ${REVERSE_QDISC:-} ]] || tc -n router -j -s qdisc show dev left >"$OUT/reverse.json"
 [[ -z ${IMPAIRMENT:-}${ACK_IMPAIRMENT:-} ]] || tc -n bridge_b -j -s qdisc show >"$OUT/impairment.json"

@@ -27,6 +27,12 @@ class Job:
     out: Path
 
 
+def _parallel(jobs: Sequence[Job], tools: Tools) -> int:
+    """Return how many of the jobs at once do not disturb each other."""
+    clocks = {job.experiment.clock for job in jobs}
+    return min((tools.backend.on_clock(clock).parallel() for clock in clocks), default=1)
+
+
 def run_all(
     jobs: Sequence[Job],
     tools: Tools,
@@ -48,7 +54,7 @@ def run_all(
     )
     with (
         Progress(*columns, console=console) as display,
-        ThreadPoolExecutor(max_workers=workers or tools.backend.parallel()) as pool,
+        ThreadPoolExecutor(max_workers=workers or _parallel(jobs, tools)) as pool,
     ):
 
         def one(job: Job, task: TaskID) -> Run:

@@ -37,7 +37,7 @@ Host = Literal["sender", "xsender"]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
 Seconds = Annotated[float, Field(ge=0, le=1e6)]
 Duration = Annotated[float, Field(ge=0.01, le=1e6)]
-Rtt = Annotated[float, Field(ge=1, le=4000)]
+Rtt = Annotated[float, Field(ge=0.01, le=4000)]
 
 # The queue disciplines that a key is for. All but the FIFOs can mark.
 KEY_IS_FOR = {
@@ -55,6 +55,7 @@ INTERVAL_MS = 100.0
 TUPDATE_MS = 15.0
 PROBABILITY = 0.02
 
+SAMPLE_S = 0.5  # between two samples of TCP's counters
 REVERSE_FLOWS_MAX = 16
 
 # Names that a run uses itself, for hosts, columns and logs.
@@ -152,6 +153,7 @@ class Link(Model):
     ack_slot_ms: Annotated[float, Field(ge=0, le=1000)] | None = None
     reverse_flows: Annotated[int, Field(ge=0, le=REVERSE_FLOWS_MAX)] | None = None
     reverse_bottleneck: bool = False  # reverse_flows have one anyway
+    offloads: bool = False
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Link:
@@ -473,7 +475,8 @@ class Flow(Model):
     link_s is another way to say bytes: what the link carries in so many seconds. paced_s spreads
     them evenly over so many, which no congestion control exceeds. again_s makes it one transfer
     after another, each so long after the one before; none begins after the experiment's duration_s.
-    both_ways: the receiver sends as well, as much as it can, on the same connection.
+    both_ways: the receiver sends as well, as much as it can, on the same connection. read_mbps: the
+    most that the receiving program reads.
     """
 
     name: Name
@@ -493,6 +496,7 @@ class Flow(Model):
     bwlimit_Bps: Annotated[int, Field(ge=1024)] | None = None  # noqa: N815 (unit)
     pause: Pause | None = None
     both_ways: bool = False
+    read_mbps: Annotated[float, Field(gt=0, le=100_000)] | None = None
     ipv6: bool = False
 
     @model_validator(mode="after")
@@ -524,7 +528,9 @@ class Flow(Model):
         return self
 
     @model_validator(mode="after")
-    def _can_go_both_ways(self) -> Flow:
+    def _has_such_a_receiver(self) -> Flow:
+        if self.read_mbps is not None and self.kind != "iperf":
+            raise ValueError("read_mbps is for kind = 'iperf'")
         if self.both_ways and (self.kind != "iperf" or self.duration_s is None):
             raise ValueError("both_ways needs kind = 'iperf' and duration_s")
         return self
@@ -554,6 +560,8 @@ class Experiment(Model):
 
     name: Name
     title: str = ""
+    clock: Literal["virtual", "real"] | None = None
+    captures: bool = True
     link: Link
     duration_s: Duration
     limit_s: Duration | None = None
@@ -638,6 +646,25 @@ class Experiment(Model):
                         f"contenders.{contender}.{name}: no such flow; "
                         f"flows are {', '.join(sorted(names))}"
                     )
+        return self
+
+    @model_validator(mode="after")
+    def _does_without_captures(self) -> Experiment:
+        """TCP's counters stand in for captures: they know flows, and nothing else."""
+        if self.captures:
+            return self
+        if self.clock != "real":
+            raise ValueError("captures = false needs clock = 'real': elsewhere they cost no time")
+        if self.bin_s < SAMPLE_S:
+            raise ValueError(f"captures = false needs bin_s of at least {SAMPLE_S:g}")
+        others = [
+            key for key in ("background", "voice", "short_flows", "web") if getattr(self, key)
+        ]
+        others += [f"flows.{flow.name}.again_s" for flow in self.flows if flow.again_s is not None]
+        if self.link.qdisc == "strict_priority":
+            others.append("qdisc = 'strict_priority'")
+        if others:
+            raise ValueError(f"{others[0]} is known by captures alone; remove captures = false")
         return self
 
     def _check_times(self, flow: Flow) -> None:

@@ -36,6 +36,7 @@ CDG_WINDOW = 8
 QUIETLY = "env LD_PRELOAD=$QUIET"
 TRACE_EVENT_BYTES = 100  # of dalbe_round, with what the ring buffer adds
 SOCKET_BUFFER_BYTES = 4_194_304  # the least of the maxima that dumbbell.sh gives hosts
+BURST_BYTES, LATE_S = 1600, 1e-3  # of the bottleneck: a packet; a timer's lateness in real time
 AFTER_END_S = 60  # that traffic goes on which is to last to the end, whenever that is
 EVER = "1E"  # more bytes than any flow sends
 
@@ -204,7 +205,8 @@ def _server(planned: PlannedFlow) -> str:
     flow, receiver = planned.flow, PEER[planned.flow.host]
     if flow.kind == "iperf":
         family = "-V " if flow.ipv6 else ""
-        iperf = f"{QUIETLY} iperf -s {family}-p {planned.port}"
+        pace = "" if flow.read_mbps is None else f" -b {round(flow.read_mbps * 1e6)}"
+        iperf = f"{QUIETLY} iperf -s {family}-p {planned.port}{pace}"
         return f"ip netns exec {receiver} {iperf} >/dev/null 2>&1 &"
     home = f"$TMPDIR/{flow.name}"
     config = (
@@ -407,6 +409,12 @@ def _link(experiment: Experiment) -> Iterator[str]:
         settings["STALLED"] = link.stall.host
     if experiment.both_ways:
         settings["BOTH_WAYS"] = 1
+    if not experiment.captures:
+        settings["NO_CAPTURES"] = 1
+    if experiment.clock == "real":
+        settings["BURST_BYTES"] = max(BURST_BYTES, round(link.rate_bps / 8 * LATE_S))
+    if link.offloads:
+        settings["OFFLOADS"] = 1
     if link.socket_buffer_bytes > SOCKET_BUFFER_BYTES:
         settings["SOCKET_BUFFER_BYTES"] = link.socket_buffer_bytes
     for key, value in settings.items():

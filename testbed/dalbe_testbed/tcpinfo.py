@@ -10,6 +10,7 @@ import polars as pl
 
 from dalbe_testbed.errors import TestbedError
 
+TCP = 6  # IP's number of the protocol
 SSTHRESH_INFINITE = 0x7FFFFFFF  # TCP_INFINITE_SSTHRESH: no cut yet
 MIN_RTT_NONE = 2**32 - 1  # no RTT measured yet
 COLUMNS = {
@@ -44,6 +45,29 @@ def _read_one(path: Path) -> pl.DataFrame:
         return pl.read_csv(content, separator="\t", schema=COLUMNS, null_values="-")
     except pl.exceptions.PolarsError as error:
         raise TestbedError(f"{path}: {str(error).splitlines()[0]}") from None
+
+
+def acknowledged(paths: Iterable[Path], clock_us: int) -> pl.DataFrame:
+    """Return what receivers acknowledged between two samples, in the form of capture.pair().
+
+    paths, clock_us: as of read(). A row has the time of the later sample as all of its times, and
+    payload alone as its bytes.
+    """
+    table = pl.concat([_read_one(path) for path in paths]).sort("time_us")
+    time_us, acked = pl.col("time_us") - clock_us, pl.col("bytes_acked")
+    connection = ["sport", "dport"]
+    new = (acked - acked.shift(1, fill_value=0)).over(connection)
+    return table.select(
+        time_us.alias("sent_us"),
+        time_us.alias("in_us"),
+        time_us.alias("out_us"),
+        pl.col("sport").cast(pl.Int32).alias("source"),
+        pl.col("dport").cast(pl.Int32).alias("port"),
+        pl.lit(TCP, dtype=pl.Int32).alias("protocol"),
+        new.alias("wire_bytes"),
+        new.alias("payload_bytes"),
+        pl.lit(value=False).alias("marked"),
+    )
 
 
 def read(

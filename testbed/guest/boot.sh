@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Boots a time-travel guest, runs one script in it and waits for its end.
+# Boots a User Mode Linux guest, runs one script in it and waits for its end.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -24,18 +24,20 @@ else it writes is in its own memory. Its console goes to stdout.
   -m SIZE  the guest's memory (default 512M)
   -w SEC   wall-clock limit: kill a guest that takes longer (default 600)
   -t SEC   virtual-time limit: end a guest whose clock gets there (default 3600)
+  -r       the guest's clock is the real one: computing takes time, and what else
+           the host does shows; no two runs are the same
   -h       this text
 
 Runs as root and as an ordinary user, who is then root in the guest.
-The same kernel, SCRIPT, ARGs and seed give the same run, bit for bit.
+Without -r the same kernel, SCRIPT, ARGs and seed give the same run, bit for bit.
 Exit status: SCRIPT's; 124 if a limit was hit; 125 if the guest died otherwise.
 EOF
 }
 
 die() { echo "boot.sh: $*" >&2; exit 2; }
 
-kernel='' out='' name='' seed=1 mem=512M wall_s=600 virtual_s=3600
-while getopts hk:o:s:n:m:w:t: opt; do
+kernel='' out='' name='' seed=1 mem=512M wall_s=600 virtual_s=3600 real=false
+while getopts hrk:o:s:n:m:w:t: opt; do
 	case $opt in
 	h) usage; exit 0 ;;
 	k) kernel=$OPTARG ;;
@@ -45,6 +47,7 @@ while getopts hk:o:s:n:m:w:t: opt; do
 	m) mem=$OPTARG ;;
 	w) wall_s=$OPTARG ;;
 	t) virtual_s=$OPTARG ;;
+	r) real=true ;;
 	*) die "see boot.sh -h" ;;
 	esac
 done
@@ -100,6 +103,9 @@ claim_cpu()
 }
 claim_cpu
 
+time_travel=(time-travel=inf-cpu "time-travel-start=$(((1700000000 + seed * 1000) * 1000000000))")
+! $real || time_travel=()
+
 # Nothing that differs between two hosts or two runs may reach the guest:
 #   init=              the working directory, seen through the host's /proc
 #   setarch -R         no address randomisation
@@ -114,13 +120,12 @@ setsid taskset -c "$cpu" env -i LD_PRELOAD="$helpers/seedrand.so:$helpers/xstate
 	GUEST_SEED="$seed" TMPDIR="$work" HOME="$work" PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 	setarch "$(uname -m)" -R "$kernel/linux" "mem=$mem" quiet panic=-1 \
 	con=null con0=null,fd:1 root=/dev/root rootfstype=hostfs rootflags=/ ro \
-	time-travel=inf-cpu time-travel-start=$(((1700000000 + seed * 1000) * 1000000000)) \
-	init=/proc/self/cwd/init.sh </dev/null 2>"$work/stderr" 8>&- &
+	"${time_travel[@]}" init=/proc/self/cwd/init.sh </dev/null 2>"$work/stderr" 8>&- &
 await_guest $! boot.sh "$name" "$wall_s" "$out/.status"
 status=$(<"$out/.status")
 rm -f "$out/.status"
 if [[ $status == timeout ]]; then
-	echo "boot.sh: run '$name' did not end within $virtual_s s of virtual time" >&2
+	echo "boot.sh: run '$name' did not end within $virtual_s s of its clock" >&2
 	exit 124
 fi
 exit "$status"

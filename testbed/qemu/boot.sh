@@ -27,6 +27,7 @@ receives what scenario.sh says. The guest sees the host's file system, read-only
   -n NAME     name of the run in messages (default: name of OUT_DIR)
   -m SIZE     the guest's memory (default 2G; half of it can hold results)
   -w SEC      wall-clock limit: kill a guest that takes longer (default 3600)
+  -r          a real clock, where processors are emulated as well
   -t SEC      limit on the guest's clock: end a run that takes longer (default 3600)
   -p          only print release=, sha256= (of the kernel image) and clock=
   -h          this text
@@ -44,11 +45,12 @@ EOT
 
 die() { echo "qemu: $*" >&2; exit 2; }
 
-release='' out='' name='' mem=2G wall_s=3600 limit_s=3600 only_print=false
-while getopts hpk:o:n:m:w:t: opt; do
+release='' out='' name='' mem=2G wall_s=3600 limit_s=3600 only_print=false real=false
+while getopts hprk:o:n:m:w:t: opt; do
 	case $opt in
 	h) usage; exit 0 ;;
 	p) only_print=true ;;
+	r) real=true ;;
 	k) release=$OPTARG ;;
 	o) out=$OPTARG ;;
 	n) name=$OPTARG ;;
@@ -93,7 +95,11 @@ printf '%s\0' "$name" "$limit_s" "$helpers" "$(realpath "$1")" "$(realpath "$her
 cp "$here/guest.sh" "$work"
 cd "$work"
 vng_command "$image" "$work" "$mem"
-[[ $clock == real ]] || vng_emulated
+if [[ $clock == virtual ]] && $real; then
+	vng_words+=(--disable-kvm)
+elif [[ $clock == virtual ]]; then
+	vng_emulated
+fi
 # An emulated processor may fault where no real one does (qemu 7.2 counting
 # instructions: a double fault at "sti", in about one boot of thirty). While the
 # scenario has not begun, no result depends on another boot.

@@ -36,6 +36,12 @@ class Backend(Protocol):
     def build_dir(self) -> Path:
         """What an external module for this kernel is built against."""
 
+    def on_clock(self, clock: str | None) -> Backend:
+        """Return this backend with a "virtual" or "real" clock; None: with its own.
+
+        Raises TestbedError if it has no such clock.
+        """
+
     def parallel(self) -> int:
         """Return how many runs at once, at least 1, do not disturb each other."""
 

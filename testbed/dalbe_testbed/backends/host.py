@@ -36,6 +36,12 @@ class Host:
         """Return the kernel's headers."""
         return Path("/lib/modules") / self.release / "build"
 
+    def on_clock(self, clock: str | None) -> Host:
+        """Return this backend. Raises TestbedError for a virtual clock: there is none."""
+        if clock == "virtual":
+            raise TestbedError("clock = 'virtual': --backend host has a real clock; say uml")
+        return self
+
     def parallel(self) -> int:
         """Return 1: module parameters are the whole kernel's, and load shows in real time."""
         return 1

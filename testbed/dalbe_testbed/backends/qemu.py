@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dalbe_testbed.backends import process
 from dalbe_testbed.backends.process import TESTBED, Progress
+from dalbe_testbed.errors import TestbedError
 
 SCRIPT = TESTBED / "qemu/boot.sh"
 # Emulated, a cell of four flows at 10 Mbit/s was seen to take 1.3 times as long as its clock says,
@@ -42,6 +43,12 @@ class Qemu:
     def build_dir(self) -> Path:
         """Return the kernel's headers."""
         return Path("/lib/modules") / self.release / "build"
+
+    def on_clock(self, clock: str | None) -> Qemu:
+        """Return the same kernel on that clock. Raises TestbedError for a virtual one under KVM."""
+        if clock == "virtual" and not self.virtual_clock:
+            raise TestbedError("clock = 'virtual': under KVM it is real; set VNG_KVM=0 to emulate")
+        return replace(self, virtual_clock=self.virtual_clock and clock != "real")
 
     def parallel(self) -> int:
         """Return a guest per processor if emulated, by one thread; per two under KVM."""
@@ -78,6 +85,7 @@ class Qemu:
         """
         wall_s = BOOT_S + WALL_PER_GUEST_S * limit_s + WALL_PER_GBIT_S * bits // 10**9
         words = [str(SCRIPT), "-k", self.release, "-n", name, "-o", str(out)]
+        words += [] if self.virtual_clock else ["-r"]
         guest_s = limit_s * STALLS if self.virtual_clock else limit_s
         words += ["-w", str(wall_s), "-t", str(guest_s), str(input_dir)]
         process.play(words, out, name=name, progress=progress)

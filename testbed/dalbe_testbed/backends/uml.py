@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The time-travel guest: User Mode Linux, whose clock stands still while it computes."""
+"""User Mode Linux as a time-travel guest, whose clock stands still while it computes.
+
+On a real clock it is a machine of one slow processor, and whatever else the host does shows.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dalbe_testbed.backends import process
@@ -28,6 +31,7 @@ def boot(
     seed: int = 1,
     wall_limit_s: int = WALL_LIMIT_S,
     virtual_limit_s: int = 3600,
+    virtual_clock: bool = True,
     progress: Progress | None = None,
 ) -> None:
     """Run `command` (a script and its arguments) in a guest that writes to `out`.
@@ -37,6 +41,7 @@ def boot(
     """
     words = [str(TESTBED / "guest/boot.sh"), "-k", str(kernel), "-o", str(out), "-n", name]
     words += ["-s", str(seed), "-m", MEMORY, "-w", str(wall_limit_s), "-t", str(virtual_limit_s)]
+    words += [] if virtual_clock else ["-r"]
     process.play([*words, *command], out, name=name, progress=progress)
 
 
@@ -66,9 +71,13 @@ class Uml:
                 )
         return cls(build_dir)
 
+    def on_clock(self, clock: str | None) -> Uml:
+        """Return the same kernel on that clock."""
+        return replace(self, virtual_clock=clock != "real")
+
     def parallel(self) -> int:
-        """Return a guest per processor that this process may use."""
-        return len(os.sched_getaffinity(0))
+        """Return a guest per processor that this process may use; in real time 1."""
+        return len(os.sched_getaffinity(0)) if self.virtual_clock else 1
 
     def in_tree(self, module: str) -> str:
         """Return the module's path: a guest kernel is installed nowhere."""
@@ -81,7 +90,7 @@ class Uml:
             "backend": self.name,
             "kernel_release": release,
             "kernel_sha256": sha256(self.build_dir / "linux"),
-            "clock": "virtual",
+            "clock": "virtual" if self.virtual_clock else "real",
         }
 
     def run(
@@ -95,7 +104,7 @@ class Uml:
         bits: int = 0,
         progress: Progress | None = None,
     ) -> None:
-        """Play an input; see Backend. The same seed gives the same run, bit for bit."""
+        """Play an input; see Backend. A virtual clock repeats a seed's run, bit for bit."""
         boot(
             self.build_dir,
             out,
@@ -104,5 +113,6 @@ class Uml:
             seed=seed,
             wall_limit_s=WALL_LIMIT_S + WALL_PER_GBIT_S * bits // 10**9,
             virtual_limit_s=limit_s,
+            virtual_clock=self.virtual_clock,
             progress=progress,
         )
