@@ -129,6 +129,20 @@ void cdg_init(struct cdg *c, u32 g_ns, u32 cwnd)
 }
 
 /**
+ * cdg_forget_gradients - the last rounds' RTTs tell nothing of what comes
+ * @c: the flow
+ *
+ * The RTTs of the round under way and of the one before are kept.
+ */
+void cdg_forget_gradients(struct cdg *c)
+{
+	memset(c->gradient, 0, sizeof(c->gradient));
+	memset(&c->gradient_sum, 0, sizeof(c->gradient_sum));
+	c->tail = 0;
+	c->filled = false;
+}
+
+/**
  * cdg_restart - the connection was idle: what was measured is void
  * @c: the flow
  * @cwnd: congestion window to restart with, packets
@@ -140,17 +154,14 @@ void cdg_restart(struct cdg *c, u32 cwnd)
 {
 	memset(&c->rtt, 0, sizeof(c->rtt));
 	memset(&c->rtt_prev, 0, sizeof(c->rtt_prev));
-	memset(c->gradient, 0, sizeof(c->gradient));
-	memset(&c->gradient_sum, 0, sizeof(c->gradient_sum));
+	cdg_forget_gradients(c);
 	c->hystart_last_us = 0;
 	c->hystart_start_us = 0;
 	c->hystart_min_us = 0;
 	c->ineffectual = 0;
 	c->hystart_samples = 0;
-	c->tail = 0;
 	c->delack = 0;
 	c->state = CDG_UNKNOWN;
-	c->filled = false;
 	c->shadow_cwnd = cwnd;
 }
 

@@ -129,6 +129,7 @@ struct cdg {
 };
 
 void cdg_init(struct cdg *c, u32 g_ns, u32 cwnd);
+void cdg_forget_gradients(struct cdg *c);
 void cdg_restart(struct cdg *c, u32 cwnd);
 void cdg_set_g(struct cdg *c, u32 g_ns);
 void cdg_set_idle_g(struct cdg *c, u32 idle_g_ns);

@@ -14,8 +14,8 @@
  *
  *	     two cuts that drained too little
  *	ALONE ---------------------------------> YIELDING
- *	  |       (a part of the link lost, or the room
- *	  |        made for a newcomer taken: at once CONTENDED)
+ *	  |       (a second surge with a part of the link lost, or
+ *	  |        the room made for a newcomer taken: at once CONTENDED)
  *	  ^  ^        the queue went with us         |
  *	  |  +---------------------------------------+
  *	  |                                          | it stayed
@@ -28,11 +28,13 @@
  * Of ten flows like us each drains a tenth. So a queue as short as flows like us
  * leave it, and that loses no packet, is theirs, however little was drained.
  *
- * What we deliver while a queue stands is our part of the link. Where a good part of
- * it goes as the queue grows, no cut is needed to know: CONTENDED at once.
+ * A queue that surges is a newcomer's in slow start, or what came late as the path, a host
+ * or a radio stood still for a moment. The next round tells: what came late has been
+ * delivered, the queue is gone, and the window comes back. A newcomer's queue has grown.
  *
- * A queue that grows by leaps is a newcomer's in slow start. For twice the leap room is
- * made; a round later it is idle and taken back, or the newcomer has it.
+ * What we deliver while a queue stands is our part of the link. A surge that takes a good
+ * part of it, and a long one, are answered by making room for twice the surge, which is
+ * what slow start sends next.
  */
 #include "effect.h"
 
@@ -96,23 +98,39 @@ static bool effect_stands(u32 rtt_us, u32 base_rtt_us)
 	       effect_shortest_us(base_rtt_us);
 }
 
-/* What the queue grew by, us, where that is a surge: @shift says of what part of the
- * base RTT; else 0.
+/* From which growth of the queue in a round on it surges, us. @shift says by what part of
+ * the base RTT.
  */
+static u32 effect_least_surge_us(u32 base_rtt_us, int shift)
+{
+	return clamp_t(u32, base_rtt_us >> shift,
+		       EFFECT_ALONE_G_NS / 1000 << (EFFECT_SURGE_SHIFT - shift),
+		       EFFECT_SURGE_MAX_US);
+}
+
+/* What the queue grew by, us, where that is a surge; else 0. */
 static u32 effect_surge_us(u32 rtt_us, u32 before_us, u32 base_rtt_us, int shift)
 {
-	u32 least_us = clamp_t(u32, base_rtt_us >> shift,
-			       EFFECT_ALONE_G_NS / 1000 << (EFFECT_SURGE_SHIFT - shift),
-			       EFFECT_SURGE_MAX_US);
 	u32 grown_us = effect_queue_us(rtt_us, before_us);
 
-	return before_us && grown_us >= least_us ? grown_us : 0;
+	return before_us && grown_us >= effect_least_surge_us(base_rtt_us, shift) ?
+	       grown_us : 0;
 }
 
 /* Where short flows keep coming, the burst that one begins with is reason enough. */
 static int effect_room_shift(const struct effect *e)
 {
 	return e->patient ? EFFECT_SURGE_SHIFT : EFFECT_ROOM_SHIFT;
+}
+
+/* Is this surge to be answered by making room? Not that of a flow smaller than a newcomer's
+ * first window.
+ */
+static bool effect_wants_room(const struct effect *e, u32 cwnd, u32 surge_us,
+			      u32 base_rtt_us)
+{
+	return cwnd >= EFFECT_SMALL_CWND &&
+	       surge_us >= effect_least_surge_us(base_rtt_us, effect_room_shift(e));
 }
 
 /**
@@ -136,20 +154,26 @@ u32 effect_cut(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 {
 	u32 queue_us = effect_queue_us(rtt_us, base_rtt_us);
 	bool stands = effect_stands(rtt_us, base_rtt_us);
-	u32 room_us = cwnd < EFFECT_SMALL_CWND || !stands ? 0 : e->room_us;
+	u32 surge_us = stands ? e->surge_us : 0, room_us = 0;
 	u32 kept;
 
 	e->lent = 0;
-	e->again = false;
-	e->room_us = 0;
+	e->room = false;
+	e->room_lost = false;
+	e->surge_us = 0;
 	e->filling = false;
 	if (e->state != EFFECT_ALONE || e->doubt || !base_rtt_us ||
 	    (e->lossy && !stands))
 		return ssthresh;
-	if (room_us) {	/* the queue may be all ours: not to come back to it */
-		e->lent = fp_mul_div(cwnd, base_rtt_us, base_rtt_us + queue_us);
-		e->again = e->regained;
-	}
+	e->room = surge_us && (e->lost_part || effect_wants_room(e, cwnd, surge_us, base_rtt_us));
+	if (e->room)
+		room_us = surge_us;
+	/* Our window grows by a packet per round, so the surge is not ours. The queue from
+	 * before it may be: we do not return to that.
+	 */
+	if (surge_us && !(e->room && e->regained && rtt_us > e->regained_us))
+		e->lent = fp_mul_div(cwnd, base_rtt_us, (u64)base_rtt_us + queue_us -
+				     min(queue_us, surge_us));
 	kept = effect_fit(cwnd, base_rtt_us,
 			  (u64)base_rtt_us + queue_us + EFFECT_ROOM * room_us);
 	return max3(min(kept, cwnd - 1), cwnd / 2, 2U);
@@ -218,6 +242,7 @@ void effect_forget(struct effect *e)
 void effect_limited(struct effect *e)
 {
 	e->last_us = 0;
+	e->lost_part = false;
 	e->asking = 0;
 	if (e->filling)
 		e->steady = 0;
@@ -233,7 +258,7 @@ void effect_limited(struct effect *e)
  * The window grows by a packet per round. A queue that grows by much more has a
  * newcomer in it, and CDG's gradient, a mean of eight rounds, is slow to tell. Nor does
  * CDG look at the queue itself: what is longer than flows like us leave it is to be
- * drained by those of us whose it is. Tells the next effect_cut() what to make room for.
+ * drained by those of us whose it is. Tells the next effect_cut() of the surge.
  *
  * Return: true to back off now; false unless EFFECT_ALONE.
  */
@@ -242,15 +267,15 @@ bool effect_urgent(struct effect *e, u32 rtt_us, u32 before_us,
 {
 	u32 longest_us = max_t(u32, effect_kin_us(base_rtt_us),
 			       2 * EFFECT_ALONE_G_NS / 1000);
+	u32 surge_us = effect_surge_us(rtt_us, before_us, base_rtt_us,
+				       EFFECT_SURGE_SHIFT);
 
-	e->room_us = 0;
+	e->surge_us = 0;
 	if (e->state != EFFECT_ALONE)
 		return false;
 	if (e->steady >= EFFECT_STEADY_ROUNDS)	/* else the surge is ours */
-		e->room_us = effect_surge_us(rtt_us, before_us, base_rtt_us,
-					     effect_room_shift(e));
-	return effect_surge_us(rtt_us, before_us, base_rtt_us,
-			       EFFECT_SURGE_SHIFT) ||
+		e->surge_us = surge_us;
+	return surge_us ||
 	       (base_rtt_us &&
 		effect_queue_us(rtt_us, base_rtt_us) > longest_us);
 }
@@ -267,7 +292,7 @@ void effect_begin_round(struct effect *e)
 /* Is the cut under test one that made room? */
 static bool effect_tests_room(const struct effect *e)
 {
-	return e->before_us && e->lent;
+	return e->before_us && e->room;
 }
 
 /**
@@ -293,7 +318,7 @@ bool effect_sample(struct effect *e, u32 rtt_us, u32 packets, u32 before_us,
 	bool tells;
 
 	if (e->state != EFFECT_ALONE || cwnd < EFFECT_SMALL_CWND ||
-	    (e->before_us && !e->lent))
+	    (e->before_us && !e->room))
 		return false;
 	tells = effect_tests_room(e) ? rtt_us >= e->before_us :
 		effect_surge_us(rtt_us, before_us, base_rtt_us,
@@ -327,7 +352,7 @@ void effect_loss(struct effect *e)
 	e->asking = 0;
 	e->filling = false;
 	if (effect_tests_room(e))
-		e->again = true;
+		e->room_lost = true;
 }
 
 /**
@@ -358,6 +383,7 @@ void effect_expect_loss(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
 	if (effect_tests_room(e))
 		return;
 	e->lent = 0;
+	e->room = false;
 	effect_expect(e, cwnd, ssthresh, rtt_us, base_rtt_us);
 }
 
@@ -490,16 +516,17 @@ static enum effect_verdict effect_give_way(struct effect *e, u64 now_us)
  * @e: the flow
  * @now_us: clock
  *
- * Where room was just made nothing is left to be waited for.
+ * Where room was just made we do not wait for that: a newcomer has taken the room, or the
+ * path stood still for a moment, and then our own packets filled its buffer at once.
  *
- * Return: true if so, and the flow is EFFECT_CONTENDED.
+ * Return: true if so, and the flow is EFFECT_YIELDING.
  */
 bool effect_repair(struct effect *e, u64 now_us)
 {
 	effect_loss(e);
 	if (e->state != EFFECT_ALONE || !effect_tests_room(e))
 		return false;
-	effect_give_way(e, now_us);
+	effect_yield(e, now_us);
 	return true;
 }
 
@@ -514,42 +541,39 @@ static bool effect_part_lost(const struct effect *e, u64 part_q16,
 }
 
 /**
- * effect_part - has a newcomer taken our part of the link?
+ * effect_part - was a part of what is ours of the link lost in this round?
  * @e: the flow
  * @packets: delivered in this round
  * @elapsed_us: what it took
  * @rtt_us: its lowest RTT
  * @base_rtt_us: lowest RTT known
- * @now_us: clock
  *
  * A link with a queue is at work, and what it does no more for us it does for
  * others, whatever we cut. Flows like us shift their parts in the short queue that
- * they leave; in a longer one, or one that loses packets, only a newcomer does.
+ * they leave; in a longer one, or one that loses packets, only a newcomer does: or the
+ * path stood still, which a single round does not tell. Sets @lost_part.
  *
  * To be called before effect_round(), and not for a round with too little to send.
- *
- * Return: true if so, and the flow is EFFECT_CONTENDED.
  */
-bool effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
-		 u32 base_rtt_us, u64 now_us)
+void effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
+		 u32 base_rtt_us)
 {
 	u32 queue_us = effect_queue_us(rtt_us, base_rtt_us);
 	u32 last_us = e->last_us;
 	u64 part_q16;
 
 	e->last_us = rtt_us;
+	e->lost_part = false;
 	if (e->state != EFFECT_ALONE || !base_rtt_us || !elapsed_us ||
 	    !effect_stands(rtt_us, base_rtt_us))
-		return false;
+		return;
 	part_q16 = min_t(u64, S64_MAX, fp_mul_div((u64)packets << 16,
 						  USEC_PER_SEC, elapsed_us));
-	if ((queue_us > effect_kin_us(base_rtt_us) || e->lossy) &&
-	    effect_surge_us(rtt_us, last_us, base_rtt_us, EFFECT_SURGE_SHIFT) &&
-	    effect_part_lost(e, part_q16, elapsed_us)) {
-		e->lent = 0;
-		effect_give_way(e, now_us);
-		return true;
-	}
+	e->lost_part = (queue_us > effect_kin_us(base_rtt_us) || e->lossy) &&
+		       effect_surge_us(rtt_us, last_us, base_rtt_us, EFFECT_SURGE_SHIFT) &&
+		       effect_part_lost(e, part_q16, elapsed_us);
+	if (e->lost_part)
+		return;
 	if (e->part_q16) {
 		part_q16 = e->part_q16 + (((s64)part_q16 - (s64)e->part_q16) >>
 					  EFFECT_PART_SHIFT);
@@ -560,7 +584,6 @@ bool effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
 				  part_q16);
 	}
 	e->part_q16 = part_q16;
-	return false;
 }
 
 /* What the link carries in so much time, as far as it is known, packets. */
@@ -607,23 +630,38 @@ static void effect_mean(struct effect *e, u32 queue_us)
 	e->mean_us = e->mean_us - e->mean_us / 8 + queue_us / 8;
 }
 
+/* The cut under test was for a surge. Has a newcomer come? */
+static bool effect_newcomer(const struct effect *e, bool stands)
+{
+	if (!e->room)	/* a second surge */
+		return e->lost_part && e->lent;
+	/* else the queue is what our own slow start sent */
+	return e->room_lost || (stands && e->steady >= EFFECT_STEADY_ROUNDS);
+}
+
 static enum effect_verdict effect_judge(struct effect *e, u32 rtt_us,
 					u32 base_rtt_us, u64 now_us)
 {
 	u32 drained_us = effect_queue_us(e->before_us, rtt_us);
+	bool stands = effect_stands(rtt_us, base_rtt_us);
+	u32 before_us = e->before_us;
 
 	e->drained_q16 = min_t(u32, fp_ratio_q16(drained_us, e->expected_us),
 			       Q16_ONE);
 	e->before_us = 0;
-	/* The room made is idle, or somebody has taken it; or it is what slow start sent. */
-	if (e->lent) {
-		if (e->again || (effect_stands(rtt_us, base_rtt_us) &&
-				 e->steady >= EFFECT_STEADY_ROUNDS))
-			return effect_give_way(e, now_us);
+	if (effect_newcomer(e, stands))
+		return effect_give_way(e, now_us);
+	if (e->room || (e->lent && !stands)) {
 		e->doubt = false;
+		if (!e->lent)
+			return EFFECT_NONE;
 		e->regained = EFFECT_REGAIN_ROUNDS;
+		e->regained_us = before_us;
 		return EFFECT_REGAIN;
 	}
+	/* The cut was for a queue of ours. Room for this surge first: that test decides. */
+	if (e->lost_part && !e->doubt)
+		return EFFECT_NONE;
 	if (e->drained_q16 >= EFFECT_OURS_Q16 ||
 	    (e->mean_us <= effect_kin_us(base_rtt_us) && !e->lossy)) {
 		e->doubt = false;

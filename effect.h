@@ -39,15 +39,15 @@
 #define EFFECT_STEADY_ROUNDS	4	/* from slow start on, or its like: the first three
 					 * may see our own queue
 					 */
-#define EFFECT_REGAIN_ROUNDS	8	/* a second surge so soon after room was made for
-					 * one is no burst, and none of ours
+#define EFFECT_REGAIN_ROUNDS	8	/* where a longer queue surges so soon after the
+					 * window came back, it does not come back again
 					 */
 #define EFFECT_PART_SHIFT	3	/* our part of the link is a mean of eight
 					 * rounds or so
 					 */
 #define EFFECT_PART_LOST	4	/* a quarter of it gone in one round, */
-#define EFFECT_PART_PACKETS	3	/* and so many packets (fewer are noise): a
-					 * newcomer has it
+#define EFFECT_PART_PACKETS	3	/* and so many packets (fewer are noise): the
+					 * path stood still, or a newcomer has it
 					 */
 #define EFFECT_QUEUE_SHIFT	4	/* a queue below 1/16 of the base RTT, */
 #define EFFECT_QUEUE_MIN_US	1000	/* or 1 ms, is too short to judge by */
@@ -126,13 +126,17 @@ enum effect_verdict {
  * @lossy: rounds for which the last loss is still remembered
  * @steady: rounds since the caller's slow start, counted by the caller, saturating
  * @regained: rounds for which EFFECT_REGAIN is still remembered
- * @again: the last cut made room soon after EFFECT_REGAIN, or packets were lost after it
+ * @regained_us: lowest RTT of the surge that was over then
+ * @lost_part: in the last round a part of the link was lost in a surge
+ * @room: the last cut made room for a newcomer
+ * @room_lost: packets were lost, or marked, after it
  * @surged: RTTs in a row, in this round, that tell of a surge
  * @surged_us: the lowest of them
  * @surged_packets: what their ACKs covered
- * @room_us: the surge that the next cut is to make room for; 0: none
- * @lent: the window that the last cut left but for the room it made, and that
- *	EFFECT_REGAIN returns to, packets; 0: it made no room
+ * @surge_us: what the queue grew by in the last round, for the next cut, where that is a
+ *	surge and not ours; else 0
+ * @lent: the window that EFFECT_REGAIN returns to, packets: the last cut was for a surge,
+ *	and would have left so much to drain the queue from before it; 0: it is not to return
  * @since_us: when the regime began, EFFECT_YIELDING and EFFECT_CONTENDED as one
  * @taken_us: of EFFECT_TAKE, EFFECT_TRY or EFFECT_LONGER, the last; else of
  *	effect_start()
@@ -173,7 +177,9 @@ struct effect {
 	u8 regained;
 	u8 surged;
 	bool doubt;
-	bool again;
+	bool lost_part;
+	bool room;
+	bool room_lost;
 	bool patient;
 	bool unsure;
 	bool answered;
@@ -188,7 +194,8 @@ struct effect {
 	u32 last_us;
 	u32 surged_us;
 	u32 surged_packets;
-	u32 room_us;
+	u32 surge_us;
+	u32 regained_us;
 	u32 lent;
 	u64 since_us;
 	u64 taken_us;
@@ -218,8 +225,8 @@ void effect_expect(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
 		   u32 base_rtt_us);
 bool effect_urgent(struct effect *e, u32 rtt_us, u32 before_us,
 		   u32 base_rtt_us);
-bool effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
-		 u32 base_rtt_us, u64 now_us);
+void effect_part(struct effect *e, u32 packets, u64 elapsed_us, u32 rtt_us,
+		 u32 base_rtt_us);
 u32 effect_fill(struct effect *e, u32 base_rtt_us);
 void effect_begin_round(struct effect *e);
 bool effect_sample(struct effect *e, u32 rtt_us, u32 packets, u32 before_us,

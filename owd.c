@@ -36,8 +36,10 @@ static bool owd_of_use(const struct owd *o, u32 val, u64 now_us)
  * @rtt_us: the sample, above 0
  * @base_rtt_us: lowest RTT known; 0: none, and the sample is returned
  *
- * Timestamps are whole milliseconds, so the queue is only known within two ticks: the
- * sample is reduced by what is beyond doubt.
+ * Timestamps are whole milliseconds, so the queue is only known within two ticks. Where the
+ * RTT is longer than that explains, ACKs have waited, and the queue is what the timestamps
+ * say, less than a tick being none: else a flow that is alone would give way to each clump
+ * of its own ACKs.
  *
  * Return: us, from the lesser of @rtt_us and @base_rtt_us up to @rtt_us; @rtt_us
  * where the peer's clock is not known to be of use.
@@ -45,7 +47,7 @@ static bool owd_of_use(const struct owd *o, u32 val, u64 now_us)
 u32 owd_rtt_us(struct owd *o, u32 val, u64 now_us, u32 rtt_us, u32 base_rtt_us)
 {
 	u32 ticks = val - (u32)div_u64(now_us - rtt_us, OWD_TICK_US);
-	u64 there_us;
+	u64 queue_us;
 
 	if (!o->known) {
 		o->known = true;
@@ -58,7 +60,8 @@ u32 owd_rtt_us(struct owd *o, u32 val, u64 now_us, u32 rtt_us, u32 base_rtt_us)
 		o->base_ticks = ticks;
 	if (!base_rtt_us || !owd_of_use(o, val, now_us))
 		return rtt_us;
-	there_us = (u64)base_rtt_us +
-		   ((u64)(ticks - o->base_ticks) + 2) * OWD_TICK_US;
-	return min_t(u64, rtt_us, there_us);
+	queue_us = (u64)(ticks - o->base_ticks) * OWD_TICK_US;
+	if (rtt_us <= base_rtt_us + queue_us + 2 * OWD_TICK_US)
+		return rtt_us;
+	return base_rtt_us + queue_us + OWD_TICK_US - 1;
 }

@@ -845,10 +845,12 @@ static u32 dalbe_scavenger_backoff(struct sock *sk, u32 ssthresh)
 	ssthresh = effect_cut(&flow->effect, cwnd, rtt_us, base_rtt_us, ssthresh);
 	least = min(dalbe_least(sk), cwnd);
 	effect_expect(&flow->effect, cwnd, ssthresh, rtt_us, base_rtt_us);
-	if (least > ssthresh && flow->effect.before_us)
+	if (least > ssthresh && flow->effect.before_us) {
 		flow->effect.lent = max(flow->effect.lent, least);
-	else
+		flow->effect.room = true;
+	} else {
 		ssthresh = max(ssthresh, least);
+	}
 	cubic_start(&flow->best_effort, (u64)ssthresh << 16, 0);
 	return ssthresh;
 }
@@ -910,6 +912,7 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 w_q16 = Q16_ONE;
 	u32 packets = tp->delivered - flow->round_delivered;
+	bool regained = false;
 
 	flow->rounds++;
 	if (flow->effect.state != EFFECT_ALONE) {
@@ -922,14 +925,11 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 		flow->effect.steady += flow->effect.steady < U8_MAX;
 	/* A pause, or a timeout, is in the time but not in the packets. */
 	if (flow->round_limited || flow->round_short ||
-	    inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR) {
+	    inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR)
 		effect_limited(&flow->effect);
-	} else if (effect_part(&flow->effect, packets, elapsed_us,
-			       flow->cdg.rtt_prev.min_us,
-			       cdg_base_rtt_us(&flow->cdg), tp->tcp_mstamp)) {
-		dalbe_yield(sk, U32_MAX);
-		return true;
-	}
+	else
+		effect_part(&flow->effect, packets, elapsed_us,
+			    flow->cdg.rtt_prev.min_us, cdg_base_rtt_us(&flow->cdg));
 	/* Who has no time to lose does not wait for the next newcomer. */
 	flow->effect.haste_q16 = dalbe_haste_q16(&flow->transfer);
 	switch (effect_round(&flow->effect, flow->cdg.rtt_prev.min_us,
@@ -968,8 +968,12 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 		flow->held = flow->best_effort;	/* no loss has told B where to stop */
 		return true;
 	case EFFECT_REGAIN:
-		/* over a round trip: a burst would pass for a newcomer's */
+		/* Over a round trip: a burst would pass for a newcomer's. For eight
+		 * rounds CDG would go on cutting for the surge, which is over.
+		 */
 		cubic_regain(&flow->best_effort, (u64)flow->effect.lent << 16);
+		cdg_forget_gradients(&flow->cdg);
+		regained = true;
 		break;
 	case EFFECT_NONE:
 		break;
@@ -984,7 +988,7 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 		elapsed_us = 0;
 	cubic_round(&flow->best_effort, fp_mul_q16(elapsed_us, w_q16),
 		    cdg_base_rtt_us(&flow->cdg));
-	return flow->effect.state != EFFECT_ALONE;
+	return regained || flow->effect.state != EFFECT_ALONE;
 }
 
 /* What CDG's gradient is too slow for. */
@@ -1384,8 +1388,8 @@ static void dalbe_cdg_set_state(struct sock *sk, u8 state)
 		flow->restarting = true;
 		effect_loss(&flow->effect);
 	} else if (effect_repair(&flow->effect, tp->tcp_mstamp)) {
-		most = tp->snd_ssthresh;	/* the answer */
-		dalbe_yield(sk, most);
+		most = tp->snd_ssthresh;	/* the answer; @lent was cut for it, too */
+		dalbe_yield(sk, max(most, flow->effect.lent));
 		tp->snd_ssthresh = min(most, tcp_snd_cwnd(tp));
 	} else {
 		return;

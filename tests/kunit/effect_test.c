@@ -88,15 +88,17 @@ static bool part_is_lost(u32 packets, u32 before_us)
 	struct effect e = {};
 	int i;
 
-	for (i = 0; i < 8; i++)
-		if (effect_part(&e, 60, 60000, 60000, BASE_US, 0))
+	for (i = 0; i < 8; i++) {
+		effect_part(&e, 60, 60000, 60000, BASE_US);
+		if (e.lost_part)
 			return false;
+	}
 	e.last_us = before_us;
-	return effect_part(&e, packets, 90000, 90000, BASE_US, 0) &&
-	       e.state == EFFECT_CONTENDED && e.yields == 1;
+	effect_part(&e, packets, 90000, 90000, BASE_US);
+	return e.lost_part && e.state == EFFECT_ALONE;
 }
 
-static void a_quarter_of_our_part_gone_in_a_surge_is_a_newcomers(struct kunit *test)
+static void a_quarter_of_our_part_gone_in_a_surge_is_lost(struct kunit *test)
 {
 	u32 surge_us = BASE_US / 8;
 
@@ -185,7 +187,7 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 {
 	struct effect e = room_made(test, 100, 51);
 
-	KUNIT_EXPECT_EQ(test, e.lent, 71u);	/* 50 of 70 ms */
+	KUNIT_EXPECT_EQ(test, e.lent, 86u);	/* 50 of 57.5 ms */
 	KUNIT_EXPECT_EQ(test, (int)round_at(&e, BASE_US / 16 - 1, 0),
 			(int)EFFECT_REGAIN);
 	KUNIT_EXPECT_EQ(test, (int)e.state, (int)EFFECT_ALONE);
@@ -195,10 +197,17 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 			(int)EFFECT_YIELD);
 	KUNIT_EXPECT_EQ(test, (int)e.state, (int)EFFECT_CONTENDED);
 
-	/* A second one soon, or a loss: it does not matter what is left of it. */
-	e = room_made(test, 100, 51);
-	e.again = true;
-	KUNIT_EXPECT_EQ(test, (int)round_at(&e, 0, 0), (int)EFFECT_YIELD);
+	/* A longer one soon: the room is left to it. */
+	e.state = EFFECT_ALONE;
+	e.steady = EFFECT_STEADY_ROUNDS;
+	e.regained = 1;
+	e.regained_us = BASE_US + 19999;
+	KUNIT_EXPECT_TRUE(test, effect_urgent(&e, BASE_US + 20000, BASE_US, BASE_US));
+	effect_cut(&e, 100, BASE_US + 20000, BASE_US, 7);
+	KUNIT_EXPECT_TRUE(test, e.room);
+	KUNIT_EXPECT_EQ(test, e.lent, 0u);
+
+	/* After a loss it does not matter what is left of it. */
 	e = room_made(test, 100, 51);
 	effect_expect_loss(&e, 51, 35, BASE_US + 20000, BASE_US);
 	KUNIT_EXPECT_EQ(test, (int)round_at(&e, 0, 0), (int)EFFECT_YIELD);
@@ -206,12 +215,19 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 
 	e = room_made(test, 100, 51);
 	KUNIT_EXPECT_TRUE(test, effect_repair(&e, 0));
-	KUNIT_EXPECT_EQ(test, (int)e.state, (int)EFFECT_CONTENDED);
+	KUNIT_EXPECT_EQ(test, (int)e.state, (int)EFFECT_YIELDING);
 	KUNIT_EXPECT_FALSE(test, effect_repair(&e, 0));
 
 	/* a small flow only drains its own: 50 of 70 ms */
 	e = room_made(test, 9, 6);
-	KUNIT_EXPECT_EQ(test, e.lent, 0u);
+	KUNIT_EXPECT_FALSE(test, e.room);
+	KUNIT_EXPECT_EQ(test, e.lent, 7u);	/* and returns likewise */
+	KUNIT_EXPECT_EQ(test, (int)round_at(&e, 0, 0), (int)EFFECT_REGAIN);
+	/* A second surge, with a part of the link, is a newcomer's. */
+	e = room_made(test, 9, 6);
+	e.lost_part = true;
+	KUNIT_EXPECT_EQ(test, (int)round_at(&e, 30000, 0), (int)EFFECT_YIELD);
+	KUNIT_EXPECT_EQ(test, (int)e.state, (int)EFFECT_CONTENDED);
 }
 
 static void four_rtts_in_a_row_end_the_round(struct kunit *test)
@@ -311,7 +327,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(expects_its_part_of_the_rtt),
 	KUNIT_CASE(a_fifth_of_the_drain_is_enough),
 	KUNIT_CASE(a_window_that_cannot_be_cut_waits_for_the_others),
-	KUNIT_CASE(a_quarter_of_our_part_gone_in_a_surge_is_a_newcomers),
+	KUNIT_CASE(a_quarter_of_our_part_gone_in_a_surge_is_lost),
 	KUNIT_CASE(what_shows_nothing_is_no_test),
 	KUNIT_CASE(cut_keeps_half_to_all_but_one),
 	KUNIT_CASE(room_is_made_for_a_newcomer),

@@ -249,6 +249,7 @@ def fit(cwnd: int, base_us: int, rtt_us: int) -> int:
 
 
 STEADY = 4  # rounds
+SURGE_US = BASE_US // 8
 ROOM_US = BASE_US // 4
 
 
@@ -266,16 +267,21 @@ def surged(pure: Any, grown_us: int = 15_000, cwnd: int = 100, **fields: Any) ->
     ({}, True),
     ({"grown_us": ROOM_US}, True),
     ({"grown_us": ROOM_US - 1}, False),  # a burst, perhaps
+    ({"grown_us": SURGE_US, "lost_part": True}, True),
     ({"steady": STEADY - 1}, False),  # our own slow start
     ({"cwnd": 10}, True),
     ({"cwnd": 9}, False),  # smaller than a newcomer's first window
+    ({"cwnd": 9, "lost_part": True}, True),
 ])  # fmt: skip
 def test_room_is_made_for_twice_a_surge(pure: Any, fields: dict[str, int], room: bool) -> None:
     effect, ssthresh = surged(pure, **fields)
     cwnd, grown_us = fields.get("cwnd", 100), fields.get("grown_us", 15_000)
     kept = fit(cwnd, BASE_US, BASE_US + 20_000 + room * 2 * grown_us)
     assert ssthresh == max(kept, cwnd // 2)
-    assert effect.lent == room * (cwnd * BASE_US // (BASE_US + 20_000))
+    assert effect.room is room
+    # without the queue from before the surge; our own surge is to be drained
+    ours = "steady" in fields
+    assert effect.lent == (not ours) * (cwnd * BASE_US // (BASE_US + 20_000 - grown_us))
 
 
 @pytest.mark.parametrize(("patient", "least_us"), [(False, BASE_US // 4), (True, BASE_US // 8)])
@@ -286,7 +292,7 @@ def test_where_short_flows_keep_coming_a_burst_is_reason_enough(
         effect = pure.new("effect", steady=STEADY, patient=patient)
         rtt_us = BASE_US + 20_000
         pure.effect_urgent(effect, rtt_us, rtt_us - grown_us, BASE_US)
-        assert effect.room_us == room * grown_us
+        assert effect.surge_us == grown_us * (grown_us >= BASE_US // 8)
         early = [
             pure.effect_sample(effect, rtt_us, 50, rtt_us - grown_us, BASE_US, 100)
             for _ in range(4)
@@ -294,8 +300,12 @@ def test_where_short_flows_keep_coming_a_burst_is_reason_enough(
         assert early == [False, False, False, room]
 
 
-def test_room_that_nobody_takes_is_taken_back(pure: Any) -> None:
-    effect, _ = surged(pure)
+@pytest.mark.parametrize("grown_us", [SURGE_US, ROOM_US])
+def test_what_was_given_up_for_a_surge_that_is_over_is_taken_back(
+    pure: Any, grown_us: int
+) -> None:
+    """A path that stood still has delivered what was late; nobody has taken the room made."""
+    effect, _ = surged(pure, grown_us)
     assert rounds(pure, effect, [SHORT_US - 1]) == [pure.EFFECT_REGAIN]
     assert (effect.state, effect.yields) == (pure.EFFECT_ALONE, 0)
     assert rounds(pure, effect, [SHORT_US - 1]) == [pure.EFFECT_NONE]  # once
@@ -308,18 +318,46 @@ def test_room_that_is_taken_is_a_newcomers(pure: Any, queue_us: int) -> None:
     assert (effect.state, effect.yields) == (pure.EFFECT_CONTENDED, 1)
 
 
-@pytest.mark.parametrize(("quiet", "newcomer"), [(0, True), (6, True), (7, False)])
-def test_two_surges_within_eight_rounds_are_no_bursts(
-    pure: Any, quiet: int, newcomer: bool
+@pytest.mark.parametrize(("quiet", "before_us", "back"), [
+    (0, 0, False),
+    (6, 0, False),
+    (7, 0, True),  # long ago
+    (0, 1, True),  # the queue is no longer than it was: ours, of when we came back
+])  # fmt: skip
+def test_a_longer_queue_that_surges_within_eight_rounds_keeps_its_room(
+    pure: Any, quiet: int, before_us: int, back: bool
 ) -> None:
-    """However idle the room that was made for the second."""
+    """Slow start doubles what it sends. Two of ours that come back at a time do not."""
     first, _ = surged(pure)
+    rtt_us = first.before_us
     assert rounds(pure, first, [0]) == [pure.EFFECT_REGAIN]
+    assert first.regained_us == rtt_us
     assert set(rounds(pure, first, [0] * quiet)) <= {pure.EFFECT_NONE}
     rounds(pure, first, [20_000])
-    again, _ = surged(pure, regained=first.regained)
-    assert rounds(pure, again, [0]) == [pure.EFFECT_YIELD if newcomer else pure.EFFECT_REGAIN]
-    assert (again.state == pure.EFFECT_CONTENDED) is newcomer
+    again, _ = surged(pure, regained=first.regained, regained_us=rtt_us - 1 + before_us)
+    assert again.room
+    assert (again.lent > 0) is back
+    assert rounds(pure, again, [0]) == [pure.EFFECT_REGAIN if back else pure.EFFECT_NONE]
+    assert again.state == pure.EFFECT_ALONE
+
+
+def test_of_two_surges_in_a_row_the_second_with_a_part_of_the_link_is_a_newcomers(
+    pure: Any,
+) -> None:
+    for lost_part, verdict in ((True, pure.EFFECT_YIELD), (False, pure.EFFECT_DOUBT)):
+        effect, _ = surged(pure, SURGE_US, mean_us=QUEUE_US)
+        effect.lost_part = lost_part
+        assert rounds(pure, effect, [20_000 + SURGE_US]) == [verdict]
+        assert (effect.state == pure.EFFECT_CONTENDED) is lost_part
+
+
+def test_a_surge_says_nothing_of_a_cut_that_was_for_our_own_queue(pure: Any) -> None:
+    """Room is made for it first; where a cut was in doubt already, that is decided."""
+    for doubt, verdict in ((False, pure.EFFECT_NONE), (True, pure.EFFECT_YIELD)):
+        effect = pure.new("effect", mean_us=QUEUE_US, doubt=doubt, lost_part=True)
+        pure.effect_expect(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
+        assert rounds(pure, effect, [QUEUE_US + SURGE_US]) == [verdict]
+        assert effect.before_us == 0
 
 
 @pytest.mark.parametrize("told", ["loss", "expect_loss"])
@@ -331,9 +369,9 @@ def test_a_loss_in_the_room_that_was_made_is_a_newcomers(pure: Any, told: str) -
     assert rounds(pure, effect, [0]) == [pure.EFFECT_YIELD]
     assert effect.state == pure.EFFECT_CONTENDED
 
-    effect = pure.new("effect", mean_us=QUEUE_US, lent=70)  # of a test long over
+    effect = pure.new("effect", mean_us=QUEUE_US, lent=70, room=True)  # of a test long over
     pure.effect_expect_loss(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
-    assert (effect.lossy, effect.lent) == (64, 0)
+    assert (effect.lossy, effect.lent, effect.room) == (64, 0, False)
     assert rounds(pure, effect, [QUEUE_US]) == [pure.EFFECT_DOUBT]
 
 
@@ -342,17 +380,18 @@ def test_a_loss_in_the_room_that_was_made_is_a_newcomers(pure: Any, told: str) -
     (SHORT_US, STEADY, True),
     (SHORT_US, STEADY - 1, False),  # it is what our own slow start sent
 ])  # fmt: skip
-def test_the_second_surge_of_old_times_says_nothing_of_what_is_lent_now(
+def test_a_loss_of_old_times_says_nothing_of_what_is_lent_now(
     pure: Any, queue_us: int, steady: int, taken: bool
 ) -> None:
     """The module lends without making room as well, where the link was taken lately."""
-    effect, _ = surged(pure, regained=8)
+    effect, _ = surged(pure)
+    pure.effect_loss(effect)
     assert rounds(pure, effect, [0]) == [pure.EFFECT_YIELD]
     effect.state = pure.EFFECT_ALONE
     rtt_us = BASE_US + 20_000
     ssthresh = pure.effect_cut(effect, 100, rtt_us, BASE_US, 7)
     pure.effect_expect(effect, 100, ssthresh, rtt_us, BASE_US)
-    effect.lent, effect.steady = 100, steady
+    effect.lent, effect.room, effect.steady = 100, True, steady
     assert rounds(pure, effect, [queue_us]) == [pure.EFFECT_YIELD if taken else pure.EFFECT_REGAIN]
 
 
@@ -360,15 +399,15 @@ def test_a_loss_under_repair_in_the_room_that_was_made_is_not_waited_for(pure: A
     """No round ends before the repair does."""
     effect, _ = surged(pure)
     assert pure.effect_repair(effect, 0)
-    assert (effect.state, effect.yields) == (pure.EFFECT_CONTENDED, 1)
+    assert (effect.state, effect.yields) == (pure.EFFECT_YIELDING, 1)
 
     for state in range(3):
-        for fields in ({"lent": 0, "before_us": BASE_US}, {"lent": 70, "before_us": 0}):
+        for fields in ({"room": False, "before_us": BASE_US}, {"room": True, "before_us": 0}):
             effect = pure.new("effect", state=state, **fields)
             assert not pure.effect_repair(effect, 0)  # it was made elsewhere, or not at all
             assert (effect.state, effect.lossy, effect.yields) == (state, 64, 0)
     for state in (pure.EFFECT_YIELDING, pure.EFFECT_CONTENDED):
-        effect = pure.new("effect", state=state, lent=70, before_us=BASE_US)
+        effect = pure.new("effect", state=state, room=True, before_us=BASE_US)
         assert not pure.effect_repair(effect, 0)
 
 
@@ -440,17 +479,22 @@ def test_four_rtts_or_an_eighth_of_the_window_in_a_row_tell_of_a_surge(
 
 
 LINK_PPS = 800
-SURGE_US = BASE_US // 8
+
+
+def loses_part(pure: Any, effect: Any, packets: int, rtt_us: int) -> bool:
+    """Hand in a round of one RTT in which so many packets were delivered."""
+    pure.effect_part(effect, packets, rtt_us, rtt_us, BASE_US)
+    return bool(effect.lost_part)
 
 
 def busy_round(
     pure: Any, effect: Any, part: float, queue_us: int = QUEUE_US, surge_us: int = QUEUE_US
 ) -> bool:
-    """End a round in which this part of the link's packets were ours; whether it tells."""
+    """End a round in which this part of the link's packets were ours; whether one was lost."""
     rtt_us = BASE_US + queue_us
     packets = round(part * LINK_PPS * rtt_us / 1e6)
     effect.last_us = rtt_us - surge_us
-    return bool(pure.effect_part(effect, packets, rtt_us, rtt_us, BASE_US, 0))
+    return loses_part(pure, effect, packets, rtt_us)
 
 
 def with_the_link_to_itself(pure: Any, part: float = 1) -> Any:
@@ -469,16 +513,7 @@ def test_a_quarter_of_our_part_gone_in_a_surge_is_a_newcomers(
     for part in (1, 0.5):  # what others had before, they may keep
         effect = with_the_link_to_itself(pure, part)
         assert busy_round(pure, effect, part * left) is newcomer
-        assert effect.state == (pure.EFFECT_CONTENDED if newcomer else pure.EFFECT_ALONE)
-        assert effect.yields == newcomer
-
-
-def test_a_test_under_way_ends_there(pure: Any) -> None:
-    effect = with_the_link_to_itself(pure)
-    effect.doubt = True
-    pure.effect_expect(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
-    assert busy_round(pure, effect, 0)
-    assert (effect.before_us, effect.doubt) == (0, False)
+        assert (effect.state, effect.yields) == (pure.EFFECT_ALONE, 0)  # the next round tells
 
 
 def test_an_idle_link_and_flows_like_us_are_no_newcomer(pure: Any) -> None:
@@ -502,7 +537,7 @@ def test_a_round_that_says_nothing_is_none_to_compare_with(pure: Any) -> None:
     effect = with_the_link_to_itself(pure)
     effect.last_us = 0
     rtt_us = BASE_US + QUEUE_US
-    assert not pure.effect_part(effect, 0, rtt_us, rtt_us, BASE_US, 0)
+    assert not loses_part(pure, effect, 0, rtt_us)
     assert effect.last_us == rtt_us
 
 
@@ -511,8 +546,7 @@ def test_few_packets_less_are_noise(pure: Any) -> None:
     for packets, newcomer in ((2, False), (3, True)):
         part_q16 = packets * 10 * Q16  # so many in 100 ms
         effect = pure.new("effect", part_q16=part_q16, last_us=BASE_US)
-        tells = pure.effect_part(effect, 0, 100_000, 100_000, BASE_US, 0)
-        assert bool(tells) is newcomer
+        assert loses_part(pure, effect, 0, 100_000) is newcomer
 
 
 def test_a_part_that_shrinks_slowly_is_followed(pure: Any) -> None:
@@ -529,6 +563,8 @@ def test_a_part_is_forgotten_with_the_regime_and_where_there_was_nothing_to_send
     assert not busy_round(pure, effect, 0)
     effect = with_the_link_to_itself(pure)
     assert busy_round(pure, effect, 0)
+    effect.before_us, effect.lent = BASE_US + SURGE_US, 100
+    assert rounds(pure, effect, [QUEUE_US]) == [pure.EFFECT_YIELD]
     clock_us = int(pure.effect_look_us(BASE_US))
     verdicts = rounds(pure, effect, [0], 0)
     for look in range(1, 9):
@@ -542,7 +578,7 @@ def test_a_surge_is_seen_across_a_cut(pure: Any) -> None:
     effect = with_the_link_to_itself(pure)
     for queue_us, packets, tells in ((KIN_US, 50, False), (KIN_US + SURGE_US, 30, True)):
         rtt_us = BASE_US + queue_us
-        assert bool(pure.effect_part(effect, packets, rtt_us, rtt_us, BASE_US, 0)) is tells
+        assert loses_part(pure, effect, packets, rtt_us) is tells
 
 
 # Whose queue is it, asked while contended
@@ -633,7 +669,7 @@ def test_who_has_asked_in_vain_asks_ever_more_rarely(pure: Any) -> None:
 def test_who_was_wrong_asks_more_rarely_too(
     pure: Any, alone_us: int, lossy: int, pause_us: int
 ) -> None:
-    taken = {"lent": 1, "again": True, "before_us": BASE_US}
+    taken = {"room": True, "room_lost": True, "before_us": BASE_US}
     effect = pure.new("effect", lossy=lossy, ask_us=8_000_000, **taken)
     assert rounds(pure, effect, [0], alone_us) == [pure.EFFECT_YIELD]
     assert effect.ask_us == pause_us
@@ -748,7 +784,7 @@ def test_any_round_is_survived(
 ) -> None:
     effect = pure.new("effect")
     for sent in (packets, 0, U32_MAX, packets):
-        pure.effect_part(effect, sent, elapsed_us, rtt_us, base_us, clock_us)
+        pure.effect_part(effect, sent, elapsed_us, rtt_us, base_us)
         assert effect.part_q16 < 1 << 63
         assert effect.state in (pure.EFFECT_ALONE, pure.EFFECT_CONTENDED)
 
@@ -1073,11 +1109,14 @@ states = st.fixed_dictionaries(
         "lossy": st.integers(0, 255),
         "steady": st.integers(0, 255),
         "regained": st.integers(0, 255),
-        "again": st.booleans(),
+        "lost_part": st.booleans(),
+        "room": st.booleans(),
+        "room_lost": st.booleans(),
         "surged": st.integers(0, 255),
         "surged_us": u32,
         "surged_packets": u32,
-        "room_us": u32,
+        "surge_us": u32,
+        "regained_us": u32,
         "lent": st.one_of(st.just(0), u32),
         "still": st.integers(0, 255),
         "still_us": u32,
@@ -1126,8 +1165,8 @@ def test_from_any_state_to_a_valid_one(
             assert arrow == (alone, alone)
             assert effect.doubt
         elif verdict == pure.EFFECT_YIELD:
-            taken = pure.EFFECT_CONTENDED if effect.lent else stand_back
-            assert arrow == (alone, taken)
+            assert before == alone
+            assert effect.state == pure.EFFECT_CONTENDED or not effect.room
         elif verdict == pure.EFFECT_RESUME:
             assert arrow == (stand_back, alone)
         elif verdict == pure.EFFECT_REGAIN:
@@ -1357,18 +1396,13 @@ class Scavenger(Flow):
         self.effect.steady = 0 if self.slow_start else min(self.effect.steady + 1, 255)
         pure.effect_begin_round(self.effect)
         if self.cut_short:
-            self.effect.last_us = 0
-        if not self.cut_short and pure.effect_part(
-            self.effect,
-            int(self.round_acked),
-            elapsed_us,
-            self.cdg.rtt_prev.min_us,
-            base_us,
-            now_us,
-        ):
-            verdict = pure.EFFECT_YIELD
-        else:
-            verdict = pure.effect_round(self.effect, self.cdg.rtt_prev.min_us, base_us, now_us)
+            pure.effect_limited(self.effect)
+        if not self.cut_short:
+            packets = int(self.round_acked)
+            pure.effect_part(
+                self.effect, packets, elapsed_us, self.cdg.rtt_prev.min_us, base_us
+            )
+        verdict = pure.effect_round(self.effect, self.cdg.rtt_prev.min_us, base_us, now_us)
         if verdict == pure.EFFECT_DOUBT:
             self.back_off(rtt_s)
         elif verdict == pure.EFFECT_YIELD:
