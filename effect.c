@@ -14,8 +14,7 @@
  *
  *	     two cuts that drained too little
  *	ALONE ---------------------------------> YIELDING
- *	  |       (a second surge with a part of the link lost, or
- *	  |        the room made for a newcomer taken: at once CONTENDED)
+ *	  |       (the room made for a newcomer taken: at once CONTENDED)
  *	  ^  ^        the queue went with us         |
  *	  |  +---------------------------------------+
  *	  |                                          | it stayed
@@ -155,6 +154,7 @@ u32 effect_cut(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	u32 queue_us = effect_queue_us(rtt_us, base_rtt_us);
 	bool stands = effect_stands(rtt_us, base_rtt_us);
 	u32 surge_us = stands ? e->surge_us : 0, room_us = 0;
+	u32 before_us = queue_us - min(queue_us, surge_us);
 	u32 kept;
 
 	e->lent = 0;
@@ -169,11 +169,12 @@ u32 effect_cut(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	if (e->room)
 		room_us = surge_us;
 	/* Our window grows by a packet per round, so the surge is not ours. The queue from
-	 * before it may be: we do not return to that.
+	 * before it may be, where it was long enough to tell: we do not return to that.
 	 */
-	if (surge_us && !(e->room && e->regained && rtt_us > e->regained_us))
-		e->lent = fp_mul_div(cwnd, base_rtt_us, (u64)base_rtt_us + queue_us -
-				     min(queue_us, surge_us));
+	if (before_us < EFFECT_QUEUE_MIN_US)
+		before_us = 0;
+	if (e->room && !(e->regained && rtt_us > e->regained_us))
+		e->lent = fp_mul_div(cwnd, base_rtt_us, (u64)base_rtt_us + before_us);
 	kept = effect_fit(cwnd, base_rtt_us,
 			  (u64)base_rtt_us + queue_us + EFFECT_ROOM * room_us);
 	return max3(min(kept, cwnd - 1), cwnd / 2, 2U);
@@ -530,6 +531,7 @@ bool effect_repair(struct effect *e, u64 now_us)
 	return true;
 }
 
+/* Did so much less arrive in this round that it is no noise? */
 static bool effect_part_lost(const struct effect *e, u64 part_q16,
 			     u64 elapsed_us)
 {
@@ -630,28 +632,20 @@ static void effect_mean(struct effect *e, u32 queue_us)
 	e->mean_us = e->mean_us - e->mean_us / 8 + queue_us / 8;
 }
 
-/* The cut under test was for a surge. Has a newcomer come? */
-static bool effect_newcomer(const struct effect *e, bool stands)
-{
-	if (!e->room)	/* a second surge */
-		return e->lost_part && e->lent;
-	/* else the queue is what our own slow start sent */
-	return e->room_lost || (stands && e->steady >= EFFECT_STEADY_ROUNDS);
-}
-
 static enum effect_verdict effect_judge(struct effect *e, u32 rtt_us,
 					u32 base_rtt_us, u64 now_us)
 {
 	u32 drained_us = effect_queue_us(e->before_us, rtt_us);
-	bool stands = effect_stands(rtt_us, base_rtt_us);
 	u32 before_us = e->before_us;
 
 	e->drained_q16 = min_t(u32, fp_ratio_q16(drained_us, e->expected_us),
 			       Q16_ONE);
 	e->before_us = 0;
-	if (effect_newcomer(e, stands))
-		return effect_give_way(e, now_us);
-	if (e->room || (e->lent && !stands)) {
+	if (e->room) {
+		/* A newcomer has taken it; or the queue is what our own slow start sent. */
+		if (e->room_lost || (effect_stands(rtt_us, base_rtt_us) &&
+				     e->steady >= EFFECT_STEADY_ROUNDS))
+			return effect_give_way(e, now_us);
 		e->doubt = false;
 		if (!e->lent)
 			return EFFECT_NONE;

@@ -39,8 +39,8 @@
 #define EFFECT_STEADY_ROUNDS	4	/* from slow start on, or its like: the first three
 					 * may see our own queue
 					 */
-#define EFFECT_REGAIN_ROUNDS	8	/* where a longer queue surges so soon after the
-					 * window came back, it does not come back again
+#define EFFECT_REGAIN_ROUNDS	8	/* where a queue surges so soon after the window came
+					 * back, and is longer, it does not come back again
 					 */
 #define EFFECT_PART_SHIFT	3	/* our part of the link is a mean of eight
 					 * rounds or so
@@ -135,8 +135,8 @@ enum effect_verdict {
  * @surged_packets: what their ACKs covered
  * @surge_us: what the queue grew by in the last round, for the next cut, where that is a
  *	surge and not ours; else 0
- * @lent: the window that EFFECT_REGAIN returns to, packets: the last cut was for a surge,
- *	and would have left so much to drain the queue from before it; 0: it is not to return
+ * @lent: the window that EFFECT_REGAIN returns to, packets: the last cut made room for a
+ *	surge, and this one would have drained the queue from before it; 0: not to return
  * @since_us: when the regime began, EFFECT_YIELDING and EFFECT_CONTENDED as one
  * @taken_us: of EFFECT_TAKE, EFFECT_TRY or EFFECT_LONGER, the last; else of
  *	effect_start()

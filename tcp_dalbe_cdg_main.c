@@ -1442,8 +1442,17 @@ static void dalbe_cdg_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	}
 }
 
-/* TCP asks us before it sends data. A flow that is alone is paced, as its bursts would pass
- * for a newcomer's. A contended flow is paced only while its packets wait: at the rate of one
+/* A flow that is alone is paced, as its bursts would pass for a newcomer's. On a path shorter
+ * than the shortest queue that we judge by there is nothing to be gained by it, and where the
+ * processor is the bottleneck TCP's timers cost a third of the rate.
+ */
+static bool dalbe_paces_alone(const struct dalbe_flow *flow)
+{
+	return flow->scavenger && flow->effect.state == EFFECT_ALONE &&
+	       cdg_base_rtt_us(&flow->cdg) >= EFFECT_QUEUE_MIN_US;
+}
+
+/* TCP asks us before it sends data. A contended flow is paced only while its packets wait: at the rate of one
  * or two packets per round trip retransmissions would wait as well, and a best-effort flow
  * of six packets loses some percent of its rate by that.
  */
@@ -1455,8 +1464,7 @@ static u32 dalbe_cdg_min_tso_segs(struct sock *sk)
 	if (flow && flow->paced) {
 		few = dalbe_below_two(flow);
 		waits = few && dalbe_waits(sk);
-		dalbe_pace(sk, waits || (flow->scavenger &&
-					 flow->effect.state == EFFECT_ALONE));
+		dalbe_pace(sk, waits || dalbe_paces_alone(flow));
 		/* fq would pace them all the same, and then ACKs wait behind them */
 		if (few && READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)
 			WRITE_ONCE(sk->sk_pacing_rate, ~0UL);

@@ -28,8 +28,9 @@ FAIR_QUEUEING = ("fq_codel",)
 
 
 def where(point: Point) -> str:
-    """Return what is the matter with the path: a value of the axis."""
-    return str(point.values[AXIS])
+    """Return what is the matter with the path, a value of the axis, and all else that varies."""
+    others = [f"{key} {value}" for key, value in point.values.items() if key not in (AXIS, "who")]
+    return ", ".join([str(point.values[AXIS]), *others])
 
 
 def harm_percent(item: Tradeoff, found: Sequence[Tradeoff]) -> Estimate | None:

@@ -101,6 +101,21 @@ def test_uml_describes_itself(tmp_path: Path):
     assert backend.parallel() >= 1
 
 
+def test_a_clock_is_virtual_or_real_where_there_is_such(tmp_path: Path):
+    guest = Uml(fake_build(tmp_path))
+    assert guest.on_clock(None) == guest.on_clock("virtual") == guest
+    real = guest.on_clock("real")
+    assert (real.virtual_clock, real.parallel(), real.describe()["clock"]) == (False, 1, "real")
+    emulated, under_kvm = (Qemu("6.12", "0", virtual_clock=virtual) for virtual in (True, False))
+    assert emulated.on_clock("real") == under_kvm == under_kvm.on_clock(None)
+    assert emulated.on_clock("virtual") == emulated
+    host = Host("6.12")
+    assert host.on_clock("real") == host.on_clock(None) == host
+    for backend in (under_kvm, host):
+        with pytest.raises(TestbedError, match="clock = 'virtual': "):
+            backend.on_clock("virtual")
+
+
 def test_qemu_describes_itself():
     backend = backends.choose("qemu")
     facts = backend.describe()

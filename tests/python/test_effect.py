@@ -279,9 +279,8 @@ def test_room_is_made_for_twice_a_surge(pure: Any, fields: dict[str, int], room:
     kept = fit(cwnd, BASE_US, BASE_US + 20_000 + room * 2 * grown_us)
     assert ssthresh == max(kept, cwnd // 2)
     assert effect.room is room
-    # without the queue from before the surge; our own surge is to be drained
-    ours = "steady" in fields
-    assert effect.lent == (not ours) * (cwnd * BASE_US // (BASE_US + 20_000 - grown_us))
+    # without the queue from before the surge
+    assert effect.lent == room * (cwnd * BASE_US // (BASE_US + 20_000 - grown_us))
 
 
 @pytest.mark.parametrize(("patient", "least_us"), [(False, BASE_US // 4), (True, BASE_US // 8)])
@@ -300,12 +299,10 @@ def test_where_short_flows_keep_coming_a_burst_is_reason_enough(
         assert early == [False, False, False, room]
 
 
-@pytest.mark.parametrize("grown_us", [SURGE_US, ROOM_US])
-def test_what_was_given_up_for_a_surge_that_is_over_is_taken_back(
-    pure: Any, grown_us: int
-) -> None:
-    """A path that stood still has delivered what was late; nobody has taken the room made."""
-    effect, _ = surged(pure, grown_us)
+@pytest.mark.parametrize("lost_part", [False, True])
+def test_room_that_nobody_takes_is_taken_back(pure: Any, lost_part: bool) -> None:
+    """A path that stood still has delivered what was late."""
+    effect, _ = surged(pure, lost_part=lost_part)
     assert rounds(pure, effect, [SHORT_US - 1]) == [pure.EFFECT_REGAIN]
     assert (effect.state, effect.yields) == (pure.EFFECT_ALONE, 0)
     assert rounds(pure, effect, [SHORT_US - 1]) == [pure.EFFECT_NONE]  # once
@@ -339,16 +336,6 @@ def test_a_longer_queue_that_surges_within_eight_rounds_keeps_its_room(
     assert (again.lent > 0) is back
     assert rounds(pure, again, [0]) == [pure.EFFECT_REGAIN if back else pure.EFFECT_NONE]
     assert again.state == pure.EFFECT_ALONE
-
-
-def test_of_two_surges_in_a_row_the_second_with_a_part_of_the_link_is_a_newcomers(
-    pure: Any,
-) -> None:
-    for lost_part, verdict in ((True, pure.EFFECT_YIELD), (False, pure.EFFECT_DOUBT)):
-        effect, _ = surged(pure, SURGE_US, mean_us=QUEUE_US)
-        effect.lost_part = lost_part
-        assert rounds(pure, effect, [20_000 + SURGE_US]) == [verdict]
-        assert (effect.state == pure.EFFECT_CONTENDED) is lost_part
 
 
 def test_a_surge_says_nothing_of_a_cut_that_was_for_our_own_queue(pure: Any) -> None:
@@ -563,7 +550,7 @@ def test_a_part_is_forgotten_with_the_regime_and_where_there_was_nothing_to_send
     assert not busy_round(pure, effect, 0)
     effect = with_the_link_to_itself(pure)
     assert busy_round(pure, effect, 0)
-    effect.before_us, effect.lent = BASE_US + SURGE_US, 100
+    effect.before_us, effect.room, effect.steady = BASE_US + SURGE_US, True, STEADY
     assert rounds(pure, effect, [QUEUE_US]) == [pure.EFFECT_YIELD]
     clock_us = int(pure.effect_look_us(BASE_US))
     verdicts = rounds(pure, effect, [0], 0)

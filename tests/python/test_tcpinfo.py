@@ -55,6 +55,23 @@ def test_files_of_both_senders_in_one_table(tmp_path: Path):
     assert cubic["min_rtt_ms"] is None
 
 
+def test_what_was_acknowledged_between_two_samples(tmp_path: Path):
+    """Of each connection, whatever its port was used for before."""
+    later = CDG.replace("1000000001500000", "1000000002000000").replace("123456", "200000")
+    again = later.replace("4242", "4244").replace("200000", "5")
+    sender = written(tmp_path, "tcp.sender", HEADER + CDG + later + again)
+    xsender = written(tmp_path, "tcp.xsender", HEADER + CUBIC)
+    table = tcpinfo.acknowledged([sender, xsender], CLOCK_US)
+    columns = ("out_us", "source", "port", "payload_bytes")
+    assert table.sort("out_us", "source").select(columns).rows() == [
+        (1_000_000, 4243, 6001, 9),
+        (1_500_000, 4242, 5001, 123456),
+        (2_000_000, 4242, 5001, 200000 - 123456),
+        (2_000_000, 4244, 5001, 5),
+    ]
+    assert table["sent_us"].to_list() == table["in_us"].to_list() == table["out_us"].to_list()
+
+
 def test_no_connection_is_an_empty_table(tmp_path: Path):
     assert tcpinfo.read([written(tmp_path, "t", HEADER)], CLOCK_US, FLOWS).height == 0
 

@@ -151,6 +151,20 @@ def test_every_experiment_and_contender_is_valid(path: Path):
         ("flows.one.paced_s=0", "flows.one.paced_s: 0 is not allowed; give a number above 0"),
         ("flows.one.name=sender", "flows.sender: name = 'sender' is the testbed's own"),
         ("flows.one.name=voice", "name = 'voice' is the testbed's own"),
+        ("flows.one.read_mbps=0", "flows.one.read_mbps: 0 is not allowed; give a number above 0"),
+        (
+            "flows.one.kind=rsync flows.one.bytes=9 flows.one.read_mbps=1",
+            "flows.one: read_mbps is for kind = 'iperf'",
+        ),
+        # without captures
+        ("clock=wall", "clock: 'wall' is not allowed; give 'virtual' or 'real'"),
+        ("captures=false", "captures = false needs clock = 'real'"),
+        ("captures=false clock=real bin_s=0.1", "captures = false needs bin_s of at least 0.5"),
+        ("captures=false clock=real voice={}", "voice is known by captures alone; remove"),
+        (
+            "captures=false clock=real link.qdisc=strict_priority",
+            "qdisc = 'strict_priority' is known by captures alone",
+        ),
         # between flows, and in time
         ("voice={start_s=10}", "voice.start_s = 10 is not before duration_s = 10"),
         ("voice={packets_per_s=0}", "voice.packets_per_s: 0 is not allowed; give a whole number"),

@@ -245,6 +245,60 @@ def idle_link(*settings: str) -> experiment.Experiment:
     return experiment.load(TESTBED / "experiments/goals30.toml", [*settings, *alone])
 
 
+ALONE = ["duration_s=31", "link.buffer_bdp=none", "background=none", "flows.ours.duration_s=31"]
+ALONE += ["flows.cubic.start_s=30", "flows.cubic.start_jitter_s=0", "flows.cubic.duration_s=1"]
+
+
+def used(kernel: Path, out: Path, *settings: str) -> float:
+    """Return what part of the link our flow uses, alone, from 10 s on."""
+    alone = experiment.load(TESTBED / "experiments/dynamics.toml", [*ALONE, *settings])
+    run = runner.run(alone, 1, out, tools_with_goals(kernel))
+    rates = run.rates.filter(pl.col("t_s").is_between(10, 30, closed="left"), flow="ours")
+    return rates["wire_bytes"].sum() * 8 / 20 / alone.link.rate_bps
+
+
+@pytest.mark.parametrize(
+    ("path", "least"),
+    [
+        # CUBIC 99 %, and we once 23: each second 0.1 s at half of the window, at least
+        ("rtt_ms=50 buffer_packets=42 stall={host='router',for_ms=50,every_s=1,from_s=3}", 0.85),
+        # CUBIC 100 %, and we once 37
+        ("rtt_ms=20 buffer_packets=42 ack_slot_ms=10", 0.95),
+    ],
+)
+def test_a_path_that_stands_still_and_clumps_of_acks_are_no_newcomers(
+    kernel: Path, tmp_path: Path, path: str, least: float
+):
+    settings = [f"link.{words}" for words in path.split(" ")]
+    assert used(kernel, tmp_path / "run", *settings) > least
+
+
+def test_on_a_real_clock_computing_takes_time(kernel: Path, tmp_path: Path):
+    """Offloads, a program that reads little, and no captures."""
+    settings = ["clock=real", "captures=false", "duration_s=8", "link.offloads=true", "bin_s=0.5"]
+    settings += ["background=none", "flows.ours.duration_s=7", "flows.cubic.start_s=1"]
+    settings += ["flows.cubic.start_jitter_s=0", "flows.cubic.duration_s=6"]
+    settings += ["link.rtt_ms=2", "link.buffer_bdp=none", "link.buffer_packets=50"]
+    busy = experiment.load(
+        TESTBED / "experiments/dynamics.toml", [*settings, "flows.cubic.read_mbps=2"]
+    )
+    begin_s = time.monotonic()
+    run = runner.run(busy, 1, tmp_path / "run", tools_with_goals(kernel))
+    assert time.monotonic() - begin_s > 8
+    assert '"clock": "real"' in (tmp_path / "run/manifest.json").read_text()
+    assert run.proof.base_rtt_ms["sender"] > 2
+    rates = run.rates.filter(pl.col("t_s").is_between(3, 7, closed="left"), flow="cubic")
+    assert 1 < rates["payload_bytes"].sum() * 8e-6 / 4 < 3
+
+
+def test_offloads_make_no_packet_larger_than_the_path_takes(kernel: Path, tmp_path: Path):
+    """In virtual time: a run that had one would be no result."""
+    settings = [*SHORT, "link.offloads=true", "link.rate_mbps=50"]
+    cell = experiment.load(TESTBED / "experiments/cell.toml", settings)
+    run = runner.run(cell, 1, tmp_path / "run", Tools(uml.Uml(kernel)))
+    assert run.proof.largest_frame_bytes == FRAME_BYTES
+
+
 def test_no_receiver_is_too_slow_for_the_fastest_link(kernel: Path, tmp_path: Path):
     """200 Mbit/s: a program that reads too little makes its peer's kernel wait for ACKs."""
     cubic = ["flows.ours.goal=none", "flows.ours.cc=cubic", "flows.ours.link_s=3"]

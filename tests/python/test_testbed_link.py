@@ -67,6 +67,27 @@ def test_a_bad_link_is_no_result(change: dict[str, Any], words: str) -> None:
         link.check(dataclasses.replace(GOOD, **change), LINK, packets(drop=True), BUSY)
 
 
+def test_a_slow_machine_makes_a_link_slower_and_longer_not_better() -> None:
+    def check(**change: Any) -> None:
+        proof = dataclasses.replace(GOOD, **change)
+        link.check(proof, LINK, packets(drop=True), BUSY, slow=True)
+
+    check(rate_bps=5e6, base_rtt_ms={"sender": 55.0, "xsender": 90.0})
+    check(largest_frame_bytes=None, drops=None, marks=None)
+    with pytest.raises(TestbedError, match=r"rate 10\.300 instead of 10 Mbit/s"):
+        check(rate_bps=10.3e6)
+    with pytest.raises(TestbedError, match="base RTT of sender 49 instead of 50"):
+        check(base_rtt_ms={"sender": 49.0, "xsender": 80.0})
+
+
+def test_of_a_short_path_half_an_rtt_is_no_tolerance() -> None:
+    short = LINK.model_copy(update={"rtt_ms": 0.2, "xsender_rtt_ms": None})
+    for rtt_ms in (0.05, 0.35):
+        proof = dataclasses.replace(GOOD, base_rtt_ms={"sender": rtt_ms, "xsender": 0.2})
+        with pytest.raises(TestbedError, match=r"base RTT of sender 0\.\d+ instead of 0\.2"):
+            link.check(proof, short, packets(drop=True), BUSY)
+
+
 def test_a_full_fifo_that_never_drops_hides_its_queue() -> None:
     with pytest.raises(TestbedError, match="TSQ"):
         link.check(GOOD, LINK, packets(drop=False), BUSY)

@@ -84,6 +84,17 @@ def test_hosts_with_a_queue_discipline_and_data_both_ways(tmp_path: Path):
     assert full == ["cubic1"]
 
 
+def test_a_machine_whose_processor_counts(tmp_path: Path):
+    settings = ["clock=real", "captures=false", "background=none", "link.offloads=true"]
+    files = written(tmp_path, CELL, *settings, "flows.cubic1.read_mbps=2.5")
+    assert {"OFFLOADS=1", "NO_CAPTURES=1", "BURST_BYTES=1600"} <= set(files["link"].splitlines())
+    assert "-p 5003 -b 2500000 >" in files["setup"]
+    fast = written(tmp_path / "fast", CELL, *settings, "link.rate_mbps=1000")["link"]
+    assert "BURST_BYTES=125000" in fast.splitlines()
+    for key in ("OFFLOADS", "NO_CAPTURES", "BURST_BYTES"):  # a guest's random numbers depend on it
+        assert key not in written(tmp_path / "plain", CELL)["link"]
+
+
 def test_the_link_of_a_wireless_hop(tmp_path: Path):
     text = written(tmp_path, CELL, "link.loss=0.01", "link.jitter_ms=5")["link"]
     assert "IMPAIRMENT='delay 5000us 5000us rate 100gbit loss 1%'" in text.splitlines()
