@@ -560,12 +560,12 @@ class Experiment(Model):
 
     name: Name
     title: str = ""
-    clock: Literal["virtual", "real"] | None = None
-    captures: bool = True
     link: Link
     duration_s: Duration
     limit_s: Duration | None = None
     bin_s: Annotated[float, Field(ge=0.01, le=60)] = 0.5
+    clock: Literal["virtual", "real"] | None = None
+    captures: bool = True
     background: Background | None = None
     voice: Voice | None = None
     short_flows: ShortFlows | None = None

@@ -1386,9 +1386,7 @@ class Scavenger(Flow):
             pure.effect_limited(self.effect)
         if not self.cut_short:
             packets = int(self.round_acked)
-            pure.effect_part(
-                self.effect, packets, elapsed_us, self.cdg.rtt_prev.min_us, base_us
-            )
+            pure.effect_part(self.effect, packets, elapsed_us, self.cdg.rtt_prev.min_us, base_us)
         verdict = pure.effect_round(self.effect, self.cdg.rtt_prev.min_us, base_us, now_us)
         if verdict == pure.EFFECT_DOUBT:
             self.back_off(rtt_s)

@@ -57,8 +57,8 @@ def test_files_of_both_senders_in_one_table(tmp_path: Path):
 
 def test_what_was_acknowledged_between_two_samples(tmp_path: Path):
     """Of each connection, whatever its port was used for before."""
-    later = CDG.replace("1000000001500000", "1000000002000000").replace("123456", "200000")
-    again = later.replace("4242", "4244").replace("200000", "5")
+    later = CDG.replace("1000000001500000", "1000000002000000").replace("123456", "234567")
+    again = later.replace("4242", "4244").replace("234567", "5")
     sender = written(tmp_path, "tcp.sender", HEADER + CDG + later + again)
     xsender = written(tmp_path, "tcp.xsender", HEADER + CUBIC)
     table = tcpinfo.acknowledged([sender, xsender], CLOCK_US)
@@ -66,7 +66,7 @@ def test_what_was_acknowledged_between_two_samples(tmp_path: Path):
     assert table.sort("out_us", "source").select(columns).rows() == [
         (1_000_000, 4243, 6001, 9),
         (1_500_000, 4242, 5001, 123456),
-        (2_000_000, 4242, 5001, 200000 - 123456),
+        (2_000_000, 4242, 5001, 234567 - 123456),
         (2_000_000, 4244, 5001, 5),
     ]
     assert table["sent_us"].to_list() == table["in_us"].to_list() == table["out_us"].to_list()

@@ -77,8 +77,8 @@ def test_every_experiment_and_contender_is_valid(path: Path):
     ("settings", "message"),
     [
         # single values
-        ("link.rtt_ms=0", "link.rtt_ms: 0 is not allowed; give a number at least 1 and at most"),
-        ("link.rtt_ms='50'", "link.rtt_ms: '50' is not allowed; give a number at least 1"),
+        ("link.rtt_ms=0", "link.rtt_ms: 0 is not allowed; give a number at least 0.01 and at most"),
+        ("link.rtt_ms='50'", "link.rtt_ms: '50' is not allowed; give a number at least 0.01"),
         ("link.rtt_ms=nan", "link.rtt_ms: nan is not allowed; give a number"),
         ("link.rate_mbps=true", "link.rate_mbps: true is not allowed; give a number"),
         ("link.buffer_bdp=0", "link.buffer_bdp: 0 is not allowed; give a number above 0"),
