@@ -846,6 +846,7 @@ static u32 dalbe_scavenger_backoff(struct sock *sk, u32 ssthresh)
 	least = min(dalbe_least(sk), cwnd);
 	effect_expect(&flow->effect, cwnd, ssthresh, rtt_us, base_rtt_us);
 	if (least > ssthresh && flow->effect.before_us) {
+		/* withdrawn for a round trip: whoever takes it is there, as of room */
 		flow->effect.lent = max(flow->effect.lent, least);
 		flow->effect.room = true;
 	} else {
@@ -1452,9 +1453,9 @@ static bool dalbe_paces_alone(const struct dalbe_flow *flow)
 	       cdg_base_rtt_us(&flow->cdg) >= EFFECT_QUEUE_MIN_US;
 }
 
-/* TCP asks us before it sends data. A contended flow is paced only while its packets wait: at the rate of one
- * or two packets per round trip retransmissions would wait as well, and a best-effort flow
- * of six packets loses some percent of its rate by that.
+/* TCP asks us before it sends data. A contended flow is paced only while its packets wait:
+ * at the rate of one or two packets per round trip retransmissions would wait as well, and a
+ * best-effort flow of six packets loses some percent of its rate by that.
  */
 static u32 dalbe_cdg_min_tso_segs(struct sock *sk)
 {
