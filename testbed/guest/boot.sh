@@ -104,7 +104,8 @@ claim_cpu()
 claim_cpu
 
 time_travel=(time-travel=inf-cpu "time-travel-start=$(((1700000000 + seed * 1000) * 1000000000))")
-! $real || time_travel=()
+clock="virtual time"
+! $real || time_travel=() clock="its clock"
 
 # Nothing that differs between two hosts or two runs may reach the guest:
 #   init=              the working directory, seen through the host's /proc
@@ -125,7 +126,7 @@ await_guest $! boot.sh "$name" "$wall_s" "$out/.status"
 status=$(<"$out/.status")
 rm -f "$out/.status"
 if [[ $status == timeout ]]; then
-	echo "boot.sh: run '$name' did not end within $virtual_s s of its clock" >&2
+	echo "boot.sh: run '$name' did not end within $virtual_s s of $clock" >&2
 	exit 124
 fi
 exit "$status"
