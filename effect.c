@@ -31,9 +31,9 @@
  * or a radio stood still for a moment. The next round tells: what came late has been
  * delivered, the queue is gone, and the window comes back. A newcomer's queue has grown.
  *
- * What we deliver while a queue stands is our part of the link. A surge that takes a good
- * part of it, and a long one, are answered by making room for twice the surge, which is
- * what slow start sends next.
+ * Our part of the link is what we deliver while a queue stands. We answer a surge that takes
+ * a good part of it, and a long one, by making room for twice the surge, which slow start
+ * sends next: without room the newcomer leaves slow start early, and we hold the link.
  */
 #include "effect.h"
 
@@ -97,8 +97,8 @@ static bool effect_stands(u32 rtt_us, u32 base_rtt_us)
 	       effect_shortest_us(base_rtt_us);
 }
 
-/* From which growth of the queue in a round on it surges, us. @shift says by what part of
- * the base RTT.
+/* The least growth of the queue in one round that is a surge, us: the base RTT shifted right
+ * by @shift, within bounds.
  */
 static u32 effect_least_surge_us(u32 base_rtt_us, int shift)
 {
@@ -107,7 +107,7 @@ static u32 effect_least_surge_us(u32 base_rtt_us, int shift)
 		       EFFECT_SURGE_MAX_US);
 }
 
-/* What the queue grew by, us, where that is a surge; else 0. */
+/* The growth of the queue in a round, us, where that is a surge; else 0. */
 static u32 effect_surge_us(u32 rtt_us, u32 before_us, u32 base_rtt_us, int shift)
 {
 	u32 grown_us = effect_queue_us(rtt_us, before_us);
@@ -153,9 +153,7 @@ u32 effect_cut(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 {
 	u32 queue_us = effect_queue_us(rtt_us, base_rtt_us);
 	bool stands = effect_stands(rtt_us, base_rtt_us);
-	u32 surge_us = stands ? e->surge_us : 0, room_us = 0;
-	u32 before_us = queue_us - min(queue_us, surge_us);
-	u32 kept;
+	u32 surge_us = stands ? e->surge_us : 0, room_us = 0, before_us, kept;
 
 	e->lent = 0;
 	e->room = false;
@@ -166,15 +164,18 @@ u32 effect_cut(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	    (e->lossy && !stands))
 		return ssthresh;
 	e->room = surge_us && (e->lost_part || effect_wants_room(e, cwnd, surge_us, base_rtt_us));
-	if (e->room)
+	if (e->room) {
 		room_us = surge_us;
-	/* Our window grows by a packet per round, so the surge is not ours. The queue from
-	 * before it may be, where it was long enough to tell: we do not return to that.
-	 */
-	if (before_us < EFFECT_QUEUE_MIN_US)
-		before_us = 0;
-	if (e->room && !(e->regained && rtt_us > e->regained_us))
-		e->lent = fp_mul_div(cwnd, base_rtt_us, (u64)base_rtt_us + before_us);
+		/* Our window grows by a packet per round, so the surge is not ours. The queue
+		 * from before it may be, where it was long enough to tell: we do not return
+		 * to that.
+		 */
+		before_us = queue_us - min(queue_us, surge_us);
+		if (before_us < EFFECT_QUEUE_MIN_US)
+			before_us = 0;
+		if (!e->regained || rtt_us <= e->regained_us)
+			e->lent = fp_mul_div(cwnd, base_rtt_us, (u64)base_rtt_us + before_us);
+	}
 	kept = effect_fit(cwnd, base_rtt_us,
 			  (u64)base_rtt_us + queue_us + EFFECT_ROOM * room_us);
 	return max3(min(kept, cwnd - 1), cwnd / 2, 2U);
@@ -635,8 +636,8 @@ static void effect_mean(struct effect *e, u32 queue_us)
 static enum effect_verdict effect_judge(struct effect *e, u32 rtt_us,
 					u32 base_rtt_us, u64 now_us)
 {
-	u32 drained_us = effect_queue_us(e->before_us, rtt_us);
 	u32 before_us = e->before_us;
+	u32 drained_us = effect_queue_us(before_us, rtt_us);
 
 	e->drained_q16 = min_t(u32, fp_ratio_q16(drained_us, e->expected_us),
 			       Q16_ONE);
@@ -653,7 +654,9 @@ static enum effect_verdict effect_judge(struct effect *e, u32 rtt_us,
 		e->regained_us = before_us;
 		return EFFECT_REGAIN;
 	}
-	/* The cut was for a queue of ours. Room for this surge first: that test decides. */
+	/* We cut for a queue of ours, and a surge hides what the cut drained: we make room
+	 * for the surge first, and judge that.
+	 */
 	if (e->lost_part && !e->doubt)
 		return EFFECT_NONE;
 	if (e->drained_q16 >= EFFECT_OURS_Q16 ||

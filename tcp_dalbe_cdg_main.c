@@ -846,7 +846,7 @@ static u32 dalbe_scavenger_backoff(struct sock *sk, u32 ssthresh)
 	least = min(dalbe_least(sk), cwnd);
 	effect_expect(&flow->effect, cwnd, ssthresh, rtt_us, base_rtt_us);
 	if (least > ssthresh && flow->effect.before_us) {
-		/* withdrawn for a round trip: whoever takes it is there, as of room */
+		/* We withdraw it for a round trip, and judge that as we judge room. */
 		flow->effect.lent = max(flow->effect.lent, least);
 		flow->effect.room = true;
 	} else {
