@@ -86,6 +86,7 @@ static u32 effect_fit(u32 cwnd, u32 base_rtt_us, u64 rtt_us)
 void effect_start(struct effect *e, u64 now_us)
 {
 	memset(e, 0, sizeof(*e));
+	e->filling = true;
 	e->taken_us = now_us;
 	e->since_us = now_us - EFFECT_OFTEN_US;
 }
@@ -95,6 +96,13 @@ static bool effect_stands(u32 rtt_us, u32 base_rtt_us)
 {
 	return effect_queue_us(rtt_us, base_rtt_us) >=
 	       effect_shortest_us(base_rtt_us);
+}
+
+/* The queue that may be left where one of ours, or nobody's, has gone, us. */
+static u32 effect_left_us(u32 rtt_us, u32 base_rtt_us)
+{
+	return max(effect_queue_us(rtt_us, base_rtt_us) / EFFECT_LEFT,
+		   effect_shortest_us(base_rtt_us));
 }
 
 /* The least growth of the queue in one round that is a surge, us: the base RTT shifted right
@@ -157,9 +165,7 @@ u32 effect_cut(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 
 	e->lent = 0;
 	e->room = false;
-	e->room_lost = false;
 	e->surge_us = 0;
-	e->filling = false;
 	if (e->state != EFFECT_ALONE || e->doubt || !base_rtt_us ||
 	    (e->lossy && !stands))
 		return ssthresh;
@@ -344,8 +350,7 @@ bool effect_sample(struct effect *e, u32 rtt_us, u32 packets, u32 before_us,
  * effect_loss - a packet was lost, or marked
  * @e: the flow
  *
- * Where room was just made, that is a newcomer's doing. And a queue that loses packets
- * is one, however still.
+ * A queue that loses packets is one, however still.
  */
 void effect_loss(struct effect *e)
 {
@@ -353,8 +358,6 @@ void effect_loss(struct effect *e)
 	e->still = 0;
 	e->asking = 0;
 	e->filling = false;
-	if (effect_tests_room(e))
-		e->room_lost = true;
 }
 
 /**
@@ -513,25 +516,6 @@ static enum effect_verdict effect_give_way(struct effect *e, u64 now_us)
 	return EFFECT_YIELD;
 }
 
-/**
- * effect_repair - a loss is being repaired, and until it is no round will end
- * @e: the flow
- * @now_us: clock
- *
- * Where room was just made we do not wait for that: a newcomer has taken the room, or the
- * path stood still for a moment, and then our own packets filled its buffer at once.
- *
- * Return: true if so, and the flow is EFFECT_YIELDING.
- */
-bool effect_repair(struct effect *e, u64 now_us)
-{
-	effect_loss(e);
-	if (e->state != EFFECT_ALONE || !effect_tests_room(e))
-		return false;
-	effect_yield(e, now_us);
-	return true;
-}
-
 /* Did so much less arrive in this round that it is no noise? */
 static bool effect_part_lost(const struct effect *e, u64 part_q16,
 			     u64 elapsed_us)
@@ -610,8 +594,8 @@ u32 effect_fill(struct effect *e, u32 base_rtt_us)
 {
 	u64 full_us = (u64)base_rtt_us + 2 * effect_shortest_us(base_rtt_us);
 
-	e->filling = e->link_q16 && base_rtt_us;
-	if (!e->filling)
+	e->filling = true;
+	if (!e->link_q16 || !base_rtt_us)
 		return U32_MAX;
 	return clamp_t(u64, effect_link_packets(e, full_us), 2, U32_MAX);
 }
@@ -644,8 +628,9 @@ static enum effect_verdict effect_judge(struct effect *e, u32 rtt_us,
 	e->before_us = 0;
 	if (e->room) {
 		/* A newcomer has taken it; or the queue is what our own slow start sent. */
-		if (e->room_lost || (effect_stands(rtt_us, base_rtt_us) &&
-				     e->steady >= EFFECT_STEADY_ROUNDS))
+		if (e->steady >= EFFECT_STEADY_ROUNDS &&
+		    effect_queue_us(rtt_us, base_rtt_us) >
+		    effect_left_us(before_us, base_rtt_us))
 			return effect_give_way(e, now_us);
 		e->doubt = false;
 		if (!e->lent)
@@ -735,7 +720,7 @@ void effect_ask(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	u32 fit;
 
 	if (e->state != EFFECT_CONTENDED || e->asking || !base_rtt_us ||
-	    queue_us / EFFECT_ASK_LEFT < effect_shortest_us(base_rtt_us) ||
+	    queue_us / EFFECT_LEFT < effect_shortest_us(base_rtt_us) ||
 	    now_us - max(e->asked_us, e->since_us) < pause_us ||
 	    now_us - e->came_us < effect_patience_us(e))
 		return;
@@ -744,7 +729,7 @@ void effect_ask(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 		return;
 	e->asking = EFFECT_ASK_ROUNDS;
 	e->ask_cwnd = fit;
-	e->ask_left_us = queue_us / EFFECT_ASK_LEFT;
+	e->ask_left_us = effect_left_us(rtt_us, base_rtt_us);
 	e->asked_us = now_us;
 }
 

@@ -80,7 +80,9 @@
 #define EFFECT_ASK_MAX_US	16000000 /* ever more rarely, for */
 #define EFFECT_ASK_ROUNDS	2	/* it costs half of the window for one of these, */
 #define EFFECT_ASK_PAUSE	32	/* of so many base RTTs at least */
-#define EFFECT_ASK_LEFT		4	/* ours, if not more than a quarter is left */
+#define EFFECT_LEFT		4	/* a queue of which no more than a quarter is left
+					 * was ours, or nobody's
+					 */
 #define EFFECT_STILL		8	/* lowest RTTs of so many times */
 #define EFFECT_STILL_US		4000000	/* this, or */
 #define EFFECT_STILL_ROUNDS	8	/* so many base RTTs that are alike tell of a
@@ -129,7 +131,6 @@ enum effect_verdict {
  * @regained_us: lowest RTT of the surge that was over then
  * @lost_part: in the last round a part of the link was lost in a surge
  * @room: the last cut made room for a newcomer
- * @room_lost: packets were lost, or marked, after it
  * @surged: RTTs in a row, in this round, that tell of a surge
  * @surged_us: the lowest of them
  * @surged_packets: what their ACKs covered
@@ -160,7 +161,7 @@ enum effect_verdict {
  * @part_q16: packets per second that were ours while a queue stood; 0: not known
  * @link_q16: the most that @part_q16 was while it was known, and half of what it was
  *	before; 0: not known
- * @filling: slow start ends where effect_fill() said, and no queue has shown since
+ * @filling: no queue has shown since slow start ended: the link may carry more
  * @still: periods in a row whose lowest RTT was like @still_us
  * @still_us: lowest RTT of the first of them
  * @still_least_us: lowest RTT in the period under way
@@ -179,7 +180,6 @@ struct effect {
 	bool doubt;
 	bool lost_part;
 	bool room;
-	bool room_lost;
 	bool patient;
 	bool unsure;
 	bool answered;
@@ -233,7 +233,6 @@ bool effect_sample(struct effect *e, u32 rtt_us, u32 packets, u32 before_us,
 		   u32 base_rtt_us, u32 cwnd);
 void effect_loss(struct effect *e);
 void effect_undo_loss(struct effect *e, u8 lossy);
-bool effect_repair(struct effect *e, u64 now_us);
 void effect_expect_loss(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
 			u32 base_rtt_us);
 void effect_forget(struct effect *e);

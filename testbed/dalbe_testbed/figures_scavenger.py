@@ -23,6 +23,8 @@ from dalbe_testbed.impairments import HARM_PERCENT as HARM
 from dalbe_testbed.impairments import SHARE_PERCENT as IMPAIRED_SHARE
 from dalbe_testbed.plots import BLUE, STYLE
 from dalbe_testbed.tradeoff import CORNER, YARDSTICK
+from dalbe_testbed.tradeoff import SHARE_PERCENT as SMOOTH_SHARE
+from dalbe_testbed.tradeoff import USE_PERCENT as SMOOTH_USE
 from dalbe_testbed.voice import FAST_MBPS, FAST_MS, SLOW_MBPS, SLOW_MS
 
 OTHERS = SERIES[1:]  # the first is ours
@@ -307,6 +309,40 @@ def impairments(found: Finding, path: Path) -> None:
                 place = paths.index(row["impairment"])
                 others.text(place, 0.1, f"{-harm:+.1f} %", color=BLUE, fontsize=8, ha="center")
         others.set_xlabel("dashed: required; numbers: against strict priority")
+        panels[0].legend()
+        figure.tight_layout()
+        save(figure, path)
+
+
+def stalls(found: Finding, path: Path) -> None:
+    """Draw use of an idle link, relative to CUBIC's, and share taken, where something is late."""
+    rows = found.summary.drop_nulls("w")
+    late = rows["late"].unique(maintain_order=True).to_list()
+    paths = rows["path"].unique(maintain_order=True).to_list()
+    panels_of = {
+        "use_percent": (f"use of the idle link, % of {YARDSTICK.upper()}'s", SMOOTH_USE),
+        "share_percent": ("share taken from a CUBIC flow, %", SMOOTH_SHARE),
+    }
+    with mpl.rc_context(STYLE):
+        figure, panels = plt.subplots(1, 2, figsize=(13, 5))
+        for axes, (name, (label, bar)) in zip(panels, panels_of.items(), strict=True):
+            for number, (one, (colour, marker)) in enumerate(zip(paths, SERIES, strict=False)):
+                here = rows.filter(path=one).drop_nulls(name)
+                axes.errorbar(
+                    [late.index(it) + 0.12 * number - 0.24 for it in here["late"]],
+                    here[name],
+                    yerr=bars(here, name),
+                    color=colour,
+                    marker=marker,
+                    capsize=3,
+                    linestyle="none",
+                    label=one,
+                )
+            axes.axhline(bar, color="black", linewidth=0.9, linestyle="--")
+            axes.set_xticks(range(len(late)), late, rotation=45, ha="right")
+            axes.set_ylim(bottom=0)
+            axes.set_ylabel(label)
+        panels[1].set_xlabel("dashed: required")
         panels[0].legend()
         figure.tight_layout()
         save(figure, path)

@@ -2,9 +2,10 @@
 """Impaired paths: the trade-off under loss, jitter, busy reverse paths and managed queues.
 
 No collapse: alone, a fair part of what CUBIC gets there. No aggression: a small share where the
-queue itself does not share out, as fair queueing does. Where losses keep CUBIC from using the link,
-even strict priority has a share, of what CUBIC leaves. So the harm counts as well: how much less
-CUBIC gets beside ours than beside flows of strict priority. It is measured behind FIFOs.
+queue itself does not share out, as fair queueing does (that is not judged). Where losses keep
+CUBIC from using the link, even strict priority has a share, of what CUBIC leaves. So the harm
+counts as well: how much less CUBIC gets beside ours than beside flows of strict priority. It is
+measured behind FIFOs.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dalbe_testbed.finding import Finding
 from dalbe_testbed.results import Results, weight
 from dalbe_testbed.stats import Estimate
 from dalbe_testbed.sweep import Point, Sweep
-from dalbe_testbed.tradeoff import CORNER, Tradeoff, beside, place, share_percent, use_percent, who
+from dalbe_testbed.tradeoff import CORNER, Tradeoff, beside, place, who
 from dalbe_testbed.verdict import judge
 
 AXIS = "impairment"
@@ -29,8 +30,11 @@ FAIR_QUEUEING = ("fq_codel",)
 
 def where(point: Point) -> str:
     """Return what is the matter with the path, a value of the axis, and all else that varies."""
-    others = [f"{key} {value}" for key, value in point.values.items() if key not in (AXIS, "who")]
-    return ", ".join([str(point.values[AXIS]), *others])
+    return ", ".join(
+        f"{value}" if key == AXIS else f"{key.removeprefix('link.')} {value}"
+        for key, value in point.values.items()
+        if key != "who"
+    )
 
 
 def harm_percent(item: Tradeoff, found: Sequence[Tradeoff]) -> Estimate | None:
@@ -52,29 +56,8 @@ def find(results: Results, sweep: Sweep) -> Finding:
     unfair = [p for p in ours if p.experiment.link.qdisc not in FAIR_QUEUEING]
     with_corner = [place(point) for point in sweep.points if who(point) == CORNER]
     verdicts = [
-        judge(
-            f"alone at least {USE_PERCENT:g} % of what CUBIC gets there",
-            tradeoff.cases(
-                ours,
-                found,
-                sweep,
-                value=lambda item: use_percent(item, found),
-                met=lambda use: use >= USE_PERCENT,
-                where=where,
-                base=lambda item: tradeoff.yardstick(item, found),
-            ),
-        ),
-        judge(
-            f"share at most {SHARE_PERCENT:g} % without fair queueing",
-            tradeoff.cases(
-                unfair,
-                found,
-                sweep,
-                value=share_percent,
-                met=lambda share: share <= SHARE_PERCENT,
-                where=where,
-            ),
-        ),
+        tradeoff.judge_use(ours, found, sweep, USE_PERCENT, where),
+        tradeoff.judge_share(unfair, found, sweep, SHARE_PERCENT, where),
         judge(
             f"CUBIC's goodput at most {HARM_PERCENT:g} % below that beside strict priority",
             tradeoff.cases(

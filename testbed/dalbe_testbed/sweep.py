@@ -51,6 +51,7 @@ Figure = Literal[
     "dynamics",
     "own-flows",
     "impairments",
+    "stalls",
     "short-flows",
     "voice",
     "deadline",

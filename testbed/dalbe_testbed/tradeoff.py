@@ -22,7 +22,7 @@ from dalbe_testbed.finding import Finding, Row
 from dalbe_testbed.results import Results, weight
 from dalbe_testbed.stats import Estimate
 from dalbe_testbed.sweep import Point, Run, Sweep
-from dalbe_testbed.verdict import Case, judge
+from dalbe_testbed.verdict import Case, Verdict, judge
 
 SETTLED_S = 10.0
 """What is left out after a flow's start, in seconds: arrival is measured elsewhere."""
@@ -260,6 +260,49 @@ def cases(
             lacks = sum(missing(it, sweep) for it in (item, base(item)) if it is not None)
             made.append(Case(where(point), f"{estimate} %", met(estimate.mean), lacks))
     return made
+
+
+def judge_use(
+    points: Iterable[Point],
+    found: Sequence[Tradeoff],
+    sweep: Sweep,
+    least_percent: float,
+    where: Callable[[Point], str],
+) -> Verdict:
+    """Judge the use of the idle link at some points of a sweep by what CUBIC gets there."""
+    return judge(
+        f"alone at least {least_percent:g} % of what {YARDSTICK.upper()} gets there",
+        cases(
+            points,
+            found,
+            sweep,
+            value=lambda item: use_percent(item, found),
+            met=lambda use: use >= least_percent,
+            where=where,
+            base=lambda item: yardstick(item, found),
+        ),
+    )
+
+
+def judge_share(
+    points: Iterable[Point],
+    found: Sequence[Tradeoff],
+    sweep: Sweep,
+    most_percent: float,
+    where: Callable[[Point], str],
+) -> Verdict:
+    """Judge the share taken from others at some points of a sweep."""
+    return judge(
+        f"share at most {most_percent:g} %",
+        cases(
+            points,
+            found,
+            sweep,
+            value=share_percent,
+            met=lambda share: share <= most_percent,
+            where=where,
+        ),
+    )
 
 
 def frame(found: Sequence[Tradeoff]) -> pl.DataFrame:

@@ -308,7 +308,7 @@ def test_room_that_nobody_takes_is_taken_back(pure: Any, lost_part: bool) -> Non
     assert rounds(pure, effect, [SHORT_US - 1]) == [pure.EFFECT_NONE]  # once
 
 
-@pytest.mark.parametrize("queue_us", [SHORT_US, KIN_US, QUEUE_US])
+@pytest.mark.parametrize("queue_us", [5_001, KIN_US, QUEUE_US])
 def test_room_that_is_taken_is_a_newcomers(pure: Any, queue_us: int) -> None:
     effect, _ = surged(pure)
     assert rounds(pure, effect, [queue_us]) == [pure.EFFECT_YIELD]
@@ -347,55 +347,61 @@ def test_a_surge_says_nothing_of_a_cut_that_was_for_our_own_queue(pure: Any) -> 
         assert effect.before_us == 0
 
 
+@pytest.mark.parametrize(("left_us", "verdict"), [(5_000, "REGAIN"), (5_001, "YIELD")])
 @pytest.mark.parametrize("told", ["loss", "expect_loss"])
-def test_a_loss_in_the_room_that_was_made_is_a_newcomers(pure: Any, told: str) -> None:
-    """However idle it is afterwards; where no room was made, a loss's cut is a test."""
+def test_after_a_loss_in_the_room_that_was_made_the_queue_decides(
+    pure: Any, told: str, left_us: int, verdict: str
+) -> None:
+    """The path stood still and its buffer overflowed, or a newcomer is there. (20 ms were.)"""
     cut_to = (50, 35, BASE_US + 20_000, BASE_US) if told == "expect_loss" else ()
     effect, _ = surged(pure)
     getattr(pure, f"effect_{told}")(effect, *cut_to)
-    assert rounds(pure, effect, [0]) == [pure.EFFECT_YIELD]
-    assert effect.state == pure.EFFECT_CONTENDED
+    assert rounds(pure, effect, [left_us]) == [getattr(pure, f"EFFECT_{verdict}")]
 
+
+def test_where_no_room_was_made_the_cut_of_a_loss_is_a_test(pure: Any) -> None:
     effect = pure.new("effect", mean_us=QUEUE_US, lent=70, room=True)  # of a test long over
     pure.effect_expect_loss(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
     assert (effect.lossy, effect.lent, effect.room) == (64, 0, False)
     assert rounds(pure, effect, [QUEUE_US]) == [pure.EFFECT_DOUBT]
 
 
-@pytest.mark.parametrize(("queue_us", "steady", "taken"), [
-    (0, STEADY, False),
-    (SHORT_US, STEADY, True),
-    (SHORT_US, STEADY - 1, False),  # it is what our own slow start sent
+@pytest.mark.parametrize(("base_us", "grown_us", "left_us"), [
+    (BASE_US, 15_000, 20_000 // 4),
+    (BASE_US, 12_500, SHORT_US),
+    (1_000, 11_000, 11_000 // 4),  # short paths
+    (1_000, 8_000, 2_000),
 ])  # fmt: skip
-def test_a_loss_of_old_times_says_nothing_of_what_is_lent_now(
+def test_room_is_taken_where_more_than_a_quarter_of_the_queue_is_left(
+    pure: Any, base_us: int, grown_us: int, left_us: int
+) -> None:
+    """Or of the shortest queue there is to judge by."""
+    queue_us = 20_000 if grown_us == 15_000 else grown_us
+    for more_us, verdict in ((0, pure.EFFECT_REGAIN), (1, pure.EFFECT_YIELD)):
+        effect = pure.new("effect", steady=STEADY, since_us=-OFTEN_US % 2**64)
+        rtt_us = base_us + queue_us
+        assert pure.effect_urgent(effect, rtt_us, rtt_us - grown_us, base_us)
+        ssthresh = pure.effect_cut(effect, 100, rtt_us, base_us, 7)
+        pure.effect_expect(effect, 100, ssthresh, rtt_us, base_us)
+        assert effect.room
+        assert pure.effect_round(effect, base_us + left_us + more_us, base_us, 0) == verdict
+
+
+@pytest.mark.parametrize(("queue_us", "steady", "taken"), [
+    (5_000, STEADY, False),
+    (5_001, STEADY, True),
+    (5_001, STEADY - 1, False),  # it is what our own slow start sent
+])  # fmt: skip
+def test_what_is_withdrawn_without_making_room_is_judged_alike(
     pure: Any, queue_us: int, steady: int, taken: bool
 ) -> None:
     """The module lends without making room as well, where the link was taken lately."""
-    effect, _ = surged(pure)
-    pure.effect_loss(effect)
-    assert rounds(pure, effect, [0]) == [pure.EFFECT_YIELD]
-    effect.state = pure.EFFECT_ALONE
+    effect = pure.new("effect")
     rtt_us = BASE_US + 20_000
     ssthresh = pure.effect_cut(effect, 100, rtt_us, BASE_US, 7)
     pure.effect_expect(effect, 100, ssthresh, rtt_us, BASE_US)
     effect.lent, effect.room, effect.steady = 100, True, steady
     assert rounds(pure, effect, [queue_us]) == [pure.EFFECT_YIELD if taken else pure.EFFECT_REGAIN]
-
-
-def test_a_loss_under_repair_in_the_room_that_was_made_is_not_waited_for(pure: Any) -> None:
-    """No round ends before the repair does."""
-    effect, _ = surged(pure)
-    assert pure.effect_repair(effect, 0)
-    assert (effect.state, effect.yields) == (pure.EFFECT_YIELDING, 1)
-
-    for state in range(3):
-        for fields in ({"room": False, "before_us": BASE_US}, {"room": True, "before_us": 0}):
-            effect = pure.new("effect", state=state, **fields)
-            assert not pure.effect_repair(effect, 0)  # it was made elsewhere, or not at all
-            assert (effect.state, effect.lossy, effect.yields) == (state, 64, 0)
-    for state in (pure.EFFECT_YIELDING, pure.EFFECT_CONTENDED):
-        effect = pure.new("effect", state=state, room=True, before_us=BASE_US)
-        assert not pure.effect_repair(effect, 0)
 
 
 def test_four_rtts_as_before_end_the_round_that_judges_the_room(pure: Any) -> None:
@@ -656,9 +662,9 @@ def test_who_has_asked_in_vain_asks_ever_more_rarely(pure: Any) -> None:
 def test_who_was_wrong_asks_more_rarely_too(
     pure: Any, alone_us: int, lossy: int, pause_us: int
 ) -> None:
-    taken = {"room": True, "room_lost": True, "before_us": BASE_US}
+    taken = {"room": True, "steady": STEADY, "before_us": BASE_US}
     effect = pure.new("effect", lossy=lossy, ask_us=8_000_000, **taken)
-    assert rounds(pure, effect, [0], alone_us) == [pure.EFFECT_YIELD]
+    assert rounds(pure, effect, [SHORT_US + 1], alone_us) == [pure.EFFECT_YIELD]
     assert effect.ask_us == pause_us
 
 
@@ -724,7 +730,7 @@ def test_of_a_link_that_is_not_known_slow_start_finds_the_end(
 ) -> None:
     effect = pure.new("effect", link_q16=link_pps * Q16, filling=True)
     assert pure.effect_fill(effect, base_us) == U32_MAX
-    assert not effect.filling
+    assert effect.filling
 
 
 @pytest.mark.parametrize(("steady", "queue_us", "more"), [
@@ -742,11 +748,24 @@ def test_where_no_queue_shows_after_slow_start_the_link_carries_more(
         assert rounds(pure, effect, [queue_us]) == [pure.EFFECT_NONE]
 
 
-@pytest.mark.parametrize("event", ["loss", "forget", "cut"])
-def test_a_queue_that_is_short_after_a_cut_says_nothing_of_the_link(pure: Any, event: str) -> None:
+@pytest.mark.parametrize("event", ["loss", "forget"])
+def test_after_a_loss_or_a_pause_no_queue_says_nothing_of_the_link(pure: Any, event: str) -> None:
     effect = pure.new("effect", steady=STEADY, filling=True)
-    getattr(pure, f"effect_{event}")(effect, *((50, BASE_US, BASE_US, 35) * (event == "cut")))
+    getattr(pure, f"effect_{event}")(effect)
     assert rounds(pure, effect, [0]) == [pure.EFFECT_NONE]
+
+
+def test_the_first_slow_start_may_have_ended_too_early(pure: Any) -> None:
+    """A stall or a clump of ACKs looks like a full link: after the cut there is no queue."""
+    effect = pure.new("effect")
+    pure.effect_start(effect, 0)
+    rtt_us = BASE_US + 20_000
+    assert pure.effect_urgent(effect, rtt_us, BASE_US, BASE_US)
+    pure.effect_cut(effect, 20, rtt_us, BASE_US, 14)
+    for steady in range(1, STEADY + 1):
+        effect.steady = steady
+        more = pure.EFFECT_MORE if steady == STEADY else pure.EFFECT_NONE
+        assert rounds(pure, effect, [0]) == [more]
 
 
 def test_the_link_is_the_most_that_was_ours_lately(pure: Any) -> None:
@@ -1098,7 +1117,6 @@ states = st.fixed_dictionaries(
         "regained": st.integers(0, 255),
         "lost_part": st.booleans(),
         "room": st.booleans(),
-        "room_lost": st.booleans(),
         "surged": st.integers(0, 255),
         "surged_us": u32,
         "surged_packets": u32,
@@ -1342,8 +1360,6 @@ class Scavenger(Flow):
         """Cut B; alone, that is a test."""
         cwnd, cutting = int(self.window), self.cut_left_s > 0
         super().lose(rtt_s)
-        if self.pure.effect_repair(self.effect, round(self.link.now_s * 1e6)):
-            self.withdraw()
         if not self.alone:
             self.cut_to = self.level()
         elif not cutting:
