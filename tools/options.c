@@ -298,6 +298,30 @@ static bool take_value(enum option_id id, const char *value,
 	return true;
 }
 
+static void check_operands(const struct command *cmd,
+			   const struct options *opts, char **operands)
+{
+	if (cmd->bit & CMD_RUN) {
+		if (!opts->size_bytes)
+			usage_error("run: the goal is missing; type for example dalbectl run --size 40G --deadline +90m -- PROGRAM");
+		if (!*operands)
+			usage_error("run: the program is missing; type it after --, with its arguments");
+		return;
+	}
+	if (!(cmd->bit & CMD_GET)) {
+		if (!operands[0])
+			usage_error("%s: the connection is missing; type PID or PID:FD, such as 1234:5",
+				    cmd->name);
+		if (operands[1])
+			usage_error("%s: '%.80s' is one operand too many; type one PID or PID:FD",
+				    cmd->name, operands[1]);
+	}
+	if ((cmd->bit & CMD_SET) && !opts->size_bytes && !opts->params.flags)
+		usage_error("set: there is nothing to set; type for example --size 40G --deadline +90m");
+	for (; *operands; operands++)
+		options_target(*operands);
+}
+
 int options_parse(const struct command *cmd, int argc, char **argv,
 		  struct options *opts)
 {
@@ -366,6 +390,9 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 		usage_error("--deadline is missing; type for example --deadline +90m");
 	if (opts->deadline_ns && !opts->size_bytes)
 		usage_error("the size is missing; type for example --size 40G or --size-of PATH");
+	if (opts->update && !opts->size_bytes)
+		usage_error("--update needs the new goal; type for example --update --size 40G --deadline +90m");
+	check_operands(cmd, opts, argv + optind);
 	return optind;
 }
 

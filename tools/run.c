@@ -51,8 +51,6 @@ static int open_signals(sigset_t *original)
 	sigaddset(&set, SIGCHLD);
 	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
 		sigaddset(&set, forwarded[i]);
-	/* A parent that ignores SIGCHLD would have our children reaped. */
-	signal(SIGCHLD, SIG_DFL);
 	sigprocmask(SIG_BLOCK, &set, original);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -202,16 +200,6 @@ int cmd_run(const struct options *opts, char **program)
 	int signal_fd, err, status = 0;
 	sigset_t original;
 	pid_t child;
-
-	if (!opts->size_bytes)
-		usage_error("run: the goal is missing; type for example dalbectl run --size 40G --deadline +90m -- PROGRAM");
-	if (!*program)
-		usage_error("run: the program is missing; type it after --, with its arguments");
-	if (dalbe_open()) {
-		complain("cannot open %s: %s", DALBE_DEVICE,
-			 dalbe_strerror(DALBE_OP_OPEN, errno));
-		return EXIT_RUN_FAILED;
-	}
 
 	/* Daemons that the program leaves behind stay our descendants. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);

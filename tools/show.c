@@ -17,7 +17,6 @@
 struct row {
 	pid_t pid;
 	int fd;
-	uint64_t cookie;
 	char peer[TCPSOCK_NAME_LEN];
 	struct dalbe_state state;
 };
@@ -25,7 +24,6 @@ struct row {
 struct rows {
 	struct row *row;
 	size_t n, room;
-	bool explicit;		/* PID:FD: a socket without dalbe_cdg is wrong */
 	bool failed;
 };
 
@@ -36,17 +34,12 @@ static void add_row(const struct target_socket *socket, void *arg)
 	struct row *row;
 
 	if (dalbe_get_state(socket->fd, &state)) {
-		if (!rows->explicit && errno == ENOPROTOOPT)
+		if (!socket->named && errno == ENOPROTOOPT)
 			return;
 		complain("%d:%d: %s", socket->pid, socket->number,
 			 dalbe_strerror(DALBE_OP_GET_STATE, errno));
 		rows->failed = true;
 		return;
-	}
-	/* Processes that forked share their sockets. */
-	for (size_t i = 0; i < rows->n; i++) {
-		if (rows->row[i].cookie == socket->tcp.cookie)
-			return;
 	}
 	if (rows->n == rows->room) {
 		rows->room = rows->room ? 2 * rows->room : 16;
@@ -59,7 +52,6 @@ static void add_row(const struct target_socket *socket, void *arg)
 	*row = (struct row){
 		.pid = socket->pid,
 		.fd = socket->number,
-		.cookie = socket->tcp.cookie,
 		.state = state,
 	};
 	memcpy(row->peer, socket->tcp.peer, sizeof(row->peer));
@@ -181,38 +173,12 @@ static void print_row(const struct row *row, bool terminal)
 	end_line(terminal);
 }
 
-static bool module_missing(void)
-{
-	if (!dalbe_open())
-		return false;
-	complain("cannot open %s: %s", DALBE_DEVICE,
-		 dalbe_strerror(DALBE_OP_OPEN, errno));
-	return true;
-}
-
-static void collect(struct rows *rows, const char *operand, bool may_be_gone)
-{
-	struct target target = options_target(operand);
-
-	rows->explicit = target.fd >= 0;
-	if (targets_each(target, may_be_gone, add_row, rows))
-		rows->failed = true;
-}
-
 int cmd_get(const struct options *opts, char **operands)
 {
 	struct rows rows = { 0 };
-	unsigned int denied = 0;
+	int denied = targets_each(operands, false, add_row, &rows);
 
-	for (char **operand = operands; *operand; operand++)
-		options_target(*operand);	/* no output before an error */
-	if (module_missing())
-		return EXIT_FAILURE;
-	if (!*operands)
-		denied = targets_each_mine(add_row, &rows);
-	for (; *operands; operands++)
-		collect(&rows, *operands, false);
-
+	rows.failed |= denied < 0;
 	if (opts->json) {
 		print_json(&rows);
 	} else if (rows.n) {
@@ -221,7 +187,7 @@ int cmd_get(const struct options *opts, char **operands)
 			print_row(&rows.row[i], false);
 	} else if (!rows.failed) {
 		if (denied)
-			complain("no connection with dalbe_cdg found, but %u process%s could not be looked into; type sudo dalbectl get",
+			complain("no connection with dalbe_cdg found, but %d process%s could not be looked into; type sudo dalbectl get",
 				 denied, denied == 1 ? "" : "es");
 		else
 			complain("no connection with dalbe_cdg found; give one a goal with dalbectl run or dalbectl set");
@@ -259,15 +225,6 @@ int cmd_watch(const struct options *opts, char **operands)
 	size_t lines = 0;
 	bool first = true;
 
-	if (!operands[0])
-		usage_error("watch: the connection is missing; type PID or PID:FD, such as 1234:5");
-	if (operands[1])
-		usage_error("watch: '%.80s' is one operand too many; type one PID or PID:FD",
-			    operands[1]);
-	options_target(operands[0]);
-	if (module_missing())
-		return EXIT_FAILURE;
-
 	for (;; first = false) {
 		struct rows rows = { 0 };
 		bool over;
@@ -279,7 +236,7 @@ int cmd_watch(const struct options *opts, char **operands)
 				due_ns = boottime_ns();	/* was suspended */
 			sleep_until(due_ns);
 		}
-		collect(&rows, operands[0], !first);
+		rows.failed |= targets_each(operands, !first, add_row, &rows) < 0;
 		over = all_done(&rows);
 		if (first && !rows.n) {
 			if (!rows.failed)

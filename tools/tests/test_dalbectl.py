@@ -11,6 +11,7 @@ dalbectl alone, answers in the place of /dev/dalbe. Needs no privileges.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import pty
@@ -145,14 +146,48 @@ def test_exit_status(b: Bench) -> None:
 
 def test_module_missing(b: Bench) -> None:
     """Without the module nothing is started, and the message says what to do."""
-    b.env["SHIM_ABSENT"] = "1"
+    b.env["SHIM_ABSENT"] = str(errno.ENOENT)
     done = b.run("run", *GOAL, "--", "echo", "started")
     assert (done.returncode, done.stdout) == (125, "")
-    for args in (["get"], ["get", "1"], ["set", *GOAL, "1"], ["watch", "1"], ["clear", "1"]):
+    for args in COMMANDS:
         done = b.run(*args)
         assert done.returncode == 1
         assert "sudo modprobe tcp_dalbe_cdg" in done.stderr
         assert done.stderr.count("\n") == 1, done.stderr
+
+
+COMMANDS = (["get"], ["get", "1"], ["set", *GOAL, "1"], ["watch", "1"], ["clear", "1"])
+
+
+def test_no_way_to_give_a_goal(b: Bench) -> None:
+    """A hidden device, or a seccomp filter: nothing is started, the message tells what to allow."""
+    device = "cannot open /dev/dalbe: "
+    filtered = (
+        "a seccomp filter forbids pidfd_getfd(2): systemd needs SystemCallFilter=pidfd_getfd, "
+        "docker --cap-add=SYS_PTRACE"
+    )
+    cases = [
+        ({"SHIM_ABSENT": str(errno.ENOENT)},
+         device + "the module is not loaded: sudo modprobe tcp_dalbe_cdg"),
+        ({"SHIM_ABSENT": str(errno.ENOENT), "SHIM_LOADED": "1"},  # PrivateDevices=yes
+         device + "the module is loaded, but this /dev does not show it: systemd needs "
+         "PrivateDevices=no, docker --device=/dev/dalbe"),
+        ({"SHIM_ABSENT": str(errno.EPERM), "SHIM_LOADED": "1"},  # DevicePolicy=closed
+         device + "the cgroup forbids this device: systemd needs DeviceAllow=/dev/dalbe, "
+         "docker --device=/dev/dalbe"),
+        ({"SHIM_SECCOMP": str(errno.EPERM)}, filtered),
+        ({"SHIM_SECCOMP": str(errno.ENOSYS)}, filtered),
+        ({"SHIM_SECCOMP": "0"}, filtered),
+    ]  # fmt: skip
+    plain = dict(b.env)
+    for env, message in cases:
+        b.env = plain | env
+        done = b.run("run", *GOAL, "--", "echo", "started")
+        assert (done.returncode, done.stdout) == (125, ""), done
+        assert done.stderr == f"dalbectl: {message}\n", done
+        for args in COMMANDS:
+            done = b.run(*args)
+            assert (done.returncode, done.stderr) == (1, f"dalbectl: {message}\n"), (args, done)
 
 
 def test_signals_forwarded(b: Bench) -> None:
@@ -447,6 +482,87 @@ def test_set_get_clear(b: Bench) -> None:
         assert done.returncode == 1 and done.stderr.count("\n") == 1
 
 
+def test_pid_means_descendants(b: Bench) -> None:
+    """A PID stands for its descendants as well, as rsync's for the ssh that holds the socket."""
+    script = f"true & {SENDER} {b.sink.port} 100 0 100000 100000 & wait"
+    # A zombie among them: its descriptors are gone, and nobody may look.
+    program = (
+        "import subprocess, sys\n"
+        "zombie = subprocess.Popen(['true'])\n"
+        f"sys.exit(subprocess.Popen(['sh', '-c', {script!r}]).wait())\n"
+    )
+    with subprocess.Popen([PYTHON, "-c", program]) as process:
+        pid = str(process.pid)
+
+        def is_set() -> bool:
+            return b.run("set", "--size", "200000", "--deadline", "+60s", pid).returncode == 0
+
+        wait_for(is_set, "the connections of the child's child")
+        if len(b.goals()) == 1:  # the second was not there yet
+            wait_for(lambda: is_set() and len(b.goals()) == 3, "both connections")
+        assert [g.bytes for g in b.goals()[-2:]] == [100000, 100000], b.goals()
+        done = b.run("get", pid, pid)
+        lines = done.stdout.splitlines()
+        assert (done.returncode, done.stderr, len(lines)) == (0, "", 3), done
+        assert not lines[1].startswith(pid), lines
+        watched = b.run("watch", "--interval", "200ms", "--json", pid)
+        assert (watched.returncode, watched.stderr) == (0, ""), watched
+        first = json.loads(watched.stdout.splitlines()[0])["connections"]
+        assert [c["goal_bytes"] for c in first] == [100000, 100000], first
+        done = b.run("clear", pid)
+        assert done.returncode == 1, done  # the sender has closed its connections
+        assert done.stderr == (
+            f"dalbectl: {pid}: no connection with dalbe_cdg; see dalbectl get for those that have\n"
+        ), done
+        process.wait(timeout=10)
+
+
+def test_shared_socket(b: Bench) -> None:
+    """A socket that a process shares with its children gets all of the size, once."""
+    with socket.create_connection(("127.0.0.1", b.sink.port)) as conn:
+        command = ["sh", "-c", "sleep 20 & echo $!; sleep 20 & echo $!; wait"]
+        fds = [conn.fileno()]
+        with subprocess.Popen(command, pass_fds=fds, stdout=subprocess.PIPE) as process:
+            assert process.stdout
+            children = [int(process.stdout.readline()) for _ in range(2)]
+            try:
+                assert b.run("set", *GOAL, str(process.pid)).returncode == 0
+                assert [g.bytes for g in b.goals()] == [1000000]
+                assert len(b.run("get", str(process.pid)).stdout.splitlines()) == 2
+                assert b.run("clear", str(process.pid)).returncode == 0
+            finally:
+                for pid in children:
+                    os.kill(pid, signal.SIGKILL)
+
+
+def test_listener(b: Bench) -> None:
+    """For a process that only listens, the message names what takes the goal; it does."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        pid, fd = str(os.getpid()), listener.fileno()
+        program = "import time; print(flush=True); time.sleep(20)"
+        command = [PYTHON, "-c", program]
+        with subprocess.Popen(command, pass_fds=[fd], stdout=subprocess.PIPE) as process:
+            assert process.stdout and process.stdout.readline()
+            pid = str(process.pid)
+            done = b.run("set", *GOAL, pid)
+            assert (done.returncode, done.stderr) == (
+                1,
+                f"dalbectl: {pid}: no connection yet, but it listens; type {pid}:{fd} to give this "
+                "goal to each connection that it accepts\n",
+            ), done
+            assert b.run("set", *GOAL, f"{pid}:{fd}").returncode == 0
+            assert [g.bytes for g in b.goals()] == [1000000]
+            process.kill()
+    with subprocess.Popen(["sleep", "20"]) as process:
+        done = b.run("set", *GOAL, str(process.pid))
+        assert (done.returncode, done.stderr) == (
+            1,
+            f"dalbectl: {process.pid}: the process has no TCP connection, nor have its "
+            "descendants; see ss -tp for those that have\n",
+        ), done
+        process.kill()
+
+
 def test_regime(b: Bench) -> None:
     """The regime is shown: what was drained once a cut was tested, the level while not alone."""
     columns = ("REGIME", "DRAINED", "LEVEL")
@@ -524,7 +640,7 @@ def test_examples(b: Bench) -> None:
 
 
 def test_bad_options(b: Bench) -> None:
-    """Each bad option: one line that says what to type, status 2, nothing started."""
+    """Each bad option: one line that says what to type, status 2, with or without the module."""
     run_ok = ["run", *GOAL]
     end = ["--", "echo", "started"]
     cases: list[list[str]] = [
@@ -540,6 +656,7 @@ def test_bad_options(b: Bench) -> None:
         ["run", "--size="],
         ["set", *GOAL],
         ["set", *GOAL, "abc"],
+        ["set", *GOAL, "rsync"],
         ["set", *GOAL, "12:"],
         ["set", *GOAL, ":3"],
         ["set", *GOAL, "0:3"],
@@ -577,11 +694,13 @@ def test_bad_options(b: Bench) -> None:
     }.items():
         cases += [[*run_ok, f"--{option}", value, *end] for value in values]
         cases += [[*run_ok, f"--{option}={value}", *end] for value in values]
-    for case in cases:
-        done = b.run(*case)
-        assert done.returncode == 2, (case, done)
-        assert done.stdout == "", (case, done)
-        assert re.fullmatch(r"dalbectl: .*\btype\b.*\n", done.stderr), (case, done.stderr)
+    for absent in ({}, {"SHIM_ABSENT": str(errno.ENOENT)}):
+        b.env |= absent
+        for case in cases:
+            done = b.run(*case)
+            assert done.returncode == 2, (case, done)
+            assert done.stdout == "", (case, done)
+            assert re.fullmatch(r"dalbectl: .*\btype\b.*\n", done.stderr), (case, done.stderr)
 
 
 def test_size_of(b: Bench) -> None:
