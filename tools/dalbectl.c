@@ -94,7 +94,9 @@ int main(int argc, char **argv)
 			continue;
 		first = options_parse(&commands[i].command, argc - 1, argv + 1,
 				      &opts);
-		if (unavailable(""))
+		opts.plain = unavailable(opts.or_plain ?
+					 "warning: the program runs without a goal: " : "");
+		if (opts.plain && !opts.or_plain)
 			return commands[i].command.bit & CMD_RUN ?
 			       EXIT_RUN_FAILED : EXIT_FAILURE;
 		return commands[i].function(&opts, argv + 1 + first);

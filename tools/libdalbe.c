@@ -169,9 +169,9 @@ const char *dalbe_strerror(enum dalbe_op op, int err)
 	case ENOENT:
 	case ENXIO:
 	case ENODEV:
-		return op != DALBE_OP_ATTACH && device_hidden() ?
-		       "the module is loaded, but this /dev does not show it: systemd needs PrivateDevices=no, docker --device=/dev/dalbe" :
-		       "the module is not loaded: sudo modprobe tcp_dalbe_cdg";
+		if (op != DALBE_OP_ATTACH && device_hidden())
+			return "the module is loaded, but this /dev does not show it: systemd needs PrivateDevices=no, docker --device=/dev/dalbe";
+		return "the module is not loaded: sudo modprobe tcp_dalbe_cdg";
 	case EACCES:
 		return op == DALBE_OP_ATTACH ?
 		       "the socket may not be changed: run as its owner" :

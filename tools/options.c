@@ -19,7 +19,8 @@
 enum option_id {
 	OPT_SIZE = 256, OPT_SIZE_OF, OPT_DEADLINE, OPT_UPDATE, OPT_CONTROLLER,
 	OPT_G, OPT_TW, OPT_WMIN, OPT_AFTER, OPT_PORT, OPT_LOOPBACK,
-	OPT_INTERVAL, OPT_JSON, OPT_JSON_FILE, OPT_QUIET, OPT_HELP,
+	OPT_INTERVAL, OPT_JSON, OPT_JSON_FILE, OPT_QUIET, OPT_OR_PLAIN,
+	OPT_FAIL_LATE, OPT_HELP,
 };
 
 static const struct option_def {
@@ -60,6 +61,10 @@ static const struct option_def {
 	  "write the summary as JSON to FILE" },
 	{ "quiet", OPT_QUIET, CMD_RUN, NULL, NULL,
 	  "no summary on stderr" },
+	{ "or-plain", OPT_OR_PLAIN, CMD_RUN, NULL, NULL,
+	  "without the module, start the program without a goal" },
+	{ "fail-late", OPT_FAIL_LATE, CMD_RUN, NULL, NULL,
+	  "exit with 124 if late, with 123 if less than SIZE was sent" },
 	{ "help", OPT_HELP, ~0, NULL, NULL, "this text" },
 };
 
@@ -291,6 +296,12 @@ static bool take_value(enum option_id id, const char *value,
 		return true;
 	case OPT_QUIET:
 		opts->quiet = true;
+		return true;
+	case OPT_OR_PLAIN:
+		opts->or_plain = true;
+		return true;
+	case OPT_FAIL_LATE:
+		opts->fail_late = true;
 		return true;
 	case OPT_HELP:
 		break;

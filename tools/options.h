@@ -15,6 +15,8 @@
 /* Exit statuses. Those of run are what env(1) and timeout(1) use. */
 enum {
 	EXIT_USAGE = 2,			/* a bad option or operand */
+	EXIT_UNFINISHED = 123,		/* run --fail-late: in time, but less */
+	EXIT_LATE = 124,		/* run --fail-late */
 	EXIT_RUN_FAILED = 125,		/* run could not start anything */
 	EXIT_CANNOT_EXEC = 126,
 	EXIT_NOT_FOUND = 127,
@@ -48,6 +50,9 @@ struct options {
 	bool json;
 	bool loopback;
 	bool quiet;
+	bool or_plain;			/* run: rather than not at all */
+	bool plain;			/* that is so: no goals */
+	bool fail_late;
 };
 
 /* A connection on the command line: PID, or PID:FD. */

@@ -78,6 +78,7 @@ class Bench:
         self.directory = directory
         self.log = directory / "log"
         self.sink = Sink()
+        self.warnings: list[str] = []  # of the last summary()
         self.env = os.environ | {
             "LD_PRELOAD": str(TESTS / "shim.so"),
             "SHIM_STATE": str(directory / "state"),
@@ -110,6 +111,16 @@ class Bench:
         assert done.returncode == 0, done.stderr
         summary: dict[str, Any] = json.loads(path.read_text())
         return summary
+
+    def summary(self, *args: str, status: int = 0) -> tuple[str, dict[str, Any]]:
+        """Run dalbectl run; return the line that it ends with, and the summary as JSON."""
+        path = self.directory / "summary.json"
+        path.unlink(missing_ok=True)
+        done = self.run("run", "--loopback", "--json-file", str(path), *args)
+        assert done.returncode == status, done
+        *warnings, line = done.stderr.splitlines()
+        self.warnings = warnings
+        return line.removeprefix("dalbectl: "), json.loads(path.read_text())
 
     def goals(self) -> list[Goal]:
         """Every goal set so far."""
@@ -376,7 +387,7 @@ def test_what_is_skipped(b: Bench) -> None:
         "time.sleep(0.3)\n"
     )
     done = b.run("run", *GOAL, "--loopback", "--", PYTHON, "-c", program)
-    assert "opened no TCP connection" in done.stderr, done.stderr
+    assert "the program had no TCP connection that could be seen" in done.stderr, done.stderr
     assert not b.log.exists() or not b.log.read_text()
     summary = b.send(SENDER, port, "20", "0", "1000", goal=(*GOAL, "--port", port))
     assert summary["bytes_done"] == 1000
@@ -420,6 +431,176 @@ def test_undelivered_data(b: Bench) -> None:
     summary = b.send(SENDER, str(port), "10", "0", "2000000", goal=("--size", "2M", *GOAL[2:]))
     assert summary["bytes_done"] == 2000000, summary
     assert 0.5 < summary["elapsed_s"] < 2.5, summary
+
+
+TIME = r"(\d+ms|[\d.]+s)"
+SIZE = r"[\d.]+ [kM]?B"
+
+
+def send_and(port: int, then: str, size: int = 100000) -> list[str]:
+    """Return a program that sends, waits until all is acknowledged, and does what `then` says."""
+    program = (
+        "import fcntl, os, signal, socket, struct, sys, termios, time\n"
+        f"s = socket.create_connection(('127.0.0.1', {port}))\n"
+        f"time.sleep(0.1); s.sendall(b'x' * {size})\n"
+        "while struct.unpack('i', fcntl.ioctl(s, termios.TIOCOUTQ, b'    '))[0]:\n"
+        "    time.sleep(0.01)\n"
+        f"{then}\n"
+    )
+    return [PYTHON, "-c", program]
+
+
+def test_summary_done(b: Bench) -> None:
+    """Summary: done in time, or after the deadline."""
+    for deadline, when in (("+60s", "5[0-9].[0-9]s before"), ("+50ms", f"{TIME} after")):
+        line, js = b.summary(
+            "--size", "100k", "--deadline", deadline, "--", *send_and(b.sink.port, "")
+        )
+        assert re.fullmatch(
+            f"100 kB of 100 kB acknowledged in {TIME} over 1 connection, {when} the deadline", line
+        ), line
+        assert (js["end"], js["complete"]) == ("done", True), js
+
+
+def test_summary_failed(b: Bench) -> None:
+    """Summary: a program that fails, or is killed, is not early."""
+    for then, how, status in (
+        ("sys.exit(3)", "failed with status 3", 3),
+        ("os.kill(os.getpid(), signal.SIGTERM)", "was ended by signal 15", 143),
+    ):
+        line, js = b.summary(*GOAL, "--", *send_and(b.sink.port, then), status=status)
+        assert re.fullmatch(
+            f"the program {how}: 100 kB of 1.00 MB acknowledged in {TIME} over 1 connection", line
+        ), line
+        assert (js["end"], js["on_time"], js["exit_status"]) == ("less", None, status), js
+    line, js = b.summary(
+        "--size", "1M", "--deadline", "+50ms", "--", *send_and(b.sink.port, "sys.exit(3)"), status=3
+    )
+    assert re.fullmatch(
+        "the program failed with status 3: 100 kB of 1.00 MB acknowledged in "
+        f"{TIME} over 1 connection, {TIME} after the deadline", line
+    ), line  # fmt: skip
+    assert js["on_time"] is False, js
+
+
+def test_summary_undelivered(b: Bench) -> None:
+    """Summary: bytes, or processes, that the program leaves behind, with what is known of them."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])  # of somebody who never reads
+        goal = ("--size", "8M", "--deadline", "+60s")
+        # So little that it fits in the two sockets' queues, so much that it stays there.
+        line, js = b.summary(*goal, "--", SENDER, port, "10", "0", "3000000")
+    assert re.fullmatch(
+        f"{SIZE} of 8.00 MB acknowledged in {TIME} over 1 connection; {SIZE} that the program left "
+        "behind are still being sent", line
+    ), line  # fmt: skip
+    assert (js["end"], js["on_time"]) == ("undelivered", None), js
+    assert js["bytes_undelivered"] > 100000, js
+    assert js["bytes_done"] + js["bytes_undelivered"] == 3000000, js
+
+    script = f"{SENDER} {b.sink.port} 20 1500 100000 0 > /dev/null 2>&1 & sleep 1"
+    line, js = b.summary(*GOAL, "--", "sh", "-c", script)
+    assert re.fullmatch(
+        f"100 kB of 1.00 MB acknowledged in {TIME} over 2 connections; processes that the program "
+        "left behind are still connected", line
+    ), line  # fmt: skip
+    assert (js["end"], js["on_time"]) == ("undelivered", None), js
+
+
+def test_summary_download(b: Bench) -> None:
+    """Summary: a download is told from an upload."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        conn, _ = listener.accept()
+        with conn:
+            conn.recv(1160, socket.MSG_WAITALL)
+            conn.sendall(b"x" * 1000000)
+
+    threading.Thread(target=serve, daemon=True).start()
+    then = "while s.recv(1 << 20): pass\ntime.sleep(0.5)\n"
+    program = send_and(listener.getsockname()[1], then, size=1160)
+    line, js = b.summary(*GOAL, "--", *program)
+    assert re.fullmatch(
+        f"1.16 kB of 1.00 MB acknowledged in {TIME} over 1 connection, but 1.00 MB received: "
+        "a download gets its goal at the sender", line
+    ), line  # fmt: skip
+    assert (js["end"], js["on_time"], js["complete"]) == ("download", None, False), js
+    assert js["bytes_received"] in (1000000, 1000001), js  # perhaps with the FIN
+
+
+def test_summary_less(b: Bench) -> None:
+    """Summary: a program that has next to nothing to send, as an incremental backup."""
+    line, js = b.summary(*GOAL, "--", *send_and(b.sink.port, "", size=1000))
+    assert re.fullmatch(
+        f"1.00 kB of 1.00 MB acknowledged in {TIME} over 1 connection; the program had no more to "
+        r"send, 5[0-9]\.[0-9]s before the deadline", line
+    ), line  # fmt: skip
+    assert (js["end"], js["on_time"], js["complete"]) == ("less", None, False), js
+
+
+def test_summary_unseen(b: Bench) -> None:
+    """Summary: no connection to be seen, as with QUIC or ssh's ControlMaster."""
+    unseen = (
+        "the program had no TCP connection that could be seen: perhaps a very short one, UDP "
+        "(QUIC), or that of another process (type ssh -o ControlPath=none for one of its own)"
+    )
+    line, js = b.summary(*GOAL, "--", "true")
+    assert (line, js["end"], js["on_time"]) == (unseen, "unseen", None), (line, js)
+    line, js = b.summary(*GOAL, "--", "false", status=1)
+    assert line == f"the program failed with status 1: {unseen}", line
+
+
+def test_or_plain(b: Bench) -> None:
+    """--or-plain: the program runs where no goal can be given, with one line of warning."""
+    plain = dict(b.env)
+    send = ("--", SENDER, str(b.sink.port), "20", "0", "1000000")
+    warning = "dalbectl: warning: the program runs without a goal: "
+    b.env = plain | {"SHIM_ABSENT": str(errno.ENOENT)}
+    line, js = b.summary(*GOAL, "--or-plain", *send)
+    assert b.warnings == [
+        warning + "cannot open /dev/dalbe: the module is not loaded: sudo modprobe tcp_dalbe_cdg"
+    ], b.warnings
+    assert line.startswith("1.00 MB of 1.00 MB acknowledged in "), line
+    assert [c["had_goal"] for c in js["connections"]] == [False], js
+    for err in (errno.EPERM, 0):
+        b.env = plain | {"SHIM_SECCOMP": str(err)}
+        line, js = b.summary(*GOAL, "--or-plain", *send)
+        assert b.warnings == [
+            warning + "a seccomp filter forbids pidfd_getfd(2): systemd needs "
+            "SystemCallFilter=pidfd_getfd, docker --cap-add=SYS_PTRACE"
+        ], b.warnings
+        assert line == (
+            "nothing is known of the program's connections, as they may not be looked at"
+        ), line
+        assert js["end"] == "unseen", js
+        done = b.run("run", "-q", *GOAL, "--or-plain", "--", "sh", "-c", "echo started; exit 7")
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (7, "started\n", 1), done
+    assert not b.log.exists() or not b.log.read_text()
+    # Where goals can be given it changes nothing.
+    b.env = plain
+    line, js = b.summary(*GOAL, "--or-plain", *send)
+    assert (len(b.goals()), b.warnings) == (1, [])
+
+
+def test_fail_late(b: Bench) -> None:
+    """--fail-late: 124 if late, 123 if less was sent; a failure of the program goes first."""
+    done = ("--size", "100k")
+    less = ("--size", "1M")
+    cases = [
+        (done, "+60s", "", 0),
+        (less, "+60s", "", 123),
+        (done, "+50ms", "", 124),
+        (less, "+50ms", "", 124),
+        (less, "+50ms", "sys.exit(3)", 3),
+    ]
+    for size, deadline, then, status in cases:
+        args = (*size, "--deadline", deadline, "--", *send_and(b.sink.port, then))
+        b.summary("--fail-late", *args, status=status)
+        b.summary(*args, status=3 if then else 0)
+    b.env["SHIM_ABSENT"] = str(errno.ENOENT)
+    args = ("--deadline", "+50ms", "--", *send_and(b.sink.port, ""))
+    b.summary("--fail-late", "--or-plain", *done, *args, status=124)
 
 
 def test_params(b: Bench) -> None:
