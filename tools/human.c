@@ -482,3 +482,20 @@ char *human_duration(int64_t ns, char *buf)
 			 s / 86400, s % 86400 / 3600);
 	return buf;
 }
+
+char *human_clock(time_t now_s, int64_t ahead_ns, char *buf)
+{
+	int64_t ahead_s = ahead_ns / (int64_t)NSEC_PER_SEC;
+	time_t then_s = now_s + ahead_s;
+	struct tm now, then;
+
+	localtime_r(&now_s, &now);
+	localtime_r(&then_s, &then);
+	if (now.tm_year == then.tm_year && now.tm_yday == then.tm_yday)
+		strftime(buf, HUMAN_LEN, "%H:%M:%S", &then);
+	else if (llabs(ahead_s) < 6 * 86400)
+		strftime(buf, HUMAN_LEN, "%a %H:%M", &then);
+	else
+		strftime(buf, HUMAN_LEN, "%d %b %y", &then);
+	return buf;
+}

@@ -50,6 +50,7 @@ struct options {
 	bool json;
 	bool loopback;
 	bool quiet;
+	bool verbose;
 	bool or_plain;			/* run: rather than not at all */
 	bool plain;			/* that is so: no goals */
 	bool fail_late;

@@ -232,6 +232,25 @@ static void test_formats(void)
 	expect(human_duration(INT64_MIN, buf), "-106751d23h");
 }
 
+static void test_clock(void)
+{
+	char buf[HUMAN_LEN];
+	const int64_t hour = 3600 * (int64_t)NSEC_PER_SEC;
+
+	setenv("TZ", "CET-1", 1);
+	tzset();
+	/* It is Friday, 13:00. */
+	expect(human_clock(NOW_S, 0, buf), "13:00:00");
+	expect(human_clock(NOW_S, 11 * hour - 1, buf), "23:59:59");
+	expect(human_clock(NOW_S, 11 * hour, buf), "Sat 00:00");
+	expect(human_clock(NOW_S, 17 * hour, buf), "Sat 06:00");
+	expect(human_clock(NOW_S, -14 * hour, buf), "Thu 23:00");
+	expect(human_clock(NOW_S, 143 * hour, buf), "Thu 12:00");
+	expect(human_clock(NOW_S, 144 * hour, buf), "26 Nov 26");
+	expect(human_clock(NOW_S, -144 * hour, buf), "14 Nov 26");
+	expect(human_clock(NOW_S, 365 * 24 * hour, buf), "20 Nov 27");
+}
+
 int main(void)
 {
 	test_sizes();
@@ -239,6 +258,7 @@ int main(void)
 	test_deadlines();
 	test_fixed();
 	test_formats();
+	test_clock();
 	printf("1..%d\n", n_tests);
 	return n_failed || !n_tests;
 }

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import pty
@@ -19,9 +20,11 @@ import re
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -643,7 +646,7 @@ def test_set_get_clear(b: Bench) -> None:
         assert [g.bytes for g in b.goals()] == [1000000]
         done = b.run("set", "--update", "--size", "3M", "--deadline", "+5m", one)
         assert b.goals()[-1][1::2] == (3000000, UPDATE)
-        done = b.run("get", one)
+        done = b.run("get", "-v", one)
         assert done.returncode == 0
         assert "on track" in done.stdout and "/3.00 MB" in done.stdout, done.stdout
         assert len(done.stdout.splitlines()) == 2
@@ -758,7 +761,7 @@ def test_regime(b: Bench) -> None:
         assert b.run("set", *GOAL, pid).returncode == 0
         for number, name, row, level_Bps in cases:  # noqa: N806 (unit)
             b.env["SHIM_REGIME"] = str(number)
-            header, line = b.run("get", pid).stdout.splitlines()
+            header, line = b.run("get", "--verbose", pid).stdout.splitlines()
             assert len(header) == len(line) <= 170, (header, line)
             # From where the column before ends, to where this one does.
             start, end = header.index("REGIME"), header.index("LEVEL") + len("LEVEL")
@@ -772,6 +775,138 @@ def test_regime(b: Bench) -> None:
     b.env["SHIM_REGIME"] = "3"
     (conn,) = b.send(SENDER, str(b.sink.port), "120", "0", "1000")["connections"]
     assert conn["last_regime"] == "contended", conn
+
+
+HEADER = "PID:FD     PEER                  STATUS     DONE        RATE   ARRIVES  DEADLINE"
+
+
+def test_narrow_table(b: Bench) -> None:
+    """The table takes 80 columns, and tells by the clock when the last byte will arrive."""
+    with running_sender(b, "100", "0", "100000") as (pid, fds):
+        one = f"{pid}:{fds[0]}"
+        assert b.run("get", one).returncode == 1
+        # The stand-in always sends 10 Mbit/s; noon in another zone is no day from now.
+        for zone in range(24):
+            b.env["TZ"] = f"XXX{zone}"
+            if time.gmtime(time.time() - zone * 3600).tm_hour == 12:
+                break
+        start = time.time()
+        assert b.run("set", "--size", "4.5G", "--deadline", "+2h", one).returncode == 0
+        header, line = b.run("get", one).stdout.splitlines()
+        now = time.time()
+        assert header == HEADER and len(line) == 80, (header, line)
+        peer = f"127.0.0.1:{b.sink.port}"
+        match = re.fullmatch(
+            f"{one:10} {peer:21} on track     0% 10.0 Mbit/s  (..:..:..)  (..:..:..)", line
+        )
+        assert match, line
+        for shown, seconds in zip(match.groups(), (3600, 7200), strict=True):
+            earliest, latest = (
+                time.strftime("%H:%M:%S", time.gmtime(at + seconds - zone * 3600 + slack))
+                for at, slack in ((start, -2), (now, 2))
+            )
+            assert earliest <= shown <= latest, (earliest, shown, latest)
+        assert b.run("set", "--size", "4.5G", "--deadline", "+1d", one).returncode == 0
+        day = time.strftime("%a", time.gmtime(now - zone * 3600 + 86400))
+        assert re.search(rf"  ..:..:.. {day} 1[23]:..$", b.run("get", one).stdout), b.run("get")
+        assert b.run("clear", one).returncode == 0
+        line = b.run("get", one).stdout.splitlines()[1]
+        assert line[33:] == "no goal       - 10.0 Mbit/s         -         -", line
+
+
+class Screen:
+    """What a terminal shows: just what `watch` needs, and any other control is an error."""
+
+    def __init__(self, width: int, height: int) -> None:
+        """Begin with what was typed."""
+        self.width, self.height = width, height
+        self.lines = ["$ dalbectl watch"]
+        self.scrolled: list[str] = []
+        self.row, self.column = 1, 0
+
+    def resize(self, width: int) -> None:
+        """Change the width: longer lines are wrapped, as most terminals do."""
+        self.width = width
+        self.lines = [
+            line[at : at + width] for line in self.lines for at in range(0, len(line) or 1, width)
+        ]
+        self.row, self.column = len(self.lines), 0
+
+    def feed(self, text: str) -> None:
+        """Show text."""
+        for control, char in re.findall(r"\033\[(.)|([^\033])", text, re.DOTALL):
+            if control == "H":
+                self.row = self.column = 0
+            elif control == "J":
+                if self.row == 0:  # tmux keeps what is cleared
+                    self.scrolled += self.lines
+                del self.lines[self.row :]
+            elif control == "K":
+                assert self.column < self.width, "terminals differ in what that erases"
+                if self.row < len(self.lines):
+                    self.lines[self.row] = self.lines[self.row][: self.column]
+            elif char == "\r":
+                self.column = 0
+            elif char == "\n":
+                self.row += 1
+            else:
+                assert char.isprintable() and char, (control, char)
+                if self.column == self.width:
+                    self.row, self.column = self.row + 1, 0
+                self.lines += [""] * (self.row + 1 - len(self.lines))
+                line = self.lines[self.row]
+                self.lines[self.row] = line[: self.column] + char + line[self.column + 1 :]
+                self.column += 1
+            if self.row == self.height:
+                self.row -= 1
+                self.scrolled += self.lines[:1]
+                del self.lines[:1]
+
+
+def test_watch_on_a_terminal(b: Bench) -> None:
+    """On a terminal the table stays in place and within the width, which may change."""
+    sizes = [(80, 24, ()), (60, 24, ()), (100, 5, ()), (80, 24, ("-v",)), (200, 6, ("-v",))]
+    with running_sender(b, "1000", "0", *["1000000"] * 4) as (pid, fds):
+        assert b.run("set", "--size", "4M", "--deadline", "+60s", pid).returncode == 0
+        for width, height, flags in sizes:
+            child, master = pty.fork()
+            if child == 0:
+                args = [DALBECTL, "watch", "--interval", "100ms", *flags, pid]
+                fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", height, 80, 0, 0))
+                os.execve(DALBECTL, args, b.env)
+            screen = Screen(80, height)
+
+            def show(frames: int, master: int = master, screen: Screen = screen) -> None:
+                text = ""
+                while text.count("\033[H") < frames or not text.endswith("\033[J"):
+                    text += os.read(master, 1 << 16).decode()
+                screen.feed(text)
+
+            show(3)
+            screen.resize(width)
+            fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("4H", height, width, 0, 0))
+            show(3)
+            os.kill(child, signal.SIGKILL)
+            os.close(master)
+            os.waitpid(child, 0)
+
+            header = b.run("get", *flags, pid).stdout.splitlines()[0]
+            shown = [line.rstrip() for line in screen.lines]
+            each = -(-len(header) // width) if flags else 1
+            if height < 5 * each + 1:
+                n = (height - 2) // each
+                assert shown.pop() == f"... {5 - n} more", shown
+            else:
+                n = 5
+            assert len(shown) == n * each <= height - 1, shown
+            first = "".join(screen.lines[:each])
+            assert first == (header if flags else header[:width]), shown
+            begins = [line.split()[0] for line in shown[::each]]
+            assert begins == ["PID:FD", *(f"{pid}:{fd}" for fd in fds[: n - 1])], shown
+            # What stood there before can be scrolled back to, and nothing else.
+            assert [line for line in screen.scrolled if line] == ["$ dalbectl watch"], (
+                screen.scrolled
+            )
 
 
 def test_watch(b: Bench) -> None:
