@@ -37,11 +37,12 @@ int human_parse_duration(const char *text, uint64_t *ns, char *err);
 /*
  * Deadline, in nanoseconds on CLOCK_BOOTTIME:
  *	+DURATION			from now
- *	HH:MM[:SS]			the next time the local clock shows it
+ *	HH:MM[:SS] or H:MM[:SS]		the next time the local clock shows it
  *	YYYY-MM-DD HH:MM[:SS][ZONE]	(or T for the space) local, unless ZONE
  *					is Z, +HH:MM or -HH:MM
  * now_real and now_boot_ns are the same instant on CLOCK_REALTIME and
- * CLOCK_BOOTTIME. A deadline that is not in the future is refused.
+ * CLOCK_BOOTTIME. A deadline that is not in the future is refused. Of an hour
+ * that the clock shows twice, both local forms mean the first that is.
  */
 int human_parse_deadline(const char *text, struct timespec now_real,
 			 uint64_t now_boot_ns, uint64_t *deadline_ns, char *err);
