@@ -16,7 +16,7 @@
 struct tally {
 	uint64_t cookie;	/* SO_COOKIE */
 	uint64_t acked;		/* payload bytes acknowledged since connected */
-	uint64_t received;	/* payload bytes received */
+	uint64_t received;	/* payload bytes received, and the FIN */
 	uint64_t queued;	/* not acknowledged yet; of tally_ask() only */
 	bool ended;		/* destroyed: acked has got its last value */
 };

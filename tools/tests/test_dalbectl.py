@@ -1017,6 +1017,9 @@ def test_bad_options(b: Bench) -> None:
             assert done.returncode == 2, (case, done)
             assert done.stdout == "", (case, done)
             assert re.fullmatch(r"dalbectl: .*\btype\b.*\n", done.stderr), (case, done.stderr)
+        assert b.run("set", *GOAL, "rsync").stderr == (
+            "dalbectl: 'rsync' names no connection; type PID or PID:FD, such as 1234:5\n"
+        )
 
 
 def test_size_of(b: Bench) -> None:
