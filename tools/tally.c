@@ -79,7 +79,7 @@ static void parse(struct nlmsghdr *nlh, tally_fn fn, void *arg)
 		return;
 	tally.cookie = msg->id.idiag_cookie[0] |
 		       (uint64_t)msg->id.idiag_cookie[1] << 32;
-	/* Of a closed socket, the FIN counts as a byte. */
+	/* Of a closed socket, the FIN counts as a byte until acknowledged. */
 	if (!tally.ended && msg->idiag_wqueue)
 		tally.queued = msg->idiag_wqueue - 1;
 	len = (int)NLMSG_PAYLOAD(nlh, sizeof(*msg));
@@ -131,6 +131,7 @@ void tally_ask(int fd, tally_fn fn, void *arg)
 			.sdiag_protocol = IPPROTO_TCP,
 			.idiag_ext = 1 << (INET_DIAG_INFO - 1),
 			.idiag_states = 1 << BPF_TCP_FIN_WAIT1 |
+					1 << BPF_TCP_FIN_WAIT2 |
 					1 << BPF_TCP_CLOSING |
 					1 << BPF_TCP_LAST_ACK,
 		},

@@ -38,7 +38,7 @@ int tally_open(void);
  */
 void tally_collect(int fd, tally_fn fn, void *arg);
 
-/* Hand over every socket whose program has closed it, and that still sends. */
+/* Hand over every socket that a program has closed, and the kernel has not. */
 void tally_ask(int fd, tally_fn fn, void *arg);
 
 #endif

@@ -63,7 +63,12 @@
 /* How long the end of a program may be held up by undelivered data. */
 #define DELIVERY_NS	(2 * NSEC_PER_SEC)
 
-enum phase { PENDING, IGNORED, OPEN, LEFT, OVER };
+enum phase {
+	PENDING, IGNORED, OPEN,
+	LEFT,			/* by its processes, nobody knows how */
+	SENDING,		/* the same, and the kernel goes on */
+	OVER,
+};
 
 struct conn {
 	uint64_t inode;		/* key while a process has it */
@@ -243,7 +248,7 @@ static void sweep(struct transfer *t)
 		if (is_live(conn) && conn->generation != t->generation) {
 			if (conn->phase != OPEN)
 				continue;	/* forget it */
-			conn->phase = t->tally_fd < 0 ? OVER : LEFT;
+			conn->phase = LEFT;
 			conn->closed_ns = t->now_ns;
 			t->changed = true;
 		}
@@ -343,11 +348,9 @@ static void hear(const struct tally *tally, void *arg)
 		if (tally->received > conn->received)
 			conn->received = tally->received;
 		conn->queued = tally->queued;
-		if (!tally->ended)
-			continue;
 		if (conn->phase == OPEN)
 			conn->closed_ns = t->now_ns;
-		conn->phase = OVER;
+		conn->phase = tally->ended ? OVER : SENDING;
 		t->changed = true;
 	}
 }
@@ -533,9 +536,10 @@ bool transfer_ended_one(struct transfer *t)
 	return t->changed;
 }
 
+/* Is there an end to hear of? */
 static bool undelivered(const struct transfer *t)
 {
-	for (size_t i = 0; i < t->n; i++) {
+	for (size_t i = 0; i < t->n && t->tally_fd >= 0; i++) {
 		if (t->conns[i].phase == LEFT)
 			return true;
 	}
@@ -559,13 +563,10 @@ void transfer_finish(struct transfer *t, pid_t root)
 			break;
 		transfer_ended_one(t);
 	}
-	if (!undelivered(t))
-		return;
-	/* What the last visit has seen in the queues is old. */
-	for (size_t i = 0; i < t->n; i++)
-		t->conns[i].queued = 0;
-	tally_ask(t->tally_fd, hear, t);
-	judge(t);
+	if (undelivered(t)) {
+		tally_ask(t->tally_fd, hear, t);
+		judge(t);
+	}
 }
 
 /* The end that counts against the deadline. */
@@ -577,6 +578,7 @@ static uint64_t end_ns(const struct transfer *t)
 struct sums {
 	size_t n;		/* connections */
 	size_t n_open;		/* of processes that outlive the program */
+	size_t n_lost;		/* in another network namespace, or passed on */
 	uint64_t done, received, queued;
 };
 
@@ -589,9 +591,10 @@ static struct sums sum_up(const struct transfer *t)
 
 		sums.n += conn->phase >= OPEN;
 		sums.n_open += conn->phase == OPEN;
+		sums.n_lost += conn->phase == LEFT;
 		sums.done += conn->done;
 		sums.received += conn->received;
-		if (conn->phase == LEFT)
+		if (conn->phase == SENDING)
 			sums.queued += conn->queued;
 	}
 	return sums;
@@ -605,7 +608,7 @@ enum transfer_end transfer_end(const struct transfer *t)
 		return TRANSFER_DONE;
 	if (!sums.n)
 		return TRANSFER_UNSEEN;
-	if (sums.queued || sums.n_open)
+	if (sums.queued || sums.n_open || sums.n_lost)
 		return TRANSFER_UNDELIVERED;
 	/* The size is that of what came the other way, or a guess of it. */
 	if (sums.received > t->opts->size_bytes / 2)
@@ -663,6 +666,9 @@ void transfer_print(const struct transfer *t, bool failed, char *line,
 	if (end == TRANSFER_UNDELIVERED && sums.n_open)
 		at += (size_t)snprintf(line + at, len - at,
 				       "; processes that the program left behind are still connected");
+	else if (end == TRANSFER_UNDELIVERED && sums.n_lost)
+		at += (size_t)snprintf(line + at, len - at,
+				       "; what was acknowledged after the last look is not known");
 	else if (end == TRANSFER_UNDELIVERED)
 		at += (size_t)snprintf(line + at, len - at,
 				       "; %s that the program left behind are still being sent",

@@ -45,7 +45,7 @@ void transfer_finish(struct transfer *t, pid_t root);
 
 enum transfer_end {
 	TRANSFER_DONE,		/* all bytes of the goal are acknowledged */
-	TRANSFER_UNDELIVERED,	/* not yet: the program left some, or processes, behind */
+	TRANSFER_UNDELIVERED,	/* not yet, or not known: the program left some behind */
 	TRANSFER_LESS,		/* the program has sent less */
 	TRANSFER_DOWNLOAD,	/* it has received instead */
 	TRANSFER_UNSEEN,	/* no connection to judge by */

@@ -510,6 +510,27 @@ def test_summary_undelivered(b: Bench) -> None:
     assert (js["end"], js["on_time"]) == ("undelivered", None), js
 
 
+def test_summary_other_namespace(b: Bench) -> None:
+    """Summary: of a connection in another network namespace the end is not known, and said so."""
+    other = ["unshare", "--map-root-user", "--net"]
+    if subprocess.run([*other, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        return  # not everybody may
+    program = (
+        "import fcntl, socket, struct, time\n"
+        "l = socket.socket()\n"
+        "fcntl.ioctl(l, 0x8914, struct.pack('16sh22x', b'lo', 1))\n"  # SIOCSIFFLAGS, IFF_UP
+        "l.bind(('127.0.0.1', 0)); l.listen()\n"
+        "c = socket.create_connection(l.getsockname()); c.sendall(b'x' * 100000)\n"
+        "time.sleep(1.5)\n"
+    )
+    line, js = b.summary(*GOAL, "--", *other, PYTHON, "-c", program)
+    assert re.fullmatch(
+        f"100 kB of 1.00 MB acknowledged in {TIME} over 1 connection; what was acknowledged after "
+        "the last look is not known", line
+    ), line  # fmt: skip
+    assert (js["end"], js["on_time"]) == ("undelivered", None), js
+
+
 def test_summary_download(b: Bench) -> None:
     """Summary: a download is told from an upload."""
     listener = socket.create_server(("127.0.0.1", 0))
