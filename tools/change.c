@@ -10,10 +10,11 @@
 
 struct change {
 	const struct options *opts;
-	bool explicit;		/* PID:FD: whatever socket that is */
 	unsigned int n;		/* sockets counted so far */
 	unsigned int n_sharing;	/* 0: only count */
 	unsigned int failed;
+	pid_t listener_pid;	/* 0: none seen */
+	int listener;		/* its descriptor */
 };
 
 static void failed(struct change *change, const struct target_socket *socket,
@@ -30,8 +31,12 @@ static void set_one(const struct target_socket *socket, void *arg)
 	const struct options *opts = change->opts;
 	uint64_t bytes;
 
+	if (socket->tcp.state == TCP_LISTEN && !change->listener_pid) {
+		change->listener_pid = socket->pid;
+		change->listener = socket->number;
+	}
 	/* A process's listener accepts connections that nobody asked about. */
-	if (!change->explicit && !socket->tcp.has_peer)
+	if (!socket->named && !socket->tcp.has_peer)
 		return;
 	change->n++;
 	if (!change->n_sharing)
@@ -54,48 +59,27 @@ static void set_one(const struct target_socket *socket, void *arg)
 		failed(change, socket, DALBE_OP_SET_GOAL);
 }
 
-/* Tell early, and once, that there is no module. */
-static bool module_missing(void)
+int cmd_set(const struct options *opts, char **operands)
 {
-	if (!dalbe_open())
-		return false;
-	complain("cannot open %s: %s", DALBE_DEVICE,
-		 dalbe_strerror(DALBE_OP_OPEN, errno));
-	return true;
-}
+	struct change change = { .opts = opts };
 
-static int set_target(const struct options *opts, struct target target)
-{
-	struct change change = { .opts = opts, .explicit = target.fd >= 0 };
-
-	if (targets_each(target, false, set_one, &change))
+	if (targets_each(operands, false, set_one, &change))
 		return EXIT_FAILURE;
+	if (!change.n && change.listener_pid) {
+		complain("%s: no connection yet, but it listens; type %d:%d to give this goal to each connection that it accepts",
+			 operands[0], change.listener_pid, change.listener);
+		return EXIT_FAILURE;
+	}
 	if (!change.n) {
-		complain("%d: the process has no TCP connection; see ss -tp for those that have",
-			 target.pid);
+		complain("%s: the process has no TCP connection, nor have its descendants; see ss -tp for those that have",
+			 operands[0]);
 		return EXIT_FAILURE;
 	}
 	change.n_sharing = change.n;
 	change.n = 0;
-	if (targets_each(target, false, set_one, &change) || change.failed)
+	if (targets_each(operands, false, set_one, &change) || change.failed)
 		return EXIT_FAILURE;
 	return EXIT_SUCCESS;
-}
-
-int cmd_set(const struct options *opts, char **operands)
-{
-	if (!operands[0])
-		usage_error("set: the connection is missing; type PID or PID:FD, such as 1234:5");
-	if (operands[1])
-		usage_error("set: '%.80s' is one operand too many; type one PID or PID:FD",
-			    operands[1]);
-	if (!opts->size_bytes && !opts->params.flags)
-		usage_error("set: there is nothing to set; type for example --size 40G --deadline +90m");
-	if (opts->update && !opts->size_bytes)
-		usage_error("--update needs the new goal; type for example --update --size 40G --deadline +90m");
-	if (module_missing())
-		return EXIT_FAILURE;
-	return set_target(opts, options_target(operands[0]));
 }
 
 static void clear_one(const struct target_socket *socket, void *arg)
@@ -104,29 +88,19 @@ static void clear_one(const struct target_socket *socket, void *arg)
 
 	if (!dalbe_clear(socket->fd))
 		change->n++;
-	else if (change->explicit || errno != ENOPROTOOPT)
+	else if (socket->named || errno != ENOPROTOOPT)
 		failed(change, socket, DALBE_OP_CLEAR);
 }
 
 int cmd_clear(const struct options *opts, char **operands)
 {
 	struct change change = { .opts = opts };
-	struct target target;
 
-	if (!operands[0])
-		usage_error("clear: the connection is missing; type PID or PID:FD, such as 1234:5");
-	if (operands[1])
-		usage_error("clear: '%.80s' is one operand too many; type one PID or PID:FD",
-			    operands[1]);
-	target = options_target(operands[0]);
-	if (module_missing())
-		return EXIT_FAILURE;
-	change.explicit = target.fd >= 0;
-	if (targets_each(target, false, clear_one, &change) || change.failed)
+	if (targets_each(operands, false, clear_one, &change) || change.failed)
 		return EXIT_FAILURE;
 	if (!change.n) {
-		complain("%d: the process has no connection with dalbe_cdg; see dalbectl get for those that have",
-			 target.pid);
+		complain("%s: no connection with dalbe_cdg; see dalbectl get for those that have",
+			 operands[0]);
 		return EXIT_FAILURE;
 	}
 	return EXIT_SUCCESS;

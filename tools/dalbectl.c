@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* dalbectl: give TCP connections of any program a size and a deadline. */
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "array.h"
 #include "commands.h"
+#include "libdalbe.h"
+#include "procs.h"
 
 static const struct {
 	struct command command;
@@ -20,8 +24,9 @@ static const struct {
 	  cmd_run },
 	{ { "set", CMD_SET, "[OPTIONS] PID|PID:FD",
 	    "Give connections of a running program a goal, or parameters.",
-	    "PID stands for all its TCP connections, among which the size is divided\n"
-	    "evenly. The congestion control dalbe_cdg is selected where it is not yet.\n" },
+	    "PID stands for all TCP connections of the process and its descendants, among\n"
+	    "which the size is divided evenly. The congestion control dalbe_cdg is selected\n"
+	    "where it is not yet.\n" },
 	  cmd_set },
 	{ { "get", CMD_GET, "[--json] [PID|PID:FD]...",
 	    "Show what connections with dalbe_cdg are doing.",
@@ -51,10 +56,27 @@ static void print_help(void)
 	     "                rsync backup.tar host:");
 }
 
+/* Tell early, and once, that there is no way to give a goal here. */
+static bool unavailable(const char *prefix)
+{
+	if (dalbe_open()) {
+		complain("%scannot open %s: %s", prefix, DALBE_DEVICE,
+			 dalbe_strerror(DALBE_OP_OPEN, errno));
+		return true;
+	}
+	if (procs_may_dup())
+		return false;
+	complain("%sa seccomp filter forbids pidfd_getfd(2): systemd needs SystemCallFilter=pidfd_getfd, docker --cap-add=SYS_PTRACE",
+		 prefix);
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	struct options opts;
 
+	/* A parent that ignores SIGCHLD would have our children reaped. */
+	signal(SIGCHLD, SIG_DFL);
 	if (argc < 2)
 		usage_error("the command is missing; type dalbectl --help for the list");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
@@ -72,6 +94,11 @@ int main(int argc, char **argv)
 			continue;
 		first = options_parse(&commands[i].command, argc - 1, argv + 1,
 				      &opts);
+		opts.plain = unavailable(opts.or_plain ?
+					 "warning: the program runs without a goal: " : "");
+		if (opts.plain && !opts.or_plain)
+			return commands[i].command.bit & CMD_RUN ?
+			       EXIT_RUN_FAILED : EXIT_FAILURE;
 		return commands[i].function(&opts, argv + 1 + first);
 	}
 	usage_error("unknown command '%.80s'; type one of run, set, get, watch, clear",

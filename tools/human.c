@@ -218,10 +218,10 @@ static const char *parse_field(const char *p, int digits, int max, int *out)
 	return p;
 }
 
-/* HH:MM[:SS] */
+/* HH:MM[:SS], or H:MM[:SS] */
 static const char *parse_clock(const char *p, struct tm *tm)
 {
-	p = parse_field(p, 2, 23, &tm->tm_hour);
+	p = parse_field(p, *p && p[1] == ':' ? 1 : 2, 23, &tm->tm_hour);
 	if (!p || *p++ != ':')
 		return NULL;
 	p = parse_field(p, 2, 59, &tm->tm_min);
@@ -264,32 +264,54 @@ static const char *parse_zone(const char *p, long *east_s)
 	return p;
 }
 
+/*
+ * When the local clock shows tm. An hour that it shows twice, as it is set
+ * back, means the first time, unless that has passed. An hour that it skips
+ * counts as if it were not set forward.
+ */
+static time_t local_time(const struct tm *tm, time_t now)
+{
+	time_t found = 0, standard = 0;
+
+	for (int dst = 0; dst <= 1; dst++) {
+		struct tm at = *tm;
+		time_t when;
+
+		at.tm_isdst = dst;
+		when = mktime(&at);
+		if (!dst)
+			standard = when;
+		/* Moved: the clock never shows it with this dst. */
+		if (at.tm_hour != tm->tm_hour || at.tm_min != tm->tm_min)
+			continue;
+		if (!found || (when < found ? when > now : found <= now))
+			found = when;
+	}
+	return found ? found : standard;
+}
+
 /* The next time that the local clock shows what text says. */
 static int next_clock_time(const char *text, time_t now, time_t *when)
 {
-	struct tm tm, wanted;
 	const char *end;
+	struct tm tm;
 
 	localtime_r(&now, &tm);
-	wanted = tm;
-	end = parse_clock(text, &wanted);
+	end = parse_clock(text, &tm);
 	if (!end || *end)
 		return -1;
-	wanted.tm_isdst = -1;
-	tm = wanted;
-	*when = mktime(&tm);
+	*when = local_time(&tm, now);
 	if (*when <= now) {
-		tm = wanted;
 		tm.tm_mday++;	/* mktime() carries over */
-		*when = mktime(&tm);
+		*when = local_time(&tm, now);
 	}
 	return 0;
 }
 
-static int calendar_time(const char *text, time_t *when, const char **why)
+static int calendar_time(const char *text, time_t now, time_t *when,
+			 const char **why)
 {
-	struct tm tm = { .tm_isdst = -1 };
-	int mday, hour;
+	struct tm tm = { 0 }, normal;
 	const char *p;
 	long east_s;
 
@@ -307,25 +329,21 @@ static int calendar_time(const char *text, time_t *when, const char **why)
 	if (!p)
 		return -1;
 
-	mday = tm.tm_mday;
-	hour = tm.tm_hour;
-	if (*p) {
-		p = parse_zone(p, &east_s);
-		if (!p || *p)
-			return -1;
-		*when = timegm(&tm);
-		if (tm.tm_mday == mday && tm.tm_hour == hour) {
-			*when -= east_s;
-			return 0;
-		}
-	} else {
-		/* The hour may move: a clock time that summer time skips. */
-		*when = mktime(&tm);
-		if (tm.tm_mday == mday)
-			return 0;
+	normal = tm;
+	timegm(&normal);
+	if (normal.tm_mday != tm.tm_mday) {
+		*why = "there is no such day";
+		return -1;
 	}
-	*why = "there is no such day";
-	return -1;
+	if (!*p) {
+		*when = local_time(&tm, now);
+		return 0;
+	}
+	p = parse_zone(p, &east_s);
+	if (!p || *p)
+		return -1;
+	*when = timegm(&tm) - east_s;
+	return 0;
 }
 
 int human_parse_deadline(const char *text, struct timespec now_real,
@@ -340,7 +358,7 @@ int human_parse_deadline(const char *text, struct timespec now_real,
 			return -1;
 	} else {
 		if (next_clock_time(text, now_real.tv_sec, &when) &&
-		    calendar_time(text, &when, &why)) {
+		    calendar_time(text, now_real.tv_sec, &when, &why)) {
 			/* The most likely slip: a duration without its '+'. */
 			if (!parse_duration(text, DEADLINE_HINT, &ahead_ns,
 					    err)) {
@@ -480,5 +498,22 @@ char *human_duration(int64_t ns, char *buf)
 	else
 		snprintf(buf, HUMAN_LEN, "%s%" PRIu64 "d%02" PRIu64 "h", sign,
 			 s / 86400, s % 86400 / 3600);
+	return buf;
+}
+
+char *human_clock(time_t now_s, int64_t ahead_ns, char *buf)
+{
+	int64_t ahead_s = ahead_ns / (int64_t)NSEC_PER_SEC;
+	time_t then_s = now_s + ahead_s;
+	struct tm now, then;
+
+	localtime_r(&now_s, &now);
+	localtime_r(&then_s, &then);
+	if (now.tm_year == then.tm_year && now.tm_yday == then.tm_yday)
+		strftime(buf, HUMAN_LEN, "%H:%M:%S", &then);
+	else if (llabs(ahead_s) < 6 * 86400)
+		strftime(buf, HUMAN_LEN, "%a %H:%M", &then);
+	else
+		strftime(buf, HUMAN_LEN, "%d %b %y", &then);
 	return buf;
 }

@@ -37,11 +37,12 @@ int human_parse_duration(const char *text, uint64_t *ns, char *err);
 /*
  * Deadline, in nanoseconds on CLOCK_BOOTTIME:
  *	+DURATION			from now
- *	HH:MM[:SS]			the next time the local clock shows it
+ *	HH:MM[:SS] or H:MM[:SS]		the next time the local clock shows it
  *	YYYY-MM-DD HH:MM[:SS][ZONE]	(or T for the space) local, unless ZONE
  *					is Z, +HH:MM or -HH:MM
  * now_real and now_boot_ns are the same instant on CLOCK_REALTIME and
- * CLOCK_BOOTTIME. A deadline that is not in the future is refused.
+ * CLOCK_BOOTTIME. A deadline that is not in the future is refused. Of an hour
+ * that the clock shows twice, both local forms mean the first that is.
  */
 int human_parse_deadline(const char *text, struct timespec now_real,
 			 uint64_t now_boot_ns, uint64_t *deadline_ns, char *err);
@@ -63,5 +64,11 @@ char *human_rate(uint64_t bytes_per_s, char *buf);
 
 /* Nanoseconds with the two largest units that matter: "1h30m", "4.20s". */
 char *human_duration(int64_t ns, char *buf);
+
+/*
+ * What the local clock shows ahead_ns from now_s (CLOCK_REALTIME), in at most 9
+ * characters: "06:00:00" today, "Tue 06:00" within six days, "24 Dec 26".
+ */
+char *human_clock(time_t now_s, int64_t ahead_ns, char *buf);
 
 #endif

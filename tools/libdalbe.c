@@ -157,7 +157,16 @@ const char *dalbe_regime_name(uint32_t regime)
 	return "unknown";
 }
 
-#define LOAD_MODULE	"the module is not loaded: sudo modprobe tcp_dalbe_cdg"
+#define DEVICE_HIDDEN \
+	"the module is loaded, but this /dev does not show it: systemd needs PrivateDevices=no, docker --device=/dev/dalbe"
+#define DEVICE_FORBIDDEN \
+	"the cgroup forbids this device: systemd needs DeviceAllow=/dev/dalbe, docker --device=/dev/dalbe"
+
+/* Containers and services may have a /dev of their own. */
+static bool device_hidden(void)
+{
+	return !access("/sys/module/tcp_dalbe_cdg", F_OK);
+}
 
 const char *dalbe_strerror(enum dalbe_op op, int err)
 {
@@ -165,12 +174,16 @@ const char *dalbe_strerror(enum dalbe_op op, int err)
 	case ENOENT:
 	case ENXIO:
 	case ENODEV:
-		return LOAD_MODULE;
+		if (op != DALBE_OP_ATTACH && device_hidden())
+			return DEVICE_HIDDEN;
+		return "the module is not loaded: sudo modprobe tcp_dalbe_cdg";
 	case EACCES:
 		return op == DALBE_OP_ATTACH ?
 		       "the socket may not be changed: run as its owner" :
 		       "may not open /dev/dalbe: sudo chmod 666 /dev/dalbe";
 	case EPERM:
+		if (op == DALBE_OP_OPEN)
+			return DEVICE_FORBIDDEN;
 		return op == DALBE_OP_ATTACH ?
 		       "dalbe_cdg is not in net.ipv4.tcp_allowed_congestion_control" :
 		       "not permitted: run as the owner of the process, or with sudo";

@@ -19,48 +19,56 @@
 enum option_id {
 	OPT_SIZE = 256, OPT_SIZE_OF, OPT_DEADLINE, OPT_UPDATE, OPT_CONTROLLER,
 	OPT_G, OPT_TW, OPT_WMIN, OPT_AFTER, OPT_PORT, OPT_LOOPBACK,
-	OPT_INTERVAL, OPT_JSON, OPT_JSON_FILE, OPT_QUIET, OPT_HELP,
+	OPT_INTERVAL, OPT_JSON, OPT_JSON_FILE, OPT_QUIET, OPT_VERBOSE,
+	OPT_OR_PLAIN, OPT_FAIL_LATE, OPT_HELP,
 };
 
 static const struct option_def {
 	const char *name;
+	char letter;		/* '\0': none */
 	enum option_id id;
 	int commands;
 	const char *value;	/* NULL: takes none */
 	const char *example;	/* a value to type */
 	const char *help;
 } defs[] = {
-	{ "size", OPT_SIZE, CMD_RUN | CMD_SET, "SIZE", "40G",
+	{ "size", 0, OPT_SIZE, CMD_RUN | CMD_SET, "SIZE", "40G",
 	  "how much will be sent: 40G, 300M, 2GiB, or bytes" },
-	{ "size-of", OPT_SIZE_OF, CMD_RUN | CMD_SET, "PATH", "backup.tar",
+	{ "size-of", 0, OPT_SIZE_OF, CMD_RUN | CMD_SET, "PATH", "backup.tar",
 	  "the size of a file, or of all files below a directory" },
-	{ "deadline", OPT_DEADLINE, CMD_RUN | CMD_SET, "TIME", "+90m",
+	{ "deadline", 0, OPT_DEADLINE, CMD_RUN | CMD_SET, "TIME", "+90m",
 	  "by when: +90m, +1h30m, 06:00, '2030-01-31 06:00'" },
-	{ "update", OPT_UPDATE, CMD_SET, NULL, NULL,
+	{ "update", 0, OPT_UPDATE, CMD_SET, NULL, NULL,
 	  "change the goal, keep the count of bytes done" },
-	{ "controller", OPT_CONTROLLER, CMD_RUN | CMD_SET, "NAME", "mbc",
+	{ "controller", 0, OPT_CONTROLLER, CMD_RUN | CMD_SET, "NAME", "mbc",
 	  "who sets w: mbc, pid, floor, weight (--wmin), fixed (--g)" },
-	{ "after", OPT_AFTER, CMD_RUN | CMD_SET, "POLICY", "best-effort",
+	{ "after", 0, OPT_AFTER, CMD_RUN | CMD_SET, "POLICY", "best-effort",
 	  "past the deadline: best-effort, scavenger or keep" },
-	{ "wmin", OPT_WMIN, CMD_RUN | CMD_SET, "W", "0.05",
+	{ "wmin", 0, OPT_WMIN, CMD_RUN | CMD_SET, "W", "0.05",
 	  "lowest weight w, 0.001 to 1" },
-	{ "tw", OPT_TW, CMD_RUN | CMD_SET, "TIME", "10s",
+	{ "tw", 0, OPT_TW, CMD_RUN | CMD_SET, "TIME", "10s",
 	  "update period of w: 100ms to 10m, or auto" },
-	{ "g", OPT_G, CMD_RUN | CMD_SET, "MS", "3",
+	{ "g", 0, OPT_G, CMD_RUN | CMD_SET, "MS", "3",
 	  "CDG's scale G without a controller, 0.002 to 125 ms" },
-	{ "port", OPT_PORT, CMD_RUN, "N", "873",
+	{ "port", 0, OPT_PORT, CMD_RUN, "N", "873",
 	  "only connections to this port of the peer" },
-	{ "loopback", OPT_LOOPBACK, CMD_RUN, NULL, NULL,
+	{ "loopback", 0, OPT_LOOPBACK, CMD_RUN, NULL, NULL,
 	  "connections to this machine itself as well" },
-	{ "interval", OPT_INTERVAL, CMD_WATCH, "TIME", "1s",
+	{ "interval", 0, OPT_INTERVAL, CMD_WATCH, "TIME", "1s",
 	  "time between two looks, 100ms or more (default 1s)" },
-	{ "json", OPT_JSON, CMD_RUN | CMD_GET | CMD_WATCH, NULL, NULL,
+	{ "json", 0, OPT_JSON, CMD_RUN | CMD_GET | CMD_WATCH, NULL, NULL,
 	  "print JSON (run: the summary, on stderr)" },
-	{ "json-file", OPT_JSON_FILE, CMD_RUN, "FILE", "summary.json",
+	{ "json-file", 0, OPT_JSON_FILE, CMD_RUN, "FILE", "summary.json",
 	  "write the summary as JSON to FILE" },
-	{ "quiet", OPT_QUIET, CMD_RUN, NULL, NULL,
+	{ "quiet", 'q', OPT_QUIET, CMD_RUN, NULL, NULL,
 	  "no summary on stderr" },
-	{ "help", OPT_HELP, ~0, NULL, NULL, "this text" },
+	{ "verbose", 'v', OPT_VERBOSE, CMD_GET | CMD_WATCH, NULL, NULL,
+	  "all columns, wider than most terminals" },
+	{ "or-plain", 0, OPT_OR_PLAIN, CMD_RUN, NULL, NULL,
+	  "without the module, start the program without a goal" },
+	{ "fail-late", 0, OPT_FAIL_LATE, CMD_RUN, NULL, NULL,
+	  "exit with 124 if late, with 123 if less than SIZE was sent" },
+	{ "help", 'h', OPT_HELP, ~0, NULL, NULL, "this text" },
 };
 
 #define N_DEFS	ARRAY_SIZE(defs)
@@ -292,27 +300,65 @@ static bool take_value(enum option_id id, const char *value,
 	case OPT_QUIET:
 		opts->quiet = true;
 		return true;
+	case OPT_VERBOSE:
+		opts->verbose = true;
+		return true;
+	case OPT_OR_PLAIN:
+		opts->or_plain = true;
+		return true;
+	case OPT_FAIL_LATE:
+		opts->fail_late = true;
+		return true;
 	case OPT_HELP:
 		break;
 	}
 	return true;
 }
 
+static void check_operands(const struct command *cmd,
+			   const struct options *opts, char **operands)
+{
+	if (cmd->bit & CMD_RUN) {
+		if (!opts->size_bytes)
+			usage_error("run: the goal is missing; type for example dalbectl run --size 40G --deadline +90m -- PROGRAM");
+		if (!*operands)
+			usage_error("run: the program is missing; type it after --, with its arguments");
+		return;
+	}
+	if (!(cmd->bit & CMD_GET)) {
+		if (!operands[0])
+			usage_error("%s: the connection is missing; type PID or PID:FD, such as 1234:5",
+				    cmd->name);
+		if (operands[1])
+			usage_error("%s: '%.80s' is one operand too many; type one PID or PID:FD",
+				    cmd->name, operands[1]);
+	}
+	if ((cmd->bit & CMD_SET) && !opts->size_bytes && !opts->params.flags)
+		usage_error("set: there is nothing to set; type for example --size 40G --deadline +90m");
+	for (; *operands; operands++)
+		options_target(*operands);
+}
+
 int options_parse(const struct command *cmd, int argc, char **argv,
 		  struct options *opts)
 {
 	struct option longs[N_DEFS + 1] = { 0 };
+	char shorts[N_DEFS + 3];
 	bool size = false, size_of = false;
 	size_t n = 0;
 
+	/* '+': options end where the program to run begins. */
+	strcpy(shorts, cmd->bit & CMD_RUN ? "+:" : ":");
 	for (size_t i = 0; i < N_DEFS; i++) {
-		if (defs[i].commands & cmd->bit)
-			longs[n++] = (struct option){
-				.name = defs[i].name,
-				.has_arg = defs[i].value ? required_argument :
-							   no_argument,
-				.val = (int)defs[i].id,
-			};
+		if (!(defs[i].commands & cmd->bit))
+			continue;
+		strncat(shorts, &defs[i].letter, 1);
+		longs[n++] = (struct option){
+			.name = defs[i].name,
+			.has_arg = defs[i].value ? required_argument :
+						   no_argument,
+			.val = (int)defs[i].id,
+		};
 	}
 
 	*opts = (struct options){ .interval_ns = NSEC_PER_SEC };
@@ -320,22 +366,11 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 	for (;;) {
 		const struct option_def *def = defs;
 		char err[HUMAN_ERR_LEN];
-		/* '+': options end where the program to run begins. */
-		int id = getopt_long(argc, argv,
-				     cmd->bit & CMD_RUN ? "+:hq" : ":hq",
-				     longs, NULL);
+		int id = getopt_long(argc, argv, shorts, longs, NULL);
 
 		if (id == -1)
 			break;
-		if (id == 'h')
-			id = OPT_HELP;
-		if (id == 'q' && (cmd->bit & CMD_RUN))
-			id = OPT_QUIET;
-		if (id == OPT_HELP) {
-			print_help(cmd);
-			exit(EXIT_SUCCESS);
-		}
-		if (id == '?' || id == ':' || id == 'q') {
+		if (id == '?' || id == ':') {
 			while (def < defs + N_DEFS && (int)def->id != optopt)
 				def++;
 			if (id == ':' && def < defs + N_DEFS)
@@ -349,11 +384,14 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 					    cmd->name, argv[optind - 1],
 					    cmd->name);
 			usage_error("%s: unknown option '-%c'; type dalbectl %s --help for the list",
-				    cmd->name, id == 'q' ? 'q' : optopt,
-				    cmd->name);
+				    cmd->name, optopt, cmd->name);
 		}
-		while ((int)def->id != id)
+		while ((int)def->id != id && def->letter != id)
 			def++;
+		if (def->id == OPT_HELP) {
+			print_help(cmd);
+			exit(EXIT_SUCCESS);
+		}
 		if (!take_value(def->id, optarg, opts, err))
 			usage_error("'--%s %.80s': %s", def->name, optarg, err);
 		size |= id == OPT_SIZE;
@@ -366,6 +404,9 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 		usage_error("--deadline is missing; type for example --deadline +90m");
 	if (opts->deadline_ns && !opts->size_bytes)
 		usage_error("the size is missing; type for example --size 40G or --size-of PATH");
+	if (opts->update && !opts->size_bytes)
+		usage_error("--update needs the new goal; type for example --update --size 40G --deadline +90m");
+	check_operands(cmd, opts, argv + optind);
 	return optind;
 }
 

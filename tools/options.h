@@ -14,7 +14,9 @@
 
 /* Exit statuses. Those of run are what env(1) and timeout(1) use. */
 enum {
-	EXIT_USAGE = 2,			/* a bad option */
+	EXIT_USAGE = 2,			/* a bad option or operand */
+	EXIT_UNFINISHED = 123,		/* run --fail-late: in time, but less */
+	EXIT_LATE = 124,		/* run --fail-late */
 	EXIT_RUN_FAILED = 125,		/* run could not start anything */
 	EXIT_CANNOT_EXEC = 126,
 	EXIT_NOT_FOUND = 127,
@@ -48,6 +50,10 @@ struct options {
 	bool json;
 	bool loopback;
 	bool quiet;
+	bool verbose;
+	bool or_plain;			/* run: rather than not at all */
+	bool plain;			/* that is so: no goals */
+	bool fail_late;
 };
 
 /* A connection on the command line: PID, or PID:FD. */
@@ -59,7 +65,7 @@ struct target {
 /*
  * Parse what follows the command's name (argv[0]). Returns the index of the
  * first operand. Does not return on --help, or after a message about a bad
- * option (EXIT_USAGE).
+ * option or operand (EXIT_USAGE).
  */
 int options_parse(const struct command *cmd, int argc, char **argv,
 		  struct options *opts);

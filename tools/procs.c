@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "procs.h"
@@ -33,26 +35,26 @@ static long parse_number(const char *name)
 	return *end ? -1 : value;
 }
 
-/* The parent of pid, or -1. */
-static pid_t parent_of(pid_t pid)
+/* State (R, S, Z, ...) and parent of pid; false when it is gone. */
+static bool read_stat(pid_t pid, char *state, pid_t *parent)
 {
 	char path[64], line[512];
 	const char *p;
 	ssize_t len;
-	int fd, parent;
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return -1;
+		return false;
 	len = read(fd, line, sizeof(line) - 1);
 	close(fd);
 	if (len <= 0)
-		return -1;
+		return false;
 	line[len] = '\0';
 	/* "PID (NAME) STATE PPID", where NAME may contain anything. */
 	p = strrchr(line, ')');
-	return p && sscanf(p + 1, " %*c %d", &parent) == 1 ? parent : -1;
+	return p && sscanf(p + 1, " %c %d", state, parent) == 2;
 }
 
 struct process {
@@ -77,8 +79,10 @@ static void scan_descendants(pid_t root, procs_pid_fn fn, void *arg)
 		return;
 	while ((entry = readdir(dir))) {
 		long pid = parse_number(entry->d_name);
+		pid_t parent;
+		char state;
 
-		if (pid < 0)
+		if (pid < 0 || !read_stat((pid_t)pid, &state, &parent))
 			continue;
 		if (n == room) {
 			struct process *more;
@@ -91,7 +95,7 @@ static void scan_descendants(pid_t root, procs_pid_fn fn, void *arg)
 		}
 		all[n++] = (struct process){
 			.pid = (pid_t)pid,
-			.parent = parent_of((pid_t)pid),
+			.parent = parent,
 		};
 	}
 	closedir(dir);
@@ -202,14 +206,19 @@ void procs_each_mine(procs_pid_fn fn, void *arg)
 
 int procs_each_socket(pid_t pid, procs_socket_fn fn, void *arg)
 {
-	char path[64];
+	char path[64], state;
 	struct dirent *entry;
+	pid_t parent;
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	dir = opendir(path);
-	if (!dir)
-		return -1;
+	if (!dir) {
+		/* A zombie has no descriptors, and belongs to root in /proc. */
+		if (errno != EACCES || (read_stat(pid, &state, &parent) && state != 'Z'))
+			return -1;
+		return 0;
+	}
 	while ((entry = readdir(dir))) {
 		char target[64];
 		uint64_t inode;
@@ -232,11 +241,17 @@ int procs_each_socket(pid_t pid, procs_socket_fn fn, void *arg)
 	return 0;
 }
 
+static bool forbidden;	/* even to try: it may kill us */
+
 int procs_dup_fd(pid_t pid, int fd)
 {
-	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	int dup, err;
+	int pidfd, dup, err;
 
+	if (forbidden) {
+		errno = EPERM;
+		return -1;
+	}
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (pidfd < 0)
 		return -1;
 	dup = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
@@ -244,4 +259,20 @@ int procs_dup_fd(pid_t pid, int fd)
 	close(pidfd);
 	errno = err;
 	return dup;
+}
+
+bool procs_may_dup(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		/* To ourselves ptrace(2) is no obstacle. No core for SIGSYS. */
+		prctl(PR_SET_DUMPABLE, 0);
+		_exit(procs_dup_fd(getpid(), STDERR_FILENO) < 0 &&
+		      errno != EBADF);
+	}
+	if (child > 0 && waitpid(child, &status, 0) == child)
+		forbidden = status;
+	return !forbidden;
 }

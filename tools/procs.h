@@ -38,4 +38,10 @@ int procs_each_socket(pid_t pid, procs_socket_fn fn, void *arg);
  */
 int procs_dup_fd(pid_t pid, int fd);
 
+/*
+ * False where a seccomp filter forbids that: from now on procs_dup_fd() fails
+ * with EPERM. A child tries it, as some filters kill.
+ */
+bool procs_may_dup(void);
+
 #endif

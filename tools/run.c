@@ -51,8 +51,6 @@ static int open_signals(sigset_t *original)
 	sigaddset(&set, SIGCHLD);
 	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
 		sigaddset(&set, forwarded[i]);
-	/* A parent that ignores SIGCHLD would have our children reaped. */
-	signal(SIGCHLD, SIG_DFL);
 	sigprocmask(SIG_BLOCK, &set, original);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -162,15 +160,28 @@ static bool wait_until(uint64_t until_ns, struct transfer *t, int signal_fd,
 	return false;
 }
 
+/* What kept the program from success, if anything. */
+static void print_failure(int status, char *line, size_t len)
+{
+	*line = '\0';
+	if (WIFSIGNALED(status))
+		snprintf(line, len, "the program was ended by signal %d: ",
+			 WTERMSIG(status));
+	else if (WEXITSTATUS(status))
+		snprintf(line, len, "the program failed with status %d: ",
+			 WEXITSTATUS(status));
+}
+
 static void report(const struct transfer *t, const struct options *opts,
 		   char **program, int status)
 {
 	struct json js = { .out = stderr };
-	char line[256];
+	char failure[64], line[256];
 
 	if (!opts->quiet && (!opts->json || opts->json_path)) {
-		transfer_print(t, line, sizeof(line));
-		complain("%s", line);
+		print_failure(status, failure, sizeof(failure));
+		transfer_print(t, status, line, sizeof(line));
+		complain("%s%s", failure, line);
 	}
 	if (!opts->json)
 		return;
@@ -187,7 +198,7 @@ static void report(const struct transfer *t, const struct options *opts,
 	for (char **arg = program; *arg; arg++)
 		json_string(&js, NULL, *arg);
 	json_end(&js, ']');
-	json_int(&js, "exit_status", status);
+	json_int(&js, "exit_status", exit_status(status));
 	transfer_json(t, &js);
 	json_end(&js, '}');
 	fputc('\n', js.out);
@@ -199,19 +210,9 @@ static void report(const struct transfer *t, const struct options *opts,
 int cmd_run(const struct options *opts, char **program)
 {
 	struct transfer *t;
-	int signal_fd, err, status = 0;
+	int signal_fd, err, status = 0, late = 0;
 	sigset_t original;
 	pid_t child;
-
-	if (!opts->size_bytes)
-		usage_error("run: the goal is missing; type for example dalbectl run --size 40G --deadline +90m -- PROGRAM");
-	if (!*program)
-		usage_error("run: the program is missing; type it after --, with its arguments");
-	if (dalbe_open()) {
-		complain("cannot open %s: %s", DALBE_DEVICE,
-			 dalbe_strerror(DALBE_OP_OPEN, errno));
-		return EXIT_RUN_FAILED;
-	}
 
 	/* Daemons that the program leaves behind stay our descendants. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -241,7 +242,10 @@ int cmd_run(const struct options *opts, char **program)
 		;
 
 	transfer_finish(t, getpid());
-	report(t, opts, program, exit_status(status));
+	report(t, opts, program, status);
+	if (opts->fail_late && !status)
+		late = transfer_is_late(t) ? EXIT_LATE :
+		       transfer_end(t) != TRANSFER_DONE ? EXIT_UNFINISHED : 0;
 	transfer_free(t);
-	return exit_status(status);
+	return late ? late : exit_status(status);
 }

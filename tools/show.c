@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* dalbectl get and watch: what connections are doing. */
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "commands.h"
 #include "human.h"
 #include "json.h"
@@ -17,7 +18,6 @@
 struct row {
 	pid_t pid;
 	int fd;
-	uint64_t cookie;
 	char peer[TCPSOCK_NAME_LEN];
 	struct dalbe_state state;
 };
@@ -25,7 +25,6 @@ struct row {
 struct rows {
 	struct row *row;
 	size_t n, room;
-	bool explicit;		/* PID:FD: a socket without dalbe_cdg is wrong */
 	bool failed;
 };
 
@@ -36,17 +35,12 @@ static void add_row(const struct target_socket *socket, void *arg)
 	struct row *row;
 
 	if (dalbe_get_state(socket->fd, &state)) {
-		if (!rows->explicit && errno == ENOPROTOOPT)
+		if (!socket->named && errno == ENOPROTOOPT)
 			return;
 		complain("%d:%d: %s", socket->pid, socket->number,
 			 dalbe_strerror(DALBE_OP_GET_STATE, errno));
 		rows->failed = true;
 		return;
-	}
-	/* Processes that forked share their sockets. */
-	for (size_t i = 0; i < rows->n; i++) {
-		if (rows->row[i].cookie == socket->tcp.cookie)
-			return;
 	}
 	if (rows->n == rows->room) {
 		rows->room = rows->room ? 2 * rows->room : 16;
@@ -59,7 +53,6 @@ static void add_row(const struct target_socket *socket, void *arg)
 	*row = (struct row){
 		.pid = socket->pid,
 		.fd = socket->number,
-		.cookie = socket->tcp.cookie,
 		.state = state,
 	};
 	memcpy(row->peer, socket->tcp.peer, sizeof(row->peer));
@@ -121,107 +114,180 @@ static void print_json(const struct rows *rows)
 	putchar('\n');
 }
 
-#define ROW_FORMAT \
-	"%-12s %-21s %-10s %-18s %4s %8s %11s %11s %6s %-9s %7s %11s %8s %9s %8s"
+/* PID:FD to DEADLINE take 80 columns together. */
+static const struct column {
+	const char *name;
+	int width;		/* negative: flush left */
+	bool wide;		/* with --verbose only */
+} columns[] = {
+	{ "PID:FD", -10, false }, { "PEER", -21, false },
+	{ "STATUS", -10, false }, { "DONE", 4, false }, { "RATE", 11, false },
+	{ "ARRIVES", 9, false }, { "DEADLINE", 9, false },
+	{ "BYTES", 15, true }, { "TARGET", 11, true }, { "w", 5, true },
+	{ "REGIME", -9, true }, { "DRAINED", 7, true }, { "LEVEL", 11, true },
+	{ "G ms", 7, true }, { "CUTS d/l", 8, true }, { "SRTT ms", 7, true },
+};
 
-static void end_line(bool terminal)
+#define N_COLUMNS	ARRAY_SIZE(columns)
+#define CELL_LEN	TCPSOCK_NAME_LEN
+
+/* Where a table goes. */
+struct screen {
+	bool verbose;
+	size_t width, height;	/* 0: no terminal, no limits */
+	bool in_place;		/* over what stands there */
+};
+
+static struct screen look_at_screen(const struct options *opts)
 {
-	puts(terminal ? "\033[K" : "");	/* erase what stood there before */
+	struct screen screen = { .verbose = opts->verbose };
+	struct winsize size;
+
+	if (!isatty(STDOUT_FILENO))
+		return screen;
+	screen.width = 80;
+	screen.height = 24;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		return screen;
+	if (size.ws_col)
+		screen.width = size.ws_col;
+	if (size.ws_row)
+		screen.height = size.ws_row;
+	return screen;
 }
 
-static void print_header(bool terminal)
+/* Returns how many lines of the screen that takes. */
+static size_t print_cells(const struct screen *screen,
+			  char cells[N_COLUMNS][CELL_LEN])
 {
-	printf(ROW_FORMAT, "PID:FD", "PEER", "STATUS", "DONE", "", "LEFT",
-	       "TARGET", "RATE", "w", "REGIME", "DRAINED", "LEVEL", "G ms",
-	       "CUTS d/l", "SRTT ms");
-	end_line(terminal);
+	char line[N_COLUMNS * CELL_LEN];
+	size_t len = 0;
+
+	for (size_t i = 0; i < N_COLUMNS; i++) {
+		if (columns[i].wide && !screen->verbose)
+			continue;
+		len += (size_t)snprintf(line + len, sizeof(line) - len, "%s%*s",
+					len ? " " : "", columns[i].width,
+					cells[i]);
+	}
+	if (!screen->verbose && screen->width && len > screen->width)
+		len = screen->width;
+	printf("%.*s", (int)len, line);
+	/* The rest of the line; not when it is full, and the cursor still on it. */
+	puts(screen->in_place && len % screen->width ? "\033[K" : "");
+	return screen->width ? (len + screen->width - 1) / screen->width : 1;
 }
 
-static void print_row(const struct row *row, bool terminal)
+static size_t print_header(const struct screen *screen)
 {
-	const struct dalbe_state *state = &row->state;
-	char name[24], done[40], percent[8] = "-", left[HUMAN_LEN] = "-";
-	char target[HUMAN_LEN] = "-", rate[HUMAN_LEN], w[12], drained[16] = "-";
-	char level[HUMAN_LEN] = "-", g[12], cuts[44], srtt[16];
+	char cells[N_COLUMNS][CELL_LEN];
+
+	for (size_t i = 0; i < N_COLUMNS; i++)
+		snprintf(cells[i], CELL_LEN, "%s", columns[i].name);
+	return print_cells(screen, cells);
+}
+
+/* When the last byte will be acknowledged at the present rate, or was. */
+static void format_arrival(const struct dalbe_state *state, int64_t left_ns,
+			   char *buf)
+{
+	double ns;
+
+	if (state->status == DALBE_STATUS_DONE) {
+		human_clock(time(NULL), left_ns - state->time_left_ns, buf);
+		return;
+	}
+	if (!state->rate_Bps || state->bytes_done >= state->goal_bytes)
+		return;
+	ns = (double)(state->goal_bytes - state->bytes_done) /
+	     (double)state->rate_Bps * (double)NSEC_PER_SEC;
+	if (ns < (double)INT64_MAX)
+		human_clock(time(NULL), (int64_t)ns, buf);
+}
+
+static void format_goal(const struct dalbe_state *state, char *percent,
+			char *arrives, char *deadline, char *bytes, char *target)
+{
+	double ratio = (double)state->bytes_done / (double)state->goal_bytes;
+	int64_t left_ns = (int64_t)(state->deadline_ns - boottime_ns());
 	char a[HUMAN_LEN], b[HUMAN_LEN];
 
-	snprintf(name, sizeof(name), "%d:%d", row->pid, row->fd);
-	snprintf(done, sizeof(done), "-");
-	if (state->goal_bytes) {
-		double ratio = (double)state->bytes_done /
-			       (double)state->goal_bytes;
+	/* Cut, not rounded: 100% means all of it. */
+	snprintf(percent, CELL_LEN, "%.0f%%",
+		 ratio >= 1 ? 100.0 : (double)(int)(ratio * 100));
+	format_arrival(state, left_ns, arrives);
+	human_clock(time(NULL), left_ns, deadline);
+	snprintf(bytes, CELL_LEN, "%s/%s", human_size(state->bytes_done, a),
+		 human_size(state->goal_bytes, b));
+	human_rate(state->target_Bps, target);
+}
 
-		snprintf(done, sizeof(done), "%s/%s",
-			 human_size(state->bytes_done, a),
-			 human_size(state->goal_bytes, b));
-		/* Cut, not rounded: 100% means all of it. */
-		snprintf(percent, sizeof(percent), "%.0f%%",
-			 ratio >= 1 ? 100.0 : (double)(int)(ratio * 100));
-		human_duration(state->time_left_ns, left);
-		human_rate(state->target_Bps, target);
-	}
-	human_rate(state->rate_Bps, rate);
+/* An IPv6 peer may be too long for its column: its end tells more. */
+static void format_peer(const struct screen *screen, const char *peer, char *buf)
+{
+	size_t len = strlen(peer), room = 21;
+
+	if (!screen->verbose && len > room)
+		snprintf(buf, CELL_LEN, "..%s", peer + len - (room - 2));
+	else if (len)
+		snprintf(buf, CELL_LEN, "%s", peer);
+}
+
+static size_t print_row(const struct screen *screen, const struct row *row)
+{
+	const struct dalbe_state *state = &row->state;
+	char cells[N_COLUMNS][CELL_LEN];
+	enum {
+		NAME, PEER, STATUS, DONE, RATE, ARRIVES, DEADLINE, BYTES,
+		TARGET, W, REGIME, DRAINED, LEVEL, G, CUTS, SRTT,
+	};
+
+	for (size_t i = 0; i < N_COLUMNS; i++)
+		strcpy(cells[i], "-");
+	snprintf(cells[NAME], CELL_LEN, "%d:%d", row->pid, row->fd);
+	format_peer(screen, row->peer, cells[PEER]);
+	snprintf(cells[STATUS], CELL_LEN, "%s", dalbe_status_name(state->status));
+	if (state->goal_bytes)
+		format_goal(state, cells[DONE], cells[ARRIVES], cells[DEADLINE],
+			    cells[BYTES], cells[TARGET]);
+	human_rate(state->rate_Bps, cells[RATE]);
 	/* Without control there is none. */
-	snprintf(w, sizeof(w), state->w_ppm ? "%.3f" : "-", state->w_ppm / 1e6);
+	if (state->w_ppm)
+		snprintf(cells[W], CELL_LEN, "%.3f", state->w_ppm / 1e6);
+	if (state->regime != DALBE_REGIME_NONE)
+		snprintf(cells[REGIME], CELL_LEN, "%s",
+			 dalbe_regime_name(state->regime));
 	/* Nothing drained, and no reason to yield: no test yet. */
 	if (state->drained_ppm || state->yields)
-		snprintf(drained, sizeof(drained), "%.0f%%",
+		snprintf(cells[DRAINED], CELL_LEN, "%.0f%%",
 			 state->drained_ppm / 1e4);
 	if (state->level_Bps)
-		human_rate(state->level_Bps, level);
-	snprintf(g, sizeof(g), "%.3f", state->g_ns / 1e6);
-	snprintf(cuts, sizeof(cuts), "%llu/%llu",
+		human_rate(state->level_Bps, cells[LEVEL]);
+	snprintf(cells[G], CELL_LEN, "%.3f", state->g_ns / 1e6);
+	snprintf(cells[CUTS], CELL_LEN, "%llu/%llu",
 		 (unsigned long long)state->backoffs_delay,
 		 (unsigned long long)state->backoffs_loss);
-	snprintf(srtt, sizeof(srtt), "%.1f", state->srtt_us / 1e3);
-	printf(ROW_FORMAT, name, row->peer[0] ? row->peer : "-",
-	       dalbe_status_name(state->status), done, percent, left, target,
-	       rate, w, state->regime == DALBE_REGIME_NONE ? "-" :
-	       dalbe_regime_name(state->regime), drained, level, g, cuts, srtt);
-	end_line(terminal);
-}
-
-static bool module_missing(void)
-{
-	if (!dalbe_open())
-		return false;
-	complain("cannot open %s: %s", DALBE_DEVICE,
-		 dalbe_strerror(DALBE_OP_OPEN, errno));
-	return true;
-}
-
-static void collect(struct rows *rows, const char *operand, bool may_be_gone)
-{
-	struct target target = options_target(operand);
-
-	rows->explicit = target.fd >= 0;
-	if (targets_each(target, may_be_gone, add_row, rows))
-		rows->failed = true;
+	snprintf(cells[SRTT], CELL_LEN, "%.1f", state->srtt_us / 1e3);
+	return print_cells(screen, cells);
 }
 
 int cmd_get(const struct options *opts, char **operands)
 {
 	struct rows rows = { 0 };
-	unsigned int denied = 0;
+	int denied = targets_each(operands, false, add_row, &rows);
 
-	for (char **operand = operands; *operand; operand++)
-		options_target(*operand);	/* no output before an error */
-	if (module_missing())
-		return EXIT_FAILURE;
-	if (!*operands)
-		denied = targets_each_mine(add_row, &rows);
-	for (; *operands; operands++)
-		collect(&rows, *operands, false);
-
+	rows.failed |= denied < 0;
 	if (opts->json) {
 		print_json(&rows);
 	} else if (rows.n) {
-		print_header(false);
+		struct screen screen = look_at_screen(opts);
+
+		print_header(&screen);
 		for (size_t i = 0; i < rows.n; i++)
-			print_row(&rows.row[i], false);
+			print_row(&screen, &rows.row[i]);
 	} else if (!rows.failed) {
 		if (denied)
-			complain("no connection with dalbe_cdg found, but %u process%s could not be looked into; type sudo dalbectl get",
+			complain("no connection with dalbe_cdg found, but %d process%s could not be looked into; type sudo dalbectl get",
 				 denied, denied == 1 ? "" : "es");
 		else
 			complain("no connection with dalbe_cdg found; give one a goal with dalbectl run or dalbectl set");
@@ -239,6 +305,31 @@ static bool all_done(const struct rows *rows)
 	return true;
 }
 
+/* As many rows as the screen has room for, from its top, in one piece. */
+static void redraw(struct screen *screen, const struct rows *rows, bool first)
+{
+	size_t lines;
+
+	screen->in_place = true;
+	/* Push out what stands there, so that it can be scrolled back to. */
+	for (size_t i = 0; first && i < screen->height; i++)
+		putchar('\n');
+	fputs("\033[H", stdout);
+	lines = print_header(screen);
+	for (size_t i = 0; i < rows->n; i++) {
+		bool last = i + 1 == rows->n;
+
+		/* Rows are as long as the header; the cursor needs a line. */
+		if ((i + 2) * lines + !last + 1 > screen->height) {
+			printf("... %zu more\033[K\n", rows->n - i);
+			break;
+		}
+		print_row(screen, &rows->row[i]);
+	}
+	/* Not from the top: tmux would keep what is cleared there. */
+	fputs("\033[J", stdout);
+}
+
 /* Sleep until the next multiple of interval_ns, so that errors do not add up. */
 static void sleep_until(uint64_t due_ns)
 {
@@ -254,22 +345,15 @@ static void sleep_until(uint64_t due_ns)
 
 int cmd_watch(const struct options *opts, char **operands)
 {
-	bool terminal = isatty(STDOUT_FILENO) && !opts->json;
+	static char whole_screen[1 << 16];
 	uint64_t due_ns = boottime_ns();
-	size_t lines = 0;
 	bool first = true;
 
-	if (!operands[0])
-		usage_error("watch: the connection is missing; type PID or PID:FD, such as 1234:5");
-	if (operands[1])
-		usage_error("watch: '%.80s' is one operand too many; type one PID or PID:FD",
-			    operands[1]);
-	options_target(operands[0]);
-	if (module_missing())
-		return EXIT_FAILURE;
-
+	/* One write for each table: no flicker. */
+	setvbuf(stdout, whole_screen, _IOFBF, sizeof(whole_screen));
 	for (;; first = false) {
 		struct rows rows = { 0 };
+		struct screen screen;
 		bool over;
 
 		/* What was there at first may end: that is no error. */
@@ -279,7 +363,7 @@ int cmd_watch(const struct options *opts, char **operands)
 				due_ns = boottime_ns();	/* was suspended */
 			sleep_until(due_ns);
 		}
-		collect(&rows, operands[0], !first);
+		rows.failed |= targets_each(operands, !first, add_row, &rows) < 0;
 		over = all_done(&rows);
 		if (first && !rows.n) {
 			if (!rows.failed)
@@ -291,18 +375,16 @@ int cmd_watch(const struct options *opts, char **operands)
 			free(rows.row);
 			return EXIT_SUCCESS;
 		}
+		screen = look_at_screen(opts);
 		if (opts->json) {
 			print_json(&rows);
+		} else if (screen.width) {
+			redraw(&screen, &rows, first);
 		} else {
-			if (terminal && lines)
-				printf("\033[%zuA", lines);
-			if (terminal || first)
-				print_header(terminal);
+			if (first)
+				print_header(&screen);
 			for (size_t i = 0; i < rows.n; i++)
-				print_row(&rows.row[i], terminal);
-			if (terminal)
-				fputs("\033[J", stdout);
-			lines = rows.n + 1;
+				print_row(&screen, &rows.row[i]);
 		}
 		fflush(stdout);
 		free(rows.row);

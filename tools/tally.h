@@ -10,10 +10,21 @@
 #ifndef DALBE_TALLY_H
 #define DALBE_TALLY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Payload bytes acknowledged on fd since it was connected; -1 with errno. */
-int64_t tally_read(int fd);
+struct tally {
+	uint64_t cookie;	/* SO_COOKIE */
+	uint64_t acked;		/* payload bytes acknowledged since connected */
+	uint64_t received;	/* payload bytes received, and the FIN */
+	uint64_t queued;	/* not acknowledged yet; of tally_ask() only */
+	bool ended;		/* destroyed: acked has got its last value */
+};
+
+typedef void (*tally_fn)(const struct tally *tally, void *arg);
+
+/* acked and received of fd, whose other fields stay; -1 with errno. */
+int tally_read(int fd, struct tally *tally);
 
 /*
  * Start to listen for the end of sockets in the current network namespace.
@@ -22,12 +33,12 @@ int64_t tally_read(int fd);
 int tally_open(void);
 
 /*
- * Hand over every report that has arrived: the socket's SO_COOKIE and the
- * payload bytes it got acknowledged in its life. What a full receive buffer
- * has swallowed is lost. Never blocks.
+ * Hand over every report of an end that has arrived. What a full receive
+ * buffer has swallowed is lost. Never blocks.
  */
-void tally_collect(int fd,
-		   void (*fn)(uint64_t cookie, uint64_t acked_bytes, void *arg),
-		   void *arg);
+void tally_collect(int fd, tally_fn fn, void *arg);
+
+/* Hand over every socket that a program has closed, and the kernel has not. */
+void tally_ask(int fd, tally_fn fn, void *arg);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The sockets that an operand, PID or PID:FD, stands for. */
+/* The sockets that operands, PID or PID:FD, stand for. */
 #include <errno.h>
-#include <string.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "libdalbe.h"
@@ -11,14 +11,35 @@
 struct search {
 	target_fn fn;
 	void *arg;
-	bool denied;		/* in this process */
-	unsigned int n_denied;	/* processes */
+	bool named;
+	pid_t denied;		/* the last process that may not be looked into */
+	unsigned int n_denied;
+	uint64_t *seen;		/* cookies */
+	size_t n_seen;
 };
+
+static bool is_new(struct search *search, uint64_t cookie)
+{
+	uint64_t *more;
+
+	for (size_t i = 0; i < search->n_seen; i++) {
+		if (search->seen[i] == cookie)
+			return false;
+	}
+	more = realloc(search->seen, (search->n_seen + 1) * sizeof(*more));
+	if (!more)
+		abort();
+	search->seen = more;
+	search->seen[search->n_seen++] = cookie;
+	return true;
+}
 
 /* -1 with errno as procs_dup_fd() and tcpsock_describe(). */
 static int offer(pid_t pid, int number, struct search *search)
 {
-	struct target_socket socket = { .pid = pid, .number = number };
+	struct target_socket socket = {
+		.pid = pid, .number = number, .named = search->named,
+	};
 	int ret, err;
 
 	socket.fd = procs_dup_fd(pid, number);
@@ -26,7 +47,7 @@ static int offer(pid_t pid, int number, struct search *search)
 		return -1;
 	ret = tcpsock_describe(socket.fd, &socket.tcp);
 	err = errno;
-	if (!ret)
+	if (!ret && is_new(search, socket.tcp.cookie))
 		search->fn(&socket, search->arg);
 	close(socket.fd);
 	errno = err;
@@ -40,7 +61,8 @@ static bool found_socket(pid_t pid, int fd, uint64_t inode, void *arg)
 	(void)inode;
 	if (offer(pid, fd, search) && errno == EPERM) {
 		/* It would be the same for its other sockets. */
-		search->denied = true;
+		search->denied = pid;
+		search->n_denied++;
 		return false;
 	}
 	return true;
@@ -50,19 +72,11 @@ static bool found_process(pid_t pid, void *arg)
 {
 	struct search *search = arg;
 
-	search->denied = false;
-	if (procs_each_socket(pid, found_socket, search) && errno == EACCES)
-		search->denied = true;
-	search->n_denied += search->denied;
+	if (procs_each_socket(pid, found_socket, search) && errno == EACCES) {
+		search->denied = pid;
+		search->n_denied++;
+	}
 	return true;
-}
-
-unsigned int targets_each_mine(target_fn fn, void *arg)
-{
-	struct search search = { .fn = fn, .arg = arg };
-
-	procs_each_mine(found_process, &search);
-	return search.n_denied;
 }
 
 static const char *advice(int err)
@@ -79,32 +93,41 @@ static const char *advice(int err)
 	return dalbe_strerror(DALBE_OP_GET_STATE, err);
 }
 
-static bool is_gone(int err)
+/* -1 with errno. */
+static int each_target(struct target target, struct search *search)
 {
-	return err == ENOENT || err == ESRCH || err == EBADF;
+	search->named = target.fd >= 0;
+	search->denied = 0;
+	if (search->named)
+		return offer(target.pid, target.fd, search);
+	if (procs_each_socket(target.pid, found_socket, search))
+		return -1;
+	procs_each_descendant(target.pid, found_process, search);
+	errno = EPERM;
+	return search->denied ? -1 : 0;
 }
 
-int targets_each(struct target target, bool may_be_gone, target_fn fn,
-		 void *arg)
+int targets_each(char **operands, bool again, target_fn fn, void *arg)
 {
 	struct search search = { .fn = fn, .arg = arg };
+	int ret = 0;
 
-	if (target.fd >= 0) {
-		if (!offer(target.pid, target.fd, &search) ||
-		    (may_be_gone && is_gone(errno)))
-			return 0;
-		complain("%d:%d: %s", target.pid, target.fd, advice(errno));
-		return -1;
+	if (!*operands) {
+		procs_each_mine(found_process, &search);
+		ret = (int)search.n_denied;
 	}
-	if (procs_each_socket(target.pid, found_socket, &search)) {
-		if (may_be_gone && is_gone(errno))
-			return 0;
-		complain("%d: %s", target.pid, advice(errno));
-		return -1;
+	for (; *operands; operands++) {
+		struct target target = options_target(*operands);
+
+		if (!each_target(target, &search) || again)
+			continue;
+		ret = -1;
+		if (search.denied && search.denied != target.pid)
+			complain("%s: its descendant %d: %s", *operands,
+				 search.denied, advice(errno));
+		else
+			complain("%s: %s", *operands, advice(errno));
 	}
-	if (search.denied) {
-		complain("%d: %s", target.pid, advice(EPERM));
-		return -1;
-	}
-	return 0;
+	free(search.seen);
+	return ret;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The sockets that an operand, PID or PID:FD, stands for. */
+/* The sockets that operands, PID or PID:FD, stand for. */
 #ifndef DALBE_TARGETS_H
 #define DALBE_TARGETS_H
 
@@ -11,24 +11,23 @@ struct target_socket {
 	pid_t pid;
 	int number;		/* of the descriptor, in process pid */
 	int fd;
+	bool named;		/* by PID:FD: do not skip it, whatever it is */
 	struct tcpsock tcp;
 };
 
 typedef void (*target_fn)(const struct target_socket *socket, void *arg);
 
 /*
- * Call fn for each TCP socket of a process, or for the one descriptor that
- * the target names, in which case anything else is an error. Returns 0, or
- * -1 after a message; with may_be_gone, a process or descriptor that does not
- * exist is neither offered nor an error.
+ * Call fn once for each TCP socket that the operands stand for: PID is the
+ * process with its descendants, PID:FD one descriptor, no operand at all every
+ * process of this user. Processes that forked share their sockets: the first
+ * descriptor found counts.
+ *
+ * Returns -1 after a message about an operand. With again, such messages have
+ * been printed before: what cannot be reached (any more) is left out instead.
+ * Without operands, returns the number of processes with sockets that may not
+ * be looked into.
  */
-int targets_each(struct target target, bool may_be_gone, target_fn fn,
-		 void *arg);
-
-/*
- * The same for all processes of this user. Returns the number of processes
- * with sockets that may not be looked into.
- */
-unsigned int targets_each_mine(target_fn fn, void *arg);
+int targets_each(char **operands, bool again, target_fn fn, void *arg);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "array.h"
 #include "human.h"
@@ -126,7 +127,10 @@ static const struct {
 	{ "UTC0", "2026-11-20 12:00", 0 }, { "UTC0", "2026-11-19 06:00", 0 },
 	{ "UTC0", "2026-11-20T12:00:00Z", 0 }, { "UTC0", "2026-11-21", 0 },
 	{ "UTC0", "2026-13-01 06:00", 0 }, { "UTC0", "2026-00-01 06:00", 0 },
-	{ "UTC0", "24:00", 0 }, { "UTC0", "6:00", 0 }, { "UTC0", "06:60", 0 },
+	{ "UTC0", "6:00", 18 * 3600 }, { "UTC0", "6:00:30", 18 * 3600 + 30 },
+	{ "UTC0", "2026-11-21 6:00", 18 * 3600 },
+	{ "UTC0", "24:00", 0 }, { "UTC0", "06:60", 0 }, { "UTC0", ":00", 0 },
+	{ "UTC0", "006:00", 0 }, { "UTC0", "6:0", 0 }, { "UTC0", "6", 0 },
 	{ "UTC0", "06:00:", 0 }, { "UTC0", "06:00 ", 0 }, { "UTC0", "", 0 },
 	{ "UTC0", "+", 0 }, { "UTC0", "+0s", 0 }, { "UTC0", "+90", 0 },
 	{ "UTC0", "90m", 0 }, { "UTC0", "-90m", 0 }, { "UTC0", "soon", 0 },
@@ -165,6 +169,61 @@ static void test_deadlines(void)
 	}
 	human_parse_deadline("90m", now, BOOT_NS, &(uint64_t){ 0 }, err);
 	check(strstr(err, "type '+90m'"), "a forgotten + is named", err);
+}
+
+/* Days on which the clock changes; times in seconds, UTC. */
+#define BACK_S	1792890000	/* 2026-10-25 01:00: 03:00 becomes 02:00 */
+#define AHEAD_S	1806195600	/* 2027-03-28 01:00: 02:00 becomes 03:00 */
+
+static const struct {
+	time_t now_s;
+	const char *day, *clock;
+	time_t at_s;
+} changes[] = {
+	/* Both times lie ahead, then one, then none. */
+	{ BACK_S - 7200, "2026-10-25", "02:30", BACK_S - 1800 },
+	{ BACK_S - 1800, "2026-10-25", "02:30", BACK_S + 1800 },
+	{ BACK_S - 900, "2026-10-25", "02:30", BACK_S + 1800 },
+	{ BACK_S + 1800, "2026-10-26", "02:30", BACK_S + 1800 + 86400 },
+	/* Once only, before and after. */
+	{ BACK_S - 7200, "2026-10-25", "01:59", BACK_S - 3660 },
+	{ BACK_S - 7200, "2026-10-25", "03:00", BACK_S + 3600 },
+	{ BACK_S + 60, "2026-10-25", "06:00", BACK_S + 4 * 3600 },
+	/* From summer to winter, a day of 25 hours. */
+	{ BACK_S - 86400 + 3600, "2026-10-25", "02:30", BACK_S - 1800 },
+	/* An hour that does not exist. */
+	{ AHEAD_S - 3600, "2027-03-28", "02:30", AHEAD_S + 1800 },
+	{ AHEAD_S - 3600, "2027-03-28", "01:59", AHEAD_S - 60 },
+	{ AHEAD_S - 3600, "2027-03-28", "03:00", AHEAD_S },
+};
+
+/* With and without the day they mean the same; from the data, and from a rule. */
+static void test_clock_changes(void)
+{
+	static const char *const zones[] = {
+		"CET-1CEST,M3.5.0,M10.5.0/3", "Europe/Oslo",
+	};
+	bool have_oslo = !access("/usr/share/zoneinfo/Europe/Oslo", R_OK);
+	char err[HUMAN_ERR_LEN] = "", name[100], dated[40];
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(changes); i++) {
+		size_t k = i / 2;
+		struct timespec now = { .tv_sec = changes[k].now_s };
+		uint64_t want = BOOT_NS + NSEC_PER_SEC *
+				(uint64_t)(changes[k].at_s - now.tv_sec);
+		uint64_t clock = 0, calendar = 0;
+
+		setenv("TZ", zones[i % 2], 1);
+		tzset();
+		snprintf(dated, sizeof(dated), "%s %s", changes[k].day,
+			 changes[k].clock);
+		snprintf(name, sizeof(name), "%s in %s%s", dated, zones[i % 2],
+			 i % 2 && !have_oslo ? " # SKIP no tzdata" : "");
+		human_parse_deadline(changes[k].clock, now, BOOT_NS, &clock, err);
+		human_parse_deadline(dated, now, BOOT_NS, &calendar, err);
+		check((clock == want && calendar == want) ||
+		      (i % 2 && !have_oslo), name, err);
+	}
 }
 
 static void test_fixed(void)
@@ -232,13 +291,34 @@ static void test_formats(void)
 	expect(human_duration(INT64_MIN, buf), "-106751d23h");
 }
 
+static void test_clock(void)
+{
+	char buf[HUMAN_LEN];
+	const int64_t hour = 3600 * (int64_t)NSEC_PER_SEC;
+
+	setenv("TZ", "CET-1", 1);
+	tzset();
+	/* It is Friday, 13:00. */
+	expect(human_clock(NOW_S, 0, buf), "13:00:00");
+	expect(human_clock(NOW_S, 11 * hour - 1, buf), "23:59:59");
+	expect(human_clock(NOW_S, 11 * hour, buf), "Sat 00:00");
+	expect(human_clock(NOW_S, 17 * hour, buf), "Sat 06:00");
+	expect(human_clock(NOW_S, -14 * hour, buf), "Thu 23:00");
+	expect(human_clock(NOW_S, 143 * hour, buf), "Thu 12:00");
+	expect(human_clock(NOW_S, 144 * hour, buf), "26 Nov 26");
+	expect(human_clock(NOW_S, -144 * hour, buf), "14 Nov 26");
+	expect(human_clock(NOW_S, 365 * 24 * hour, buf), "20 Nov 27");
+}
+
 int main(void)
 {
 	test_sizes();
 	test_durations();
 	test_deadlines();
+	test_clock_changes();
 	test_fixed();
 	test_formats();
+	test_clock();
 	printf("1..%d\n", n_tests);
 	return n_failed || !n_tests;
 }

@@ -63,7 +63,12 @@
 /* How long the end of a program may be held up by undelivered data. */
 #define DELIVERY_NS	(2 * NSEC_PER_SEC)
 
-enum phase { PENDING, IGNORED, OPEN, LEFT, OVER };
+enum phase {
+	PENDING, IGNORED, OPEN,
+	LEFT,			/* by its processes, nobody knows how */
+	SENDING,		/* the same, and the kernel goes on */
+	OVER,
+};
 
 struct conn {
 	uint64_t inode;		/* key while a process has it */
@@ -83,6 +88,7 @@ struct conn {
 	uint64_t opened_ns;	/* when it was given its goal */
 	uint64_t closed_ns;
 	uint64_t done;		/* payload acknowledged since connected */
+	uint64_t received;
 	uint64_t goal_bytes;	/* in terms of done */
 	uint64_t queued;
 	uint64_t rate_Bps;
@@ -107,6 +113,7 @@ struct transfer {
 	bool changed;		/* connections came or went */
 	bool saw_unwanted;	/* by --port or --loopback */
 	pid_t unreadable;	/* a process that may not be looked into */
+	bool denied;		/* a descriptor that may not be borrowed */
 	bool warned;
 };
 
@@ -120,6 +127,7 @@ struct transfer *transfer_new(const struct options *opts)
 	t->start_ns = boottime_ns();
 	t->often_until_ns = t->start_ns + OFTEN_FOR_NS;
 	t->tally_fd = tally_open();
+	t->warned = opts->plain;	/* that nothing gets a goal */
 	return t;
 }
 
@@ -240,7 +248,7 @@ static void sweep(struct transfer *t)
 		if (is_live(conn) && conn->generation != t->generation) {
 			if (conn->phase != OPEN)
 				continue;	/* forget it */
-			conn->phase = t->tally_fd < 0 ? OVER : LEFT;
+			conn->phase = LEFT;
 			conn->closed_ns = t->now_ns;
 			t->changed = true;
 		}
@@ -269,9 +277,10 @@ static void prepare(struct transfer *t, struct conn *conn, int fd)
 	 * The kernel takes no goal any more. Best effort is what the program's
 	 * own congestion control does; a scavenger is CDG without a goal.
 	 */
-	if (past_deadline(t)) {
+	if (t->opts->plain || past_deadline(t)) {
 		conn->on_its_own = true;
-		if (t->opts->params.after_deadline != DALBE_AFTER_SCAVENGER)
+		if (t->opts->plain || t->opts->params.after_deadline !=
+				      DALBE_AFTER_SCAVENGER)
 			return;
 	}
 	ret = dalbe_attach(fd);
@@ -295,6 +304,7 @@ static void inspect(struct transfer *t, struct conn *conn)
 		if (errno == EPERM) {
 			warn(t, conn, dalbe_strerror(DALBE_OP_SET_GOAL, EPERM));
 			conn->phase = IGNORED;
+			t->denied = true;
 		}
 		return;
 	}
@@ -321,23 +331,26 @@ static void inspect(struct transfer *t, struct conn *conn)
 	close(fd);
 }
 
-/* The kernel's report of a socket that it has destroyed. */
-static void bury(uint64_t cookie, uint64_t acked_bytes, void *arg)
+/* The kernel's report of a socket that programs do not have any more. */
+static void hear(const struct tally *tally, void *arg)
 {
 	struct transfer *t = arg;
 
 	for (size_t i = 0; i < t->n; i++) {
 		struct conn *conn = &t->conns[i];
 
-		if (conn->cookie != cookie ||
+		if (conn->cookie != tally->cookie ||
 		    (conn->phase != OPEN && conn->phase != LEFT))
 			continue;
+		/* disconnect() clears the counts that we have seen. */
+		if (tally->acked > conn->done)
+			conn->done = tally->acked;
+		if (tally->received > conn->received)
+			conn->received = tally->received;
+		conn->queued = tally->queued;
 		if (conn->phase == OPEN)
 			conn->closed_ns = t->now_ns;
-		conn->phase = OVER;
-		/* disconnect() clears the count that we have seen. */
-		if (acked_bytes > conn->done)
-			conn->done = acked_bytes;
+		conn->phase = tally->ended ? OVER : SENDING;
 		t->changed = true;
 	}
 }
@@ -347,13 +360,15 @@ static void visit(struct transfer *t, struct conn *conn)
 {
 	int fd = borrow(conn);
 	struct tcpsock sock;
-	int64_t done;
+	struct tally tally;
 
 	if (fd < 0)
 		return;		/* the next look will miss it */
-	done = tally_read(fd);
-	if (done > 0 && (uint64_t)done > conn->done)
-		conn->done = (uint64_t)done;
+	if (!tally_read(fd, &tally)) {
+		if (tally.acked > conn->done)
+			conn->done = tally.acked;
+		conn->received = tally.received;
+	}
 	if (!tcpsock_describe(fd, &sock))
 		conn->closing = tcpsock_is_closing(sock.state);
 	conn->queued = tcpsock_queued(fd);
@@ -481,7 +496,7 @@ uint64_t transfer_poll(struct transfer *t, pid_t root)
 			inspect(t, &t->conns[i]);
 	}
 	if (t->tally_fd >= 0)
-		tally_collect(t->tally_fd, bury, t);
+		tally_collect(t->tally_fd, hear, t);
 
 	if (t->changed || t->now_ns >= t->next_visit_ns) {
 		for (size_t i = 0; i < t->n; i++) {
@@ -516,14 +531,15 @@ int transfer_fd(const struct transfer *t)
 bool transfer_ended_one(struct transfer *t)
 {
 	t->now_ns = boottime_ns();
-	tally_collect(t->tally_fd, bury, t);
+	tally_collect(t->tally_fd, hear, t);
 	judge(t);
 	return t->changed;
 }
 
+/* Is there an end to hear of? */
 static bool undelivered(const struct transfer *t)
 {
-	for (size_t i = 0; i < t->n; i++) {
+	for (size_t i = 0; i < t->n && t->tally_fd >= 0; i++) {
 		if (t->conns[i].phase == LEFT)
 			return true;
 	}
@@ -547,6 +563,10 @@ void transfer_finish(struct transfer *t, pid_t root)
 			break;
 		transfer_ended_one(t);
 	}
+	if (undelivered(t)) {
+		tally_ask(t->tally_fd, hear, t);
+		judge(t);
+	}
 }
 
 /* The end that counts against the deadline. */
@@ -555,41 +575,116 @@ static uint64_t end_ns(const struct transfer *t)
 	return t->finished_ns ? t->finished_ns : t->ended_ns;
 }
 
-static size_t count_connections(const struct transfer *t)
-{
-	size_t n = 0;
+struct sums {
+	size_t n;		/* connections */
+	size_t n_open;		/* of processes that outlive the program */
+	size_t n_lost;		/* in another network namespace, or passed on */
+	uint64_t done, received, queued;
+};
 
-	for (size_t i = 0; i < t->n; i++)
-		n += t->conns[i].phase >= OPEN;
-	return n;
+static struct sums sum_up(const struct transfer *t)
+{
+	struct sums sums = { 0 };
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct conn *conn = &t->conns[i];
+
+		sums.n += conn->phase >= OPEN;
+		sums.n_open += conn->phase == OPEN;
+		sums.n_lost += conn->phase == LEFT;
+		sums.done += conn->done;
+		sums.received += conn->received;
+		if (conn->phase == SENDING)
+			sums.queued += conn->queued;
+	}
+	return sums;
 }
 
-void transfer_print(const struct transfer *t, char *line, size_t len)
+enum transfer_end transfer_end(const struct transfer *t)
 {
-	int64_t early_ns = (int64_t)(t->opts->deadline_ns - end_ns(t));
-	char done[HUMAN_LEN], size[HUMAN_LEN], took[HUMAN_LEN], off[HUMAN_LEN];
-	size_t n = count_connections(t);
+	struct sums sums = sum_up(t);
 
-	if (!n && t->unreadable && !t->saw_unwanted) {
+	if (t->finished_ns)
+		return TRANSFER_DONE;
+	if (!sums.n)
+		return TRANSFER_UNSEEN;
+	if (sums.queued || sums.n_open || sums.n_lost)
+		return TRANSFER_UNDELIVERED;
+	/* The size is that of what came the other way, or a guess of it. */
+	if (sums.received > t->opts->size_bytes / 2)
+		return TRANSFER_DOWNLOAD;
+	return TRANSFER_LESS;
+}
+
+bool transfer_is_late(const struct transfer *t)
+{
+	return end_ns(t) > t->opts->deadline_ns;
+}
+
+/* Why no connection was counted. */
+static void print_unseen(const struct transfer *t, char *line, size_t len)
+{
+	if (t->unreadable && !t->saw_unwanted)
 		snprintf(line, len,
 			 "no TCP connection seen, but process %d runs as another user; start dalbectl itself with sudo",
 			 t->unreadable);
+	else if (t->denied)
+		snprintf(line, len,
+			 "nothing is known of the program's connections, as they may not be looked at");
+	else if (t->saw_unwanted)
+		snprintf(line, len,
+			 "the program had only connections that --port or --loopback leaves out");
+	else
+		snprintf(line, len,
+			 "the program had no TCP connection that could be seen: perhaps a very short one, UDP (QUIC), or that of another process (type ssh -o ControlPath=none for one of its own)");
+}
+
+void transfer_print(const struct transfer *t, bool failed, char *line,
+		    size_t len)
+{
+	int64_t early_ns = (int64_t)(t->opts->deadline_ns - end_ns(t));
+	char done[HUMAN_LEN], size[HUMAN_LEN], took[HUMAN_LEN], off[HUMAN_LEN];
+	char received[HUMAN_LEN], queued[HUMAN_LEN];
+	enum transfer_end end = transfer_end(t);
+	struct sums sums = sum_up(t);
+	size_t at;
+
+	if (end == TRANSFER_UNSEEN) {
+		print_unseen(t, line, len);
 		return;
 	}
-	if (!n) {
-		snprintf(line, len, "%s", t->saw_unwanted ?
-			 "the program had only connections that --port or --loopback leaves out" :
-			 "the program opened no TCP connection that lived long enough to get the goal");
-		return;
-	}
-	snprintf(line, len,
-		 "%s of %s acknowledged in %s over %zu connection%s, %s %s the deadline",
-		 human_size(total_done(t), done),
-		 human_size(t->opts->size_bytes, size),
-		 human_duration((int64_t)(end_ns(t) - t->start_ns), took),
-		 n, n == 1 ? "" : "s",
-		 human_duration(early_ns < 0 ? -early_ns : early_ns, off),
-		 early_ns < 0 ? "after" : "before");
+	at = (size_t)snprintf(line, len,
+			      "%s of %s acknowledged in %s over %zu connection%s",
+			      human_size(sums.done, done),
+			      human_size(t->opts->size_bytes, size),
+			      human_duration((int64_t)(end_ns(t) - t->start_ns),
+					     took),
+			      sums.n, sums.n == 1 ? "" : "s");
+	human_size(sums.received, received);
+	human_size(sums.queued, queued);
+	human_duration(early_ns < 0 ? -early_ns : early_ns, off);
+	if (end == TRANSFER_UNDELIVERED && sums.n_open)
+		at += (size_t)snprintf(line + at, len - at,
+				       "; processes that the program left behind are still connected");
+	else if (end == TRANSFER_UNDELIVERED && sums.n_lost)
+		at += (size_t)snprintf(line + at, len - at,
+				       "; what was acknowledged after the last look is not known");
+	else if (end == TRANSFER_UNDELIVERED)
+		at += (size_t)snprintf(line + at, len - at,
+				       "; %s that the program left behind are still being sent",
+				       queued);
+	else if (end == TRANSFER_DOWNLOAD)
+		at += (size_t)snprintf(line + at, len - at,
+				       ", but %s received: a download gets its goal at the sender",
+				       received);
+	else if (end == TRANSFER_LESS && !failed)
+		at += (size_t)snprintf(line + at, len - at,
+				       "; the program had no more to send");
+	/* A program that has failed, or is not done, is not early. */
+	if (early_ns < 0)
+		snprintf(line + at, len - at, ", %s after the deadline", off);
+	else if (end == TRANSFER_DONE || (end == TRANSFER_LESS && !failed))
+		snprintf(line + at, len - at, ", %s before the deadline", off);
 }
 
 static double seconds(uint64_t ns)
@@ -607,6 +702,7 @@ static void conn_json(const struct transfer *t, const struct conn *conn,
 	json_int(js, "fd", conn->fd);
 	json_string(js, "peer", conn->peer);
 	json_uint(js, "bytes_done", conn->done);
+	json_uint(js, "bytes_received", conn->received);
 	json_real(js, "opened_s", seconds(conn->opened_ns - t->start_ns), 3);
 	if (open)
 		json_null(js, "closed_s");
@@ -635,20 +731,27 @@ static void conn_json(const struct transfer *t, const struct conn *conn,
 
 void transfer_json(const struct transfer *t, struct json *js)
 {
+	static const char *const ends[] = {
+		"done", "undelivered", "less", "download", "unseen"
+	};
 	uint64_t deadline_ns = t->opts->deadline_ns;
 	int64_t early_ns = (int64_t)(deadline_ns - end_ns(t));
+	struct sums sums = sum_up(t);
 
 	json_uint(js, "bytes_goal", t->opts->size_bytes);
-	json_uint(js, "bytes_done", total_done(t));
+	json_uint(js, "bytes_done", sums.done);
+	json_uint(js, "bytes_received", sums.received);
+	json_uint(js, "bytes_undelivered", sums.queued);
+	json_string(js, "end", ends[transfer_end(t)]);
 	json_bool(js, "complete", t->finished_ns);
 	json_real(js, "elapsed_s", seconds(end_ns(t) - t->start_ns), 3);
 	json_real(js, "deadline_s",
 		  (double)(int64_t)(deadline_ns - t->start_ns) / 1e9, 3);
 	/* A program that has ended early, with less: who knows. */
-	if (early_ns >= 0 && !t->finished_ns)
+	if (!transfer_is_late(t) && !t->finished_ns)
 		json_null(js, "on_time");
 	else
-		json_bool(js, "on_time", early_ns >= 0);
+		json_bool(js, "on_time", !transfer_is_late(t));
 	json_real(js, "late_s", (double)-early_ns / 1e9, 3);
 	json_begin(js, "connections", '[');
 	for (size_t i = 0; i < t->n; i++) {

@@ -41,8 +41,24 @@ bool transfer_ended_one(struct transfer *t);
  */
 void transfer_finish(struct transfer *t, pid_t root);
 
-/* One line for people. To be called after transfer_finish(). */
-void transfer_print(const struct transfer *t, char *line, size_t len);
+/* The rest is to be called after transfer_finish(). */
+
+enum transfer_end {
+	TRANSFER_DONE,		/* all bytes of the goal are acknowledged */
+	TRANSFER_UNDELIVERED,	/* not yet, or not known: the program left some behind */
+	TRANSFER_LESS,		/* the program has sent less */
+	TRANSFER_DOWNLOAD,	/* it has received instead */
+	TRANSFER_UNSEEN,	/* no connection to judge by */
+};
+
+enum transfer_end transfer_end(const struct transfer *t);
+
+/* The last byte was acknowledged, or the program ended, after the deadline. */
+bool transfer_is_late(const struct transfer *t);
+
+/* One line for people. failed: the program did. */
+void transfer_print(const struct transfer *t, bool failed, char *line,
+		    size_t len);
 
 /* Members of the JSON object that the caller has begun. */
 void transfer_json(const struct transfer *t, struct json *js);

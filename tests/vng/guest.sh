@@ -87,6 +87,10 @@ for ((i = 0; i < 100; i++)); do
 	sleep 0.1
 done
 check "the connection uses dalbe_cdg" test -n "$seen"
+# $transfer is dalbectl's; nc, a child of its child, has the socket.
+check "a PID stands for its descendants" near ./dalbectl get "$transfer"
+check "an update for a PID finds the goal" near ./dalbectl set --update --size 4M \
+	--deadline +60s "$transfer"
 if [[ $(cat /sys/module/tcp_dalbe_cdg/refcnt) -gt 0 ]]; then
 	if rmmod tcp_dalbe_cdg 2>rmmod.log; then
 		not_ok "rmmod is refused during the transfer"
@@ -154,6 +158,11 @@ for ((i = 0; i < 150; i++)); do
 done
 check "rmmod when nothing uses it" rmmod tcp_dalbe_cdg
 check "/dev/dalbe is gone" test ! -e /dev/dalbe
+out=$(near ./dalbectl run --size 4M --deadline +60s --or-plain -q -- echo started 2>&1)
+check "without the module, --or-plain starts the program" test "$out" = "dalbectl: \
+warning: the program runs without a goal: cannot open /dev/dalbe: the module is not \
+loaded: sudo modprobe tcp_dalbe_cdg
+started"
 check "it loads again" insmod ./tcp_dalbe_cdg.ko
 check "and unloads again" rmmod tcp_dalbe_cdg
 

@@ -7,22 +7,28 @@
  *
  *	SHIM_STATE	the file with the goals
  *	SHIM_LOG	every call, one line each
- *	SHIM_ABSENT	as if the module were not loaded
+ *	SHIM_ABSENT	as if /dev/dalbe were missing, with this errno
+ *	SHIM_LOADED	and yet the module loaded
+ *	SHIM_SECCOMP	pidfd_getfd(2) fails with this errno; 0: it kills
  *	SHIM_REGIME	DALBE_REGIME_* of every socket with a goal
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,6 +50,24 @@ static struct shim_socket *table;
 static FILE *call_log;
 static int device = -1;
 
+/* As Docker and systemd do; it holds for the programs that dalbectl starts, too. */
+static void forbid_pidfd_getfd(int err)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 438, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, err ? SECCOMP_RET_ERRNO | (__u32)err :
+						SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = 4, .filter = code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		abort();
+}
+
 __attribute__((constructor)) static void shim_init(void)
 {
 	const char *state = getenv("SHIM_STATE"), *path = getenv("SHIM_LOG");
@@ -60,6 +84,8 @@ __attribute__((constructor)) static void shim_init(void)
 	if (table == MAP_FAILED || !call_log)
 		abort();
 	setlinebuf(call_log);
+	if (getenv("SHIM_SECCOMP"))
+		forbid_pidfd_getfd(atoi(getenv("SHIM_SECCOMP")));
 }
 
 int open(const char *path, int flags, ...)
@@ -74,11 +100,21 @@ int open(const char *path, int flags, ...)
 	if (strcmp(path, DALBE_DEVICE))
 		return real(path, flags, mode);
 	if (getenv("SHIM_ABSENT")) {
-		errno = ENOENT;
+		errno = atoi(getenv("SHIM_ABSENT"));
 		return -1;
 	}
 	device = real("/dev/null", flags);
 	return device;
+}
+
+int access(const char *path, int mode)
+{
+	int (*real)(const char *path, int mode) = dlsym(RTLD_NEXT, "access");
+
+	if (strcmp(path, "/sys/module/tcp_dalbe_cdg"))
+		return real(path, mode);
+	errno = ENOENT;
+	return getenv("SHIM_LOADED") ? 0 : -1;
 }
 
 int open64(const char *path, int flags, ...) __attribute__((alias("open")));

@@ -11,6 +11,8 @@ dalbectl alone, answers in the place of /dev/dalbe. Needs no privileges.
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import json
 import os
 import pty
@@ -18,9 +20,11 @@ import re
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -77,6 +81,7 @@ class Bench:
         self.directory = directory
         self.log = directory / "log"
         self.sink = Sink()
+        self.warnings: list[str] = []  # of the last summary()
         self.env = os.environ | {
             "LD_PRELOAD": str(TESTS / "shim.so"),
             "SHIM_STATE": str(directory / "state"),
@@ -109,6 +114,16 @@ class Bench:
         assert done.returncode == 0, done.stderr
         summary: dict[str, Any] = json.loads(path.read_text())
         return summary
+
+    def summary(self, *args: str, status: int = 0) -> tuple[str, dict[str, Any]]:
+        """Run dalbectl run; return the line that it ends with, and the summary as JSON."""
+        path = self.directory / "summary.json"
+        path.unlink(missing_ok=True)
+        done = self.run("run", "--loopback", "--json-file", str(path), *args)
+        assert done.returncode == status, done
+        *warnings, line = done.stderr.splitlines()
+        self.warnings = warnings
+        return line.removeprefix("dalbectl: "), json.loads(path.read_text())
 
     def goals(self) -> list[Goal]:
         """Every goal set so far."""
@@ -145,14 +160,48 @@ def test_exit_status(b: Bench) -> None:
 
 def test_module_missing(b: Bench) -> None:
     """Without the module nothing is started, and the message says what to do."""
-    b.env["SHIM_ABSENT"] = "1"
+    b.env["SHIM_ABSENT"] = str(errno.ENOENT)
     done = b.run("run", *GOAL, "--", "echo", "started")
     assert (done.returncode, done.stdout) == (125, "")
-    for args in (["get"], ["get", "1"], ["set", *GOAL, "1"], ["watch", "1"], ["clear", "1"]):
+    for args in COMMANDS:
         done = b.run(*args)
         assert done.returncode == 1
         assert "sudo modprobe tcp_dalbe_cdg" in done.stderr
         assert done.stderr.count("\n") == 1, done.stderr
+
+
+COMMANDS = (["get"], ["get", "1"], ["set", *GOAL, "1"], ["watch", "1"], ["clear", "1"])
+
+
+def test_no_way_to_give_a_goal(b: Bench) -> None:
+    """A hidden device, or a seccomp filter: nothing is started, the message tells what to allow."""
+    device = "cannot open /dev/dalbe: "
+    filtered = (
+        "a seccomp filter forbids pidfd_getfd(2): systemd needs SystemCallFilter=pidfd_getfd, "
+        "docker --cap-add=SYS_PTRACE"
+    )
+    cases = [
+        ({"SHIM_ABSENT": str(errno.ENOENT)},
+         device + "the module is not loaded: sudo modprobe tcp_dalbe_cdg"),
+        ({"SHIM_ABSENT": str(errno.ENOENT), "SHIM_LOADED": "1"},  # PrivateDevices=yes
+         device + "the module is loaded, but this /dev does not show it: systemd needs "
+         "PrivateDevices=no, docker --device=/dev/dalbe"),
+        ({"SHIM_ABSENT": str(errno.EPERM), "SHIM_LOADED": "1"},  # DevicePolicy=closed
+         device + "the cgroup forbids this device: systemd needs DeviceAllow=/dev/dalbe, "
+         "docker --device=/dev/dalbe"),
+        ({"SHIM_SECCOMP": str(errno.EPERM)}, filtered),
+        ({"SHIM_SECCOMP": str(errno.ENOSYS)}, filtered),
+        ({"SHIM_SECCOMP": "0"}, filtered),
+    ]  # fmt: skip
+    plain = dict(b.env)
+    for env, message in cases:
+        b.env = plain | env
+        done = b.run("run", *GOAL, "--", "echo", "started")
+        assert (done.returncode, done.stdout) == (125, ""), done
+        assert done.stderr == f"dalbectl: {message}\n", done
+        for args in COMMANDS:
+            done = b.run(*args)
+            assert (done.returncode, done.stderr) == (1, f"dalbectl: {message}\n"), (args, done)
 
 
 def test_signals_forwarded(b: Bench) -> None:
@@ -341,7 +390,7 @@ def test_what_is_skipped(b: Bench) -> None:
         "time.sleep(0.3)\n"
     )
     done = b.run("run", *GOAL, "--loopback", "--", PYTHON, "-c", program)
-    assert "opened no TCP connection" in done.stderr, done.stderr
+    assert "the program had no TCP connection that could be seen" in done.stderr, done.stderr
     assert not b.log.exists() or not b.log.read_text()
     summary = b.send(SENDER, port, "20", "0", "1000", goal=(*GOAL, "--port", port))
     assert summary["bytes_done"] == 1000
@@ -387,6 +436,197 @@ def test_undelivered_data(b: Bench) -> None:
     assert 0.5 < summary["elapsed_s"] < 2.5, summary
 
 
+TIME = r"(\d+ms|[\d.]+s)"
+SIZE = r"[\d.]+ [kM]?B"
+
+
+def send_and(port: int, then: str, size: int = 100000) -> list[str]:
+    """Return a program that sends, waits until all is acknowledged, and does what `then` says."""
+    program = (
+        "import fcntl, os, signal, socket, struct, sys, termios, time\n"
+        f"s = socket.create_connection(('127.0.0.1', {port}))\n"
+        f"time.sleep(0.1); s.sendall(b'x' * {size})\n"
+        "while struct.unpack('i', fcntl.ioctl(s, termios.TIOCOUTQ, b'    '))[0]:\n"
+        "    time.sleep(0.01)\n"
+        f"{then}\n"
+    )
+    return [PYTHON, "-c", program]
+
+
+def test_summary_done(b: Bench) -> None:
+    """Summary: done in time, or after the deadline."""
+    for deadline, when in (("+60s", "5[0-9].[0-9]s before"), ("+50ms", f"{TIME} after")):
+        line, js = b.summary(
+            "--size", "100k", "--deadline", deadline, "--", *send_and(b.sink.port, "")
+        )
+        assert re.fullmatch(
+            f"100 kB of 100 kB acknowledged in {TIME} over 1 connection, {when} the deadline", line
+        ), line
+        assert (js["end"], js["complete"]) == ("done", True), js
+
+
+def test_summary_failed(b: Bench) -> None:
+    """Summary: a program that fails, or is killed, is not early."""
+    for then, how, status in (
+        ("sys.exit(3)", "failed with status 3", 3),
+        ("os.kill(os.getpid(), signal.SIGTERM)", "was ended by signal 15", 143),
+    ):
+        line, js = b.summary(*GOAL, "--", *send_and(b.sink.port, then), status=status)
+        assert re.fullmatch(
+            f"the program {how}: 100 kB of 1.00 MB acknowledged in {TIME} over 1 connection", line
+        ), line
+        assert (js["end"], js["on_time"], js["exit_status"]) == ("less", None, status), js
+    line, js = b.summary(
+        "--size", "1M", "--deadline", "+50ms", "--", *send_and(b.sink.port, "sys.exit(3)"), status=3
+    )
+    assert re.fullmatch(
+        "the program failed with status 3: 100 kB of 1.00 MB acknowledged in "
+        f"{TIME} over 1 connection, {TIME} after the deadline", line
+    ), line  # fmt: skip
+    assert js["on_time"] is False, js
+
+
+def test_summary_undelivered(b: Bench) -> None:
+    """Summary: bytes, or processes, that the program leaves behind, with what is known of them."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])  # of somebody who never reads
+        goal = ("--size", "8M", "--deadline", "+60s")
+        # So little that it fits in the two sockets' queues, so much that it stays there.
+        line, js = b.summary(*goal, "--", SENDER, port, "10", "0", "3000000")
+    assert re.fullmatch(
+        f"{SIZE} of 8.00 MB acknowledged in {TIME} over 1 connection; {SIZE} that the program left "
+        "behind are still being sent", line
+    ), line  # fmt: skip
+    assert (js["end"], js["on_time"]) == ("undelivered", None), js
+    assert js["bytes_undelivered"] > 100000, js
+    assert js["bytes_done"] + js["bytes_undelivered"] == 3000000, js
+
+    script = f"{SENDER} {b.sink.port} 20 1500 100000 0 > /dev/null 2>&1 & sleep 1"
+    line, js = b.summary(*GOAL, "--", "sh", "-c", script)
+    assert re.fullmatch(
+        f"100 kB of 1.00 MB acknowledged in {TIME} over 2 connections; processes that the program "
+        "left behind are still connected", line
+    ), line  # fmt: skip
+    assert (js["end"], js["on_time"]) == ("undelivered", None), js
+
+
+def test_summary_other_namespace(b: Bench) -> None:
+    """Summary: of a connection in another network namespace the end is not known, and said so."""
+    other = ["unshare", "--map-root-user", "--net"]
+    if subprocess.run([*other, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        return  # not everybody may
+    program = (
+        "import fcntl, socket, struct, time\n"
+        "l = socket.socket()\n"
+        "fcntl.ioctl(l, 0x8914, struct.pack('16sh22x', b'lo', 1))\n"  # SIOCSIFFLAGS, IFF_UP
+        "l.bind(('127.0.0.1', 0)); l.listen()\n"
+        "c = socket.create_connection(l.getsockname()); c.sendall(b'x' * 100000)\n"
+        "time.sleep(1.5)\n"
+    )
+    line, js = b.summary(*GOAL, "--", *other, PYTHON, "-c", program)
+    assert re.fullmatch(
+        f"100 kB of 1.00 MB acknowledged in {TIME} over 1 connection; what was acknowledged after "
+        "the last look is not known", line
+    ), line  # fmt: skip
+    assert (js["end"], js["on_time"]) == ("undelivered", None), js
+
+
+def test_summary_download(b: Bench) -> None:
+    """Summary: a download is told from an upload."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        conn, _ = listener.accept()
+        with conn:
+            conn.recv(1160, socket.MSG_WAITALL)
+            conn.sendall(b"x" * 1000000)
+
+    threading.Thread(target=serve, daemon=True).start()
+    then = "while s.recv(1 << 20): pass\ntime.sleep(0.5)\n"
+    program = send_and(listener.getsockname()[1], then, size=1160)
+    line, js = b.summary(*GOAL, "--", *program)
+    assert re.fullmatch(
+        f"1.16 kB of 1.00 MB acknowledged in {TIME} over 1 connection, but 1.00 MB received: "
+        "a download gets its goal at the sender", line
+    ), line  # fmt: skip
+    assert (js["end"], js["on_time"], js["complete"]) == ("download", None, False), js
+    assert js["bytes_received"] in (1000000, 1000001), js  # perhaps with the FIN
+
+
+def test_summary_less(b: Bench) -> None:
+    """Summary: a program that has next to nothing to send, as an incremental backup."""
+    line, js = b.summary(*GOAL, "--", *send_and(b.sink.port, "", size=1000))
+    assert re.fullmatch(
+        f"1.00 kB of 1.00 MB acknowledged in {TIME} over 1 connection; the program had no more to "
+        r"send, 5[0-9]\.[0-9]s before the deadline", line
+    ), line  # fmt: skip
+    assert (js["end"], js["on_time"], js["complete"]) == ("less", None, False), js
+
+
+def test_summary_unseen(b: Bench) -> None:
+    """Summary: no connection to be seen, as with QUIC or ssh's ControlMaster."""
+    unseen = (
+        "the program had no TCP connection that could be seen: perhaps a very short one, UDP "
+        "(QUIC), or that of another process (type ssh -o ControlPath=none for one of its own)"
+    )
+    line, js = b.summary(*GOAL, "--", "true")
+    assert (line, js["end"], js["on_time"]) == (unseen, "unseen", None), (line, js)
+    line, js = b.summary(*GOAL, "--", "false", status=1)
+    assert line == f"the program failed with status 1: {unseen}", line
+
+
+def test_or_plain(b: Bench) -> None:
+    """--or-plain: the program runs where no goal can be given, with one line of warning."""
+    plain = dict(b.env)
+    send = ("--", SENDER, str(b.sink.port), "20", "0", "1000000")
+    warning = "dalbectl: warning: the program runs without a goal: "
+    b.env = plain | {"SHIM_ABSENT": str(errno.ENOENT)}
+    line, js = b.summary(*GOAL, "--or-plain", *send)
+    assert b.warnings == [
+        warning + "cannot open /dev/dalbe: the module is not loaded: sudo modprobe tcp_dalbe_cdg"
+    ], b.warnings
+    assert line.startswith("1.00 MB of 1.00 MB acknowledged in "), line
+    assert [c["had_goal"] for c in js["connections"]] == [False], js
+    for err in (errno.EPERM, 0):
+        b.env = plain | {"SHIM_SECCOMP": str(err)}
+        line, js = b.summary(*GOAL, "--or-plain", *send)
+        assert b.warnings == [
+            warning + "a seccomp filter forbids pidfd_getfd(2): systemd needs "
+            "SystemCallFilter=pidfd_getfd, docker --cap-add=SYS_PTRACE"
+        ], b.warnings
+        assert line == (
+            "nothing is known of the program's connections, as they may not be looked at"
+        ), line
+        assert js["end"] == "unseen", js
+        done = b.run("run", "-q", *GOAL, "--or-plain", "--", "sh", "-c", "echo started; exit 7")
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (7, "started\n", 1), done
+    assert not b.log.exists() or not b.log.read_text()
+    # Where goals can be given it changes nothing.
+    b.env = plain
+    line, js = b.summary(*GOAL, "--or-plain", *send)
+    assert (len(b.goals()), b.warnings) == (1, [])
+
+
+def test_fail_late(b: Bench) -> None:
+    """--fail-late: 124 if late, 123 if less was sent; a failure of the program goes first."""
+    done = ("--size", "100k")
+    less = ("--size", "1M")
+    cases = [
+        (done, "+60s", "", 0),
+        (less, "+60s", "", 123),
+        (done, "+50ms", "", 124),
+        (less, "+50ms", "", 124),
+        (less, "+50ms", "sys.exit(3)", 3),
+    ]
+    for size, deadline, then, status in cases:
+        args = (*size, "--deadline", deadline, "--", *send_and(b.sink.port, then))
+        b.summary("--fail-late", *args, status=status)
+        b.summary(*args, status=3 if then else 0)
+    b.env["SHIM_ABSENT"] = str(errno.ENOENT)
+    args = ("--deadline", "+50ms", "--", *send_and(b.sink.port, ""))
+    b.summary("--fail-late", "--or-plain", *done, *args, status=124)
+
+
 def test_params(b: Bench) -> None:
     """Parameters arrive in the kernel's units, and before the goal."""
     b.send(
@@ -427,7 +667,7 @@ def test_set_get_clear(b: Bench) -> None:
         assert [g.bytes for g in b.goals()] == [1000000]
         done = b.run("set", "--update", "--size", "3M", "--deadline", "+5m", one)
         assert b.goals()[-1][1::2] == (3000000, UPDATE)
-        done = b.run("get", one)
+        done = b.run("get", "-v", one)
         assert done.returncode == 0
         assert "on track" in done.stdout and "/3.00 MB" in done.stdout, done.stdout
         assert len(done.stdout.splitlines()) == 2
@@ -447,6 +687,87 @@ def test_set_get_clear(b: Bench) -> None:
         assert done.returncode == 1 and done.stderr.count("\n") == 1
 
 
+def test_pid_means_descendants(b: Bench) -> None:
+    """A PID stands for its descendants as well, as rsync's for the ssh that holds the socket."""
+    script = f"true & {SENDER} {b.sink.port} 100 0 100000 100000 & wait"
+    # A zombie among them: its descriptors are gone, and nobody may look.
+    program = (
+        "import subprocess, sys\n"
+        "zombie = subprocess.Popen(['true'])\n"
+        f"sys.exit(subprocess.Popen(['sh', '-c', {script!r}]).wait())\n"
+    )
+    with subprocess.Popen([PYTHON, "-c", program]) as process:
+        pid = str(process.pid)
+
+        def is_set() -> bool:
+            return b.run("set", "--size", "200000", "--deadline", "+60s", pid).returncode == 0
+
+        wait_for(is_set, "the connections of the child's child")
+        if len(b.goals()) == 1:  # the second was not there yet
+            wait_for(lambda: is_set() and len(b.goals()) == 3, "both connections")
+        assert [g.bytes for g in b.goals()[-2:]] == [100000, 100000], b.goals()
+        done = b.run("get", pid, pid)
+        lines = done.stdout.splitlines()
+        assert (done.returncode, done.stderr, len(lines)) == (0, "", 3), done
+        assert not lines[1].startswith(pid), lines
+        watched = b.run("watch", "--interval", "200ms", "--json", pid)
+        assert (watched.returncode, watched.stderr) == (0, ""), watched
+        first = json.loads(watched.stdout.splitlines()[0])["connections"]
+        assert [c["goal_bytes"] for c in first] == [100000, 100000], first
+        done = b.run("clear", pid)
+        assert done.returncode == 1, done  # the sender has closed its connections
+        assert done.stderr == (
+            f"dalbectl: {pid}: no connection with dalbe_cdg; see dalbectl get for those that have\n"
+        ), done
+        process.wait(timeout=10)
+
+
+def test_shared_socket(b: Bench) -> None:
+    """A socket that a process shares with its children gets all of the size, once."""
+    with socket.create_connection(("127.0.0.1", b.sink.port)) as conn:
+        command = ["sh", "-c", "sleep 20 & echo $!; sleep 20 & echo $!; wait"]
+        fds = [conn.fileno()]
+        with subprocess.Popen(command, pass_fds=fds, stdout=subprocess.PIPE) as process:
+            assert process.stdout
+            children = [int(process.stdout.readline()) for _ in range(2)]
+            try:
+                assert b.run("set", *GOAL, str(process.pid)).returncode == 0
+                assert [g.bytes for g in b.goals()] == [1000000]
+                assert len(b.run("get", str(process.pid)).stdout.splitlines()) == 2
+                assert b.run("clear", str(process.pid)).returncode == 0
+            finally:
+                for pid in children:
+                    os.kill(pid, signal.SIGKILL)
+
+
+def test_listener(b: Bench) -> None:
+    """For a process that only listens, the message names what takes the goal; it does."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        pid, fd = str(os.getpid()), listener.fileno()
+        program = "import time; print(flush=True); time.sleep(20)"
+        command = [PYTHON, "-c", program]
+        with subprocess.Popen(command, pass_fds=[fd], stdout=subprocess.PIPE) as process:
+            assert process.stdout and process.stdout.readline()
+            pid = str(process.pid)
+            done = b.run("set", *GOAL, pid)
+            assert (done.returncode, done.stderr) == (
+                1,
+                f"dalbectl: {pid}: no connection yet, but it listens; type {pid}:{fd} to give this "
+                "goal to each connection that it accepts\n",
+            ), done
+            assert b.run("set", *GOAL, f"{pid}:{fd}").returncode == 0
+            assert [g.bytes for g in b.goals()] == [1000000]
+            process.kill()
+    with subprocess.Popen(["sleep", "20"]) as process:
+        done = b.run("set", *GOAL, str(process.pid))
+        assert (done.returncode, done.stderr) == (
+            1,
+            f"dalbectl: {process.pid}: the process has no TCP connection, nor have its "
+            "descendants; see ss -tp for those that have\n",
+        ), done
+        process.kill()
+
+
 def test_regime(b: Bench) -> None:
     """The regime is shown: what was drained once a cut was tested, the level while not alone."""
     columns = ("REGIME", "DRAINED", "LEVEL")
@@ -461,7 +782,7 @@ def test_regime(b: Bench) -> None:
         assert b.run("set", *GOAL, pid).returncode == 0
         for number, name, row, level_Bps in cases:  # noqa: N806 (unit)
             b.env["SHIM_REGIME"] = str(number)
-            header, line = b.run("get", pid).stdout.splitlines()
+            header, line = b.run("get", "--verbose", pid).stdout.splitlines()
             assert len(header) == len(line) <= 170, (header, line)
             # From where the column before ends, to where this one does.
             start, end = header.index("REGIME"), header.index("LEVEL") + len("LEVEL")
@@ -475,6 +796,138 @@ def test_regime(b: Bench) -> None:
     b.env["SHIM_REGIME"] = "3"
     (conn,) = b.send(SENDER, str(b.sink.port), "120", "0", "1000")["connections"]
     assert conn["last_regime"] == "contended", conn
+
+
+HEADER = "PID:FD     PEER                  STATUS     DONE        RATE   ARRIVES  DEADLINE"
+
+
+def test_narrow_table(b: Bench) -> None:
+    """The table takes 80 columns, and tells by the clock when the last byte will arrive."""
+    with running_sender(b, "100", "0", "100000") as (pid, fds):
+        one = f"{pid}:{fds[0]}"
+        assert b.run("get", one).returncode == 1
+        # The stand-in always sends 10 Mbit/s; noon in another zone is no day from now.
+        for zone in range(24):
+            b.env["TZ"] = f"XXX{zone}"
+            if time.gmtime(time.time() - zone * 3600).tm_hour == 12:
+                break
+        start = time.time()
+        assert b.run("set", "--size", "4.5G", "--deadline", "+2h", one).returncode == 0
+        header, line = b.run("get", one).stdout.splitlines()
+        now = time.time()
+        assert header == HEADER and len(line) == 80, (header, line)
+        peer = f"127.0.0.1:{b.sink.port}"
+        match = re.fullmatch(
+            f"{one:10} {peer:21} on track     0% 10.0 Mbit/s  (..:..:..)  (..:..:..)", line
+        )
+        assert match, line
+        for shown, seconds in zip(match.groups(), (3600, 7200), strict=True):
+            earliest, latest = (
+                time.strftime("%H:%M:%S", time.gmtime(at + seconds - zone * 3600 + slack))
+                for at, slack in ((start, -2), (now, 2))
+            )
+            assert earliest <= shown <= latest, (earliest, shown, latest)
+        assert b.run("set", "--size", "4.5G", "--deadline", "+1d", one).returncode == 0
+        day = time.strftime("%a", time.gmtime(now - zone * 3600 + 86400))
+        assert re.search(rf"  ..:..:.. {day} 1[23]:..$", b.run("get", one).stdout), b.run("get")
+        assert b.run("clear", one).returncode == 0
+        line = b.run("get", one).stdout.splitlines()[1]
+        assert line[33:] == "no goal       - 10.0 Mbit/s         -         -", line
+
+
+class Screen:
+    """What a terminal shows: just what `watch` needs, and any other control is an error."""
+
+    def __init__(self, width: int, height: int) -> None:
+        """Begin with what was typed."""
+        self.width, self.height = width, height
+        self.lines = ["$ dalbectl watch"]
+        self.scrolled: list[str] = []
+        self.row, self.column = 1, 0
+
+    def resize(self, width: int) -> None:
+        """Change the width: longer lines are wrapped, as most terminals do."""
+        self.width = width
+        self.lines = [
+            line[at : at + width] for line in self.lines for at in range(0, len(line) or 1, width)
+        ]
+        self.row, self.column = len(self.lines), 0
+
+    def feed(self, text: str) -> None:
+        """Show text."""
+        for control, char in re.findall(r"\033\[(.)|([^\033])", text, re.DOTALL):
+            if control == "H":
+                self.row = self.column = 0
+            elif control == "J":
+                if self.row == 0:  # tmux keeps what is cleared
+                    self.scrolled += self.lines
+                del self.lines[self.row :]
+            elif control == "K":
+                assert self.column < self.width, "terminals differ in what that erases"
+                if self.row < len(self.lines):
+                    self.lines[self.row] = self.lines[self.row][: self.column]
+            elif char == "\r":
+                self.column = 0
+            elif char == "\n":
+                self.row += 1
+            else:
+                assert char.isprintable() and char, (control, char)
+                if self.column == self.width:
+                    self.row, self.column = self.row + 1, 0
+                self.lines += [""] * (self.row + 1 - len(self.lines))
+                line = self.lines[self.row]
+                self.lines[self.row] = line[: self.column] + char + line[self.column + 1 :]
+                self.column += 1
+            if self.row == self.height:
+                self.row -= 1
+                self.scrolled += self.lines[:1]
+                del self.lines[:1]
+
+
+def test_watch_on_a_terminal(b: Bench) -> None:
+    """On a terminal the table stays in place and within the width, which may change."""
+    sizes = [(80, 24, ()), (60, 24, ()), (100, 5, ()), (80, 24, ("-v",)), (200, 6, ("-v",))]
+    with running_sender(b, "1000", "0", *["1000000"] * 4) as (pid, fds):
+        assert b.run("set", "--size", "4M", "--deadline", "+60s", pid).returncode == 0
+        for width, height, flags in sizes:
+            child, master = pty.fork()
+            if child == 0:
+                args = [DALBECTL, "watch", "--interval", "100ms", *flags, pid]
+                fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", height, 80, 0, 0))
+                os.execve(DALBECTL, args, b.env)
+            screen = Screen(80, height)
+
+            def show(frames: int, master: int = master, screen: Screen = screen) -> None:
+                text = ""
+                while text.count("\033[H") < frames or not text.endswith("\033[J"):
+                    text += os.read(master, 1 << 16).decode()
+                screen.feed(text)
+
+            show(3)
+            screen.resize(width)
+            fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("4H", height, width, 0, 0))
+            show(3)
+            os.kill(child, signal.SIGKILL)
+            os.close(master)
+            os.waitpid(child, 0)
+
+            header = b.run("get", *flags, pid).stdout.splitlines()[0]
+            shown = [line.rstrip() for line in screen.lines]
+            each = -(-len(header) // width) if flags else 1
+            if height < 5 * each + 1:
+                n = (height - 2) // each
+                assert shown.pop() == f"... {5 - n} more", shown
+            else:
+                n = 5
+            assert len(shown) == n * each <= height - 1, shown
+            first = "".join(screen.lines[:each])
+            assert first == (header if flags else header[:width]), shown
+            begins = [line.split()[0] for line in shown[::each]]
+            assert begins == ["PID:FD", *(f"{pid}:{fd}" for fd in fds[: n - 1])], shown
+            # What stood there before can be scrolled back to, and nothing else.
+            assert [line for line in screen.scrolled if line] == ["$ dalbectl watch"], (
+                screen.scrolled
+            )
 
 
 def test_watch(b: Bench) -> None:
@@ -524,7 +977,7 @@ def test_examples(b: Bench) -> None:
 
 
 def test_bad_options(b: Bench) -> None:
-    """Each bad option: one line that says what to type, status 2, nothing started."""
+    """Each bad option: one line that says what to type, status 2, with or without the module."""
     run_ok = ["run", *GOAL]
     end = ["--", "echo", "started"]
     cases: list[list[str]] = [
@@ -540,6 +993,7 @@ def test_bad_options(b: Bench) -> None:
         ["run", "--size="],
         ["set", *GOAL],
         ["set", *GOAL, "abc"],
+        ["set", *GOAL, "rsync"],
         ["set", *GOAL, "12:"],
         ["set", *GOAL, ":3"],
         ["set", *GOAL, "0:3"],
@@ -577,11 +1031,16 @@ def test_bad_options(b: Bench) -> None:
     }.items():
         cases += [[*run_ok, f"--{option}", value, *end] for value in values]
         cases += [[*run_ok, f"--{option}={value}", *end] for value in values]
-    for case in cases:
-        done = b.run(*case)
-        assert done.returncode == 2, (case, done)
-        assert done.stdout == "", (case, done)
-        assert re.fullmatch(r"dalbectl: .*\btype\b.*\n", done.stderr), (case, done.stderr)
+    for absent in ({}, {"SHIM_ABSENT": str(errno.ENOENT)}):
+        b.env |= absent
+        for case in cases:
+            done = b.run(*case)
+            assert done.returncode == 2, (case, done)
+            assert done.stdout == "", (case, done)
+            assert re.fullmatch(r"dalbectl: .*\btype\b.*\n", done.stderr), (case, done.stderr)
+        assert b.run("set", *GOAL, "rsync").stderr == (
+            "dalbectl: 'rsync' names no connection; type PID or PID:FD, such as 1234:5\n"
+        )
 
 
 def test_size_of(b: Bench) -> None:
