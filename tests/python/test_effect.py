@@ -741,18 +741,28 @@ def test_of_a_link_that_is_not_known_slow_start_finds_the_end(
 def test_where_no_queue_shows_after_slow_start_the_link_carries_more(
     pure: Any, steady: int, queue_us: int, more: bool
 ) -> None:
-    effect = pure.new("effect", steady=steady, filling=True)
+    effect = pure.new("effect", steady=steady, filling=True, last_us=BASE_US)
     assert rounds(pure, effect, [queue_us]) == [pure.EFFECT_MORE if more else pure.EFFECT_NONE]
     assert effect.filling is (more or steady < STEADY)
     if more:  # not again before the next slow start has shown
         assert rounds(pure, effect, [queue_us]) == [pure.EFFECT_NONE]
 
 
-@pytest.mark.parametrize("event", ["loss", "forget"])
+@pytest.mark.parametrize("event", ["loss", "forget", "limited"])
 def test_after_a_loss_or_a_pause_no_queue_says_nothing_of_the_link(pure: Any, event: str) -> None:
-    effect = pure.new("effect", steady=STEADY, filling=True)
+    effect = pure.new("effect", steady=STEADY, filling=True, last_us=BASE_US)
     getattr(pure, f"effect_{event}")(effect)
     assert rounds(pure, effect, [0]) == [pure.EFFECT_NONE]
+
+
+def test_with_too_little_to_send_a_surge_is_a_newcomers_all_the_same(pure: Any) -> None:
+    """Such a flow may never learn what the link carries."""
+    effect = pure.new("effect")
+    pure.effect_start(effect, 0)
+    effect.steady = STEADY
+    pure.effect_limited(effect)
+    assert pure.effect_urgent(effect, BASE_US + QUEUE_US, BASE_US, BASE_US)
+    assert effect.surge_us == QUEUE_US
 
 
 def test_the_first_slow_start_may_have_ended_too_early(pure: Any) -> None:
@@ -763,7 +773,7 @@ def test_the_first_slow_start_may_have_ended_too_early(pure: Any) -> None:
     assert pure.effect_urgent(effect, rtt_us, BASE_US, BASE_US)
     pure.effect_cut(effect, 20, rtt_us, BASE_US, 14)
     for steady in range(1, STEADY + 1):
-        effect.steady = steady
+        effect.steady, effect.last_us = steady, BASE_US
         more = pure.EFFECT_MORE if steady == STEADY else pure.EFFECT_NONE
         assert rounds(pure, effect, [0]) == [more]
 
