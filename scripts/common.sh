@@ -18,6 +18,19 @@ not_ok()
 	failures=$((${failures:-0} + 1))
 }
 
+# report NAME COMMAND...: a line of TAP, after what the command had to say if it failed.
+report()
+{
+	local name=$1 out
+	shift
+	if out=$("$@" 2>&1); then
+		ok "$name"
+	else
+		printf '%s\n' "$out" | sed "s|$repo/||g"
+		not_ok "$name"
+	fi
+}
+
 # need COMMAND PACKAGE: stop, naming both, unless COMMAND can be run.
 need()
 {

@@ -23,19 +23,6 @@ case ${1:-} in
 ?*) die "unknown argument '$1': type no argument, or -h" ;;
 esac
 
-# report NAME COMMAND...: a line of TAP, after what the command had to say.
-report()
-{
-	local name=$1 out
-	shift
-	if out=$("$@" 2>&1); then
-		ok "$name"
-	else
-		printf '%s\n' "$out" | sed "s|$repo/||g"
-		not_ok "$name"
-	fi
-}
-
 # checkpatch.pl comes with the kernel's source, not with Debian's headers.
 checkpatch_dir()
 {
@@ -178,6 +165,19 @@ lint_names()
 	fi
 }
 
+# In a copy: what lies in tools/ was built without.
+lint_warnings()
+{
+	local work status=0
+	work=$(mktemp -d)
+	mkdir "$work/tools"
+	cp "$repo"/*.h "$work"
+	(cd "$repo/tools" && git ls-files -coz --exclude-standard | xargs -0 cp --parents -t "$work/tools")
+	make -s -j2 -C "$work/tools" WERROR=-Werror || status=1
+	rm -rf "$work"
+	return "$status"
+}
+
 lint_licences()
 {
 	local file missing=()
@@ -220,6 +220,7 @@ trap 'rm -f "$tap"' EXIT
 	report "ruff" ruff check --no-cache --quiet "${python_files[@]}"
 	report "mypy" mypy --no-error-summary --cache-dir "$cache/mypy" testbed/dalbe_testbed
 	for f in "${man_files[@]}"; do report "mandoc $f" mandoc -T lint -W warning "$f"; done
+	report "tools/ builds without a warning" lint_warnings
 	lint_uapi
 	lint_licences
 	lint_names

@@ -61,6 +61,8 @@ check_packages()
 	demo_packages
 	# lint.sh, and the kernel matrix
 	echo shellcheck sparse dwarves perl mandoc bubblewrap debian-archive-keyring
+	# debian-chroot.sh
+	echo debootstrap
 	# vng-test.sh
 	echo qemu-system-x86 udev
 	stock_kernel_packages

@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Installing, in minimal Debians that are thrown away afterwards.
+set -euo pipefail
+
+me=install-test
+# shellcheck source=scripts/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+suites=(bookworm trixie) # their kernels: 6.1 and 6.12
+tests=(make dkms)
+headers=linux-headers-$(dpkg --print-architecture)
+
+usage()
+{
+	cat <<EOF
+usage: install-test.sh [-h] [TEST...]
+
+Runs tests/install/TEST.sh (default: ${tests[*]}) in a minimal Debian of each of
+${suites[*]}, with the headers of its kernel; see debian-chroot.sh.
+EOF
+}
+
+for arg; do
+	case $arg in
+	-h | --help) usage; exit 0 ;;
+	*) [[ " ${tests[*]} " == *" $arg "* ]] || die "'$arg' is no test: type one of ${tests[*]}" ;;
+	esac
+done
+[[ $# -gt 0 ]] || set -- "${tests[@]}"
+
+failures=0
+for name; do
+	for suite in "${suites[@]}"; do
+		echo "# $name in $suite"
+		"$repo/scripts/debian-chroot.sh" -p "gcc libc6-dev make kmod $headers dkms" "$suite" \
+			"tests/install/$name.sh" || failures=$((failures + 1))
+	done
+done
+exit $((failures > 0))
