@@ -8,7 +8,7 @@ me=install-test
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 suites=(bookworm trixie) # their kernels: 6.1 and 6.12
-tests=(make dkms)
+tests=(make dkms setup)
 headers=linux-headers-$(dpkg --print-architecture)
 
 usage()
