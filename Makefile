@@ -34,7 +34,7 @@ export PREFIX DESTDIR
 .DEFAULT_GOAL := all
 .PHONY: help all modules tools install uninstall dkms-install dkms-remove demo \
 	reproduce reproduce-full cells scoreboard check lint test-python test-kunit test-guest test-vng test-tools test-install \
-	kernel-matrix guest setup clean clean-modules distclean have-kdir
+	kernel-matrix guest setup clean clean-modules distclean have-kdir deb
 
 help:	## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(HERE)/Makefile | expand -t 18
@@ -78,6 +78,9 @@ dkms-install: have-kdir tools	## Install the module with DKMS, so that it follow
 dkms-remove:	## Take that back
 	@$(HERE)/scripts/dkms.sh remove
 	+@$(SUDO) $(MAKE) -C $(HERE)/tools uninstall PREFIX=$(PREFIX)
+
+deb:	## Debian packages of module (DKMS), tool and library, in OUT=build/deb
+	@$(HERE)/scripts/deb.sh $(or $(OUT),build/deb)
 
 demo:	## A file, a deadline, a busy link: table and plots in OUT=demo (SEEDS=1)
 	@$(HERE)/scripts/demo.sh --out $(or $(OUT),demo) --seeds $(SEEDS)

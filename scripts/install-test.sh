@@ -8,7 +8,7 @@ me=install-test
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 suites=(bookworm trixie) # their kernels: 6.1 and 6.12
-tests=(make dkms setup)
+tests=(make dkms setup deb)
 headers=linux-headers-$(dpkg --print-architecture)
 
 usage()
@@ -30,11 +30,17 @@ done
 [[ $# -gt 0 ]] || set -- "${tests[@]}"
 
 failures=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 for name; do
 	for suite in "${suites[@]}"; do
 		echo "# $name in $suite"
-		"$repo/scripts/debian-chroot.sh" -p "gcc libc6-dev make kmod $headers dkms" "$suite" \
-			"tests/install/$name.sh" || failures=$((failures + 1))
+		# Packages are built where there are compilers, and installed where there are headers.
+		[[ $name != deb ]] || "$repo/scripts/debian-chroot.sh" -b "$work" \
+			-p "build-essential debhelper dh-dkms lintian" "$suite" \
+			tests/install/deb-build.sh "$work" || failures=$((failures + 1))
+		"$repo/scripts/debian-chroot.sh" -b "$work" -p "gcc libc6-dev make kmod $headers dkms" \
+			"$suite" "tests/install/$name.sh" "$work" || failures=$((failures + 1))
 	done
 done
 exit $((failures > 0))

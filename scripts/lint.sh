@@ -178,11 +178,25 @@ lint_warnings()
 	return "$status"
 }
 
+# version.h is what everything else reads, but for two files that must name it themselves.
+lint_version()
+{
+	local version
+	version=$(sed -n 's/^#define DALBE_VERSION "\(.*\)"/\1/p' "$repo/version.h")
+	grep -qFx "version = \"$version\"" "$repo/pyproject.toml" &&
+		head -n 1 "$repo/debian/changelog" | grep -qF "dalbe ($version)"
+}
+
 lint_licences()
 {
-	local file missing=()
+	local file licence missing=()
 	for file in "${c_files[@]}" "${bash_files[@]}" "${python_files[@]}"; do
-		head -n 3 "$repo/$file" | grep -q 'SPDX-License-Identifier: GPL-2.0-only' ||
+		case $file in
+		tools/libdalbe.*) licence=LGPL-2.1-or-later ;; # for programs of any licence
+		dalbe_ctl.h) licence='GPL-2.0-only WITH Linux-syscall-note' ;;
+		*) licence=GPL-2.0-only ;;
+		esac
+		head -n 3 "$repo/$file" | grep -qE "SPDX-License-Identifier: $licence( \*/)?\$" ||
 			missing+=("$file")
 	done
 	if [[ ${#missing[@]} -eq 0 ]]; then
@@ -222,6 +236,7 @@ trap 'rm -f "$tap"' EXIT
 	for f in "${man_files[@]}"; do report "mandoc $f" mandoc -T lint -W warning "$f"; done
 	report "tools/ builds without a warning" lint_warnings
 	lint_uapi
+	report "pyproject.toml and debian/changelog have the version of version.h" lint_version
 	lint_licences
 	lint_names
 } | tee "$tap"

@@ -12,12 +12,12 @@ kver=$(basename "$(dirname "$kdir")")
 # shellcheck disable=SC2034 # for those who source this
 version=$(sed -n 's/^#define DALBE_VERSION "\(.*\)"/\1/p' version.h)
 
-# All files, but depmod's own, which name no module, or ours, and dkms's key and log.
+# All files, but lists that depmod and apt make for themselves, and dkms's key.
 list()
 {
 	find / -xdev \( -path /proc -o -path /dev -o -path /tmp -o -path "$repo" \) -prune -o \
 		! -type d ! -path '*/lib/modules/*/modules.*' \
-		! -path '/var/lib/dkms/mok.*' -print | sort
+		! -path '/var/lib/dkms/mok.*' ! -path '/var/cache/apt/*.bin' -print | sort
 }
 
 fails() { ! "$@"; }
