@@ -3,28 +3,38 @@
 # The front door: `make help` lists what there is. The kernel's build system
 # reads Kbuild, not this file.
 
-VERSION	:= 0.1.0
 KDIR	?= /lib/modules/$(shell uname -r)/build
 PREFIX	?= /usr/local
+DESTDIR	?=
 OUT	?=
 SEEDS	?= 1
 
 HERE	:= $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
-DKMS_SRC := /usr/src/dalbe-$(VERSION)
 
 # A module must be made by the compiler family that made its kernel.
 LLVM_IF_NEEDED := $(if $(shell grep -s '^CONFIG_CC_IS_CLANG=y' $(KDIR)/.config),LLVM=1)
 KBUILD	= $(MAKE) -C $(KDIR) M=$(HERE) $(LLVM_IF_NEEDED)
 
+# The release that modprobe looks for. Debian's include/config/kernel.release has another.
+KVER	= $(shell sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' $(KDIR)/include/generated/utsrelease.h)
+
+# A distribution's headers say that modules are signed, and come without its key.
+SIG_KEY	= $(shell sed -n 's/^CONFIG_MODULE_SIG_KEY="\(.*\)"/\1/p' $(KDIR)/.config)
+NO_SIGN	= $(if $(filter pkcs11:%,$(SIG_KEY))$(wildcard $(SIG_KEY) $(KDIR)/$(SIG_KEY)),,CONFIG_MODULE_SIG_ALL=)
+
 # sudo, unless we are root already; `make dkms-install` as a user asks for it
 SUDO	:= $(if $(filter 0,$(shell id -u)),,sudo)
 
+# not in the PATH of Debian's `su`
+DEPMOD	:= PATH="$$PATH:/usr/sbin:/sbin" depmod
+
 MAKEFLAGS += --no-print-directory
+export PREFIX DESTDIR
 
 .DEFAULT_GOAL := all
 .PHONY: help all modules tools install uninstall dkms-install dkms-remove demo \
-	reproduce reproduce-full cells scoreboard check lint test-python test-kunit test-guest test-vng test-tools \
-	kernel-matrix guest setup clean clean-modules distclean have-kdir have-dkms
+	reproduce reproduce-full cells scoreboard check lint test-python test-kunit test-guest test-vng test-tools test-install \
+	kernel-matrix guest setup clean clean-modules distclean have-kdir deb
 
 help:	## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(HERE)/Makefile | expand -t 18
@@ -43,33 +53,34 @@ tools:	## Build dalbectl and libdalbe
 	+@$(MAKE) -C $(HERE)/tools
 
 install: all	## Install module and tools (as root; PREFIX=/usr/local, DESTDIR=)
-	+@$(KBUILD) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) INSTALL_MOD_DIR=updates modules_install
-	+@$(MAKE) -C $(HERE)/tools install PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
+	+@$(KBUILD) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) INSTALL_MOD_DIR=updates \
+	  INSTALL_MOD_STRIP=1 $(NO_SIGN) modules_install
+	+@$(MAKE) -C $(HERE)/tools install
+# Where the headers have no System.map, as Debian's, modules_install leaves this out.
+	@$(if $(DESTDIR),:,$(DEPMOD) $(KVER))
 	@echo "Installed. Load it with 'sudo modprobe tcp_dalbe_cdg'; at every boot: echo tcp_dalbe_cdg | sudo tee /etc/modules-load.d/dalbe.conf"
 
-# What modules_install and `make -C tools install` put where, for every kernel.
+# The module of every kernel, as nobody remembers for which it was installed.
 uninstall:	## Remove what install put there (as root)
-	@rm -f $(DESTDIR)/lib/modules/*/updates/tcp_dalbe_cdg.ko*
-	@rm -f $(DESTDIR)$(PREFIX)/bin/dalbectl $(DESTDIR)$(PREFIX)/lib/libdalbe.a
-	@rm -f $(addprefix $(DESTDIR)$(PREFIX)/include/,libdalbe.h dalbe_ctl.h)
-	@rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/man/,man1/dalbectl.1 man3/libdalbe.3 man4/dalbe.4 man7/dalbe.7)
-	@test -n "$(DESTDIR)" || depmod -a
+	+@$(MAKE) -C $(HERE)/tools uninstall
+	@for module in $(DESTDIR)/lib/modules/*/updates/tcp_dalbe_cdg.ko*; do \
+	  test -e "$$module" || continue; \
+	  rm -f "$$module"; \
+	  kernel=$${module#$(DESTDIR)/lib/modules/}; \
+	  $(if $(DESTDIR),:,$(DEPMOD)) "$${kernel%%/*}"; \
+	done
 	@echo "Removed. The module stays loaded until 'sudo rmmod tcp_dalbe_cdg'"
 
-have-dkms:
-	@command -v dkms >/dev/null || { \
-	  echo "make: dkms is missing: type 'sudo apt-get install dkms'" >&2; exit 1; }
+dkms-install: have-kdir tools	## Install the module with DKMS, so that it follows kernel updates, and dalbectl
+	@$(HERE)/scripts/dkms.sh install $(KVER) $(KDIR)
+	+@$(SUDO) $(MAKE) -C $(HERE)/tools install PREFIX=$(PREFIX)
 
-dkms-install: have-dkms have-kdir	## Install the module with DKMS, so that it follows kernel updates
-	$(SUDO) rm -rf $(DKMS_SRC)
-	$(SUDO) install -d $(DKMS_SRC)
-	$(SUDO) install -m 644 Kbuild Makefile dkms.conf $(wildcard *.c) $(wildcard *.h) $(DKMS_SRC)
-	$(SUDO) dkms add dalbe/$(VERSION)
-	$(SUDO) dkms install dalbe/$(VERSION)
+dkms-remove:	## Take that back
+	@$(HERE)/scripts/dkms.sh remove
+	+@$(SUDO) $(MAKE) -C $(HERE)/tools uninstall PREFIX=$(PREFIX)
 
-dkms-remove: have-dkms	## Remove the module from DKMS
-	$(SUDO) dkms remove dalbe/$(VERSION) --all
-	$(SUDO) rm -rf $(DKMS_SRC)
+deb:	## Debian packages of module (DKMS), tool and library, in OUT=build/deb
+	@$(HERE)/scripts/deb.sh $(or $(OUT),build/deb)
 
 demo:	## A file, a deadline, a busy link: table and plots in OUT=demo (SEEDS=1)
 	@$(HERE)/scripts/demo.sh --out $(or $(OUT),demo) --seeds $(SEEDS)
@@ -110,6 +121,9 @@ test-guest:	## Tests of the module under KASAN, lockdep and kmemleak, in the deb
 test-vng:	## The module in the distribution's own kernel, two CPUs
 	@$(HERE)/scripts/vng-test.sh
 
+test-install:	## Installing, in minimal Debians (6.1, 6.12) that are thrown away afterwards
+	@$(HERE)/scripts/install-test.sh
+
 guest:	## Build the guest kernels, plain and debug, into the cache
 	@$(HERE)/testbed/guest/build-kernel.sh plain
 	@$(HERE)/testbed/guest/build-kernel.sh debug
@@ -125,4 +139,5 @@ clean: clean-modules	## Remove what was built here
 	+@$(MAKE) -C $(HERE)/tools clean
 
 distclean: clean	## And the results, the demo and the cache
-	@rm -rf $(HERE)/results $(HERE)/demo $(HERE)/reproduction $(HERE)/scoreboard "$${DALBE_CACHE:-$$HOME/.cache/dalbe}"
+	@rm -rf $(HERE)/results $(HERE)/demo $(HERE)/reproduction $(HERE)/scoreboard
+	@rm -rf "$${DALBE_CACHE:-$$HOME/.cache/dalbe}" 2>/dev/null || $(SUDO) rm -rf "$${DALBE_CACHE:-$$HOME/.cache/dalbe}"

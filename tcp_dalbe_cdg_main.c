@@ -52,6 +52,7 @@
 #include "effect.h"
 #include "owd.h"
 #include "tcp_dalbe_cdg.h"
+#include "version.h"
 
 /* The root of a network namespace, who has net.dalbe.*, is not to turn off the answers to
  * delay and loss of other users' connections; they are the machine's, as in tcp_cdg.c.
@@ -1695,3 +1696,4 @@ module_exit(tcp_dalbe_cdg_unregister);
 
 MODULE_DESCRIPTION("Deadline-aware less-than-best-effort TCP on CAIA Delay-Gradient");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(DALBE_VERSION);

@@ -3,7 +3,7 @@
 # `make check`: every test there is, in stages, on two cores.
 #
 #	lane 1   guest kernels (plain, debug) -> KUnit -> guest tests
-#	lane 2   lint -> kernel matrix -> stock kernel -> Python tests -> demo
+#	lane 2   lint -> kernel matrix -> installation -> stock kernel -> Python tests -> demo
 #
 # The lanes run side by side after set-up and the tests of the tools, which run in
 # real time and are the only ones that a busy machine disturbs. Lane 1 is what takes longest; lane 2
@@ -17,7 +17,7 @@ me=check
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-stages=(setup tools kernels kunit guest lint matrix vng python demo)
+stages=(setup tools kernels kunit guest lint matrix install vng python demo)
 
 usage()
 {
@@ -57,6 +57,7 @@ stage_kunit() { "$repo/tests/kunit/run.sh"; }
 stage_guest() { "$repo/tests/guest/run.sh"; }
 stage_lint() { "$repo/scripts/lint.sh"; }
 stage_matrix() { "$repo/scripts/kernel-matrix.sh"; }
+stage_install() { "$repo/scripts/install-test.sh"; }
 stage_tools() { make -C "$repo/tools" test; }
 stage_vng() { "$repo/scripts/vng-test.sh"; }
 stage_python() { "$repo/scripts/pytest.sh"; }
@@ -163,7 +164,7 @@ lane tools
 set -m # a process group for each lane
 lane kernels kunit guest &
 lanes+=($!)
-lane lint matrix vng python demo &
+lane lint matrix install vng python demo &
 lanes+=($!)
 set +m
 wait "${lanes[@]}" || true

@@ -18,6 +18,19 @@ not_ok()
 	failures=$((${failures:-0} + 1))
 }
 
+# report NAME COMMAND...: a line of TAP, after what the command had to say if it failed.
+report()
+{
+	local name=$1 out
+	shift
+	if out=$("$@" 2>&1); then
+		ok "$name"
+	else
+		printf '%s\n' "$out" | sed "s|$repo/||g"
+		not_ok "$name"
+	fi
+}
+
 # need COMMAND PACKAGE: stop, naming both, unless COMMAND can be run.
 need()
 {
@@ -45,7 +58,7 @@ venv_dir()
 	printf '%s/venv/%s\n' "$cache" "$hash"
 }
 
-# The newest Python that is new enough, first choice first.
+# The newest Python that is new enough, first choice first; fails if there is none.
 find_python()
 {
 	local python
@@ -55,14 +68,17 @@ find_python()
 			return
 		fi
 	done
-	die "Python 3.11 or newer is needed: type 'PYTHON=/path/to/python3.11 make ...'"
+	return 1
 }
+
+no_python() { die "Python 3.11 or newer is needed: type 'PYTHON=/path/to/python3.11 make ...'"; }
 
 # Puts the project's Python programs (pytest, ruff, vng ...) first in PATH.
 enter_venv()
 {
-	local dir
-	dir=$(venv_dir "$(find_python)")
+	local python dir
+	python=$(find_python) || no_python
+	dir=$(venv_dir "$python")
 	[[ -e $dir/.complete ]] || die "no Python environment: type 'scripts/setup.sh check'"
 	export VIRTUAL_ENV=$dir PATH="$dir/bin:$PATH"
 	# All clones share the environment, and the package in it is the last one's that set it up:

@@ -23,19 +23,6 @@ case ${1:-} in
 ?*) die "unknown argument '$1': type no argument, or -h" ;;
 esac
 
-# report NAME COMMAND...: a line of TAP, after what the command had to say.
-report()
-{
-	local name=$1 out
-	shift
-	if out=$("$@" 2>&1); then
-		ok "$name"
-	else
-		printf '%s\n' "$out" | sed "s|$repo/||g"
-		not_ok "$name"
-	fi
-}
-
 # checkpatch.pl comes with the kernel's source, not with Debian's headers.
 checkpatch_dir()
 {
@@ -178,11 +165,38 @@ lint_names()
 	fi
 }
 
+# In a copy: what lies in tools/ was built without.
+lint_warnings()
+{
+	local work status=0
+	work=$(mktemp -d)
+	mkdir "$work/tools"
+	cp "$repo"/*.h "$work"
+	(cd "$repo/tools" && git ls-files -coz --exclude-standard | xargs -0 cp --parents -t "$work/tools")
+	make -s -j2 -C "$work/tools" WERROR=-Werror || status=1
+	rm -rf "$work"
+	return "$status"
+}
+
+# version.h is what everything else reads, but for two files that must name it themselves.
+lint_version()
+{
+	local version
+	version=$(sed -n 's/^#define DALBE_VERSION "\(.*\)"/\1/p' "$repo/version.h")
+	grep -qFx "version = \"$version\"" "$repo/pyproject.toml" &&
+		head -n 1 "$repo/debian/changelog" | grep -qF "dalbe ($version)"
+}
+
 lint_licences()
 {
-	local file missing=()
+	local file licence missing=()
 	for file in "${c_files[@]}" "${bash_files[@]}" "${python_files[@]}"; do
-		head -n 3 "$repo/$file" | grep -q 'SPDX-License-Identifier: GPL-2.0-only' ||
+		case $file in
+		tools/libdalbe.*) licence=LGPL-2.1-or-later ;; # for programs of any licence
+		dalbe_ctl.h) licence='GPL-2.0-only WITH Linux-syscall-note' ;;
+		*) licence=GPL-2.0-only ;;
+		esac
+		head -n 3 "$repo/$file" | grep -qE "SPDX-License-Identifier: $licence( \*/)?\$" ||
 			missing+=("$file")
 	done
 	if [[ ${#missing[@]} -eq 0 ]]; then
@@ -220,7 +234,9 @@ trap 'rm -f "$tap"' EXIT
 	report "ruff" ruff check --no-cache --quiet "${python_files[@]}"
 	report "mypy" mypy --no-error-summary --cache-dir "$cache/mypy" testbed/dalbe_testbed
 	for f in "${man_files[@]}"; do report "mandoc $f" mandoc -T lint -W warning "$f"; done
+	report "tools/ builds without a warning" lint_warnings
 	lint_uapi
+	report "pyproject.toml and debian/changelog have the version of version.h" lint_version
 	lint_licences
 	lint_names
 } | tee "$tap"

@@ -61,6 +61,8 @@ check_packages()
 	demo_packages
 	# lint.sh, and the kernel matrix
 	echo shellcheck sparse dwarves perl mandoc bubblewrap debian-archive-keyring
+	# debian-chroot.sh
+	echo debootstrap
 	# vng-test.sh
 	echo qemu-system-x86 udev
 	stock_kernel_packages
@@ -98,8 +100,7 @@ stock_kernel_packages()
 python_packages()
 {
 	local python
-	python=$(find_python 2>/dev/null || true)
-	if [[ -z $python ]]; then
+	if ! python=$(find_python); then
 		echo python3 python3-venv
 	elif ! "$python" -c 'import ensurepip' 2>/dev/null; then
 		# Debian splits venv off its Python
@@ -175,7 +176,7 @@ hint()
 make_venv()
 {
 	local python dir log
-	python=$(find_python)
+	python=$(find_python) || no_python
 	dir=$(venv_dir "$python")
 	# editable: it must also be this clone's, not another's
 	if [[ -e $dir/.complete && $(<"$dir/.complete") == "$repo" ]]; then return; fi

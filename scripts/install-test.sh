@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Installing, in minimal Debians that are thrown away afterwards.
+set -euo pipefail
+
+me=install-test
+# shellcheck source=scripts/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+suites=(bookworm trixie) # their kernels: 6.1 and 6.12
+tests=(make dkms setup deb)
+headers=linux-headers-$(dpkg --print-architecture)
+
+usage()
+{
+	cat <<EOF
+usage: install-test.sh [-h] [TEST...]
+
+Runs tests/install/TEST.sh (default: ${tests[*]}) in a minimal Debian of each of
+${suites[*]}, with the headers of its kernel; see debian-chroot.sh.
+EOF
+}
+
+for arg; do
+	case $arg in
+	-h | --help) usage; exit 0 ;;
+	*) [[ " ${tests[*]} " == *" $arg "* ]] || die "'$arg' is no test: type one of ${tests[*]}" ;;
+	esac
+done
+[[ $# -gt 0 ]] || set -- "${tests[@]}"
+
+failures=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for name; do
+	for suite in "${suites[@]}"; do
+		echo "# $name in $suite"
+		# Packages are built where there are compilers, and installed where there are headers.
+		[[ $name != deb ]] || "$repo/scripts/debian-chroot.sh" -b "$work" \
+			-p "build-essential debhelper dh-dkms lintian" "$suite" \
+			tests/install/deb-build.sh "$work" || failures=$((failures + 1))
+		"$repo/scripts/debian-chroot.sh" -b "$work" -p "gcc libc6-dev make kmod $headers dkms" \
+			"$suite" "tests/install/$name.sh" "$work" || failures=$((failures + 1))
+	done
+done
+exit $((failures > 0))

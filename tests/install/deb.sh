@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# In a minimal Debian with dkms and the headers of one kernel: packages from DIR/old
+# are installed, upgraded to those of DIR/new, removed and purged.
+# scripts/install-test.sh starts it.
+set -euo pipefail
+
+# shellcheck source=tests/install/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+dir=$1
+
+apt() { apt-get -qq -y --no-install-recommends "$@"; }
+installed() { dkms status dalbe -k "$kver" | grep "^dalbe/$1, .*: installed"; }
+one_version() { [[ $(dkms status dalbe | wc -l) -eq 1 && $(echo /usr/src/dalbe-*) == "/usr/src/dalbe-$1" ]]; }
+known() { dpkg-query -W '*dalbe*' 2>/dev/null | grep .; }
+owns() { dpkg -L "$1" | grep -E "$2"; }
+
+# A program of one's own, linked to the shared and to the static library.
+cat >/tmp/own.c <<'EOF2'
+#include <libdalbe.h>
+#include <stdio.h>
+
+int main(void)
+{
+	return puts(dalbe_status_name(DALBE_STATUS_LATE)) < 0;
+}
+EOF2
+links()
+{
+	gcc -Wall -Werror -o /tmp/own /tmp/own.c -ldalbe && readelf -d /tmp/own | grep -F libdalbe.so.0 &&
+		[[ $(/tmp/own) == late ]] && gcc -static -o /tmp/own /tmp/own.c -ldalbe && [[ $(/tmp/own) == late ]]
+}
+
+there()
+{
+	report "$kver: dkms has installed $1" installed "$1"
+	report "$kver: of $1 only" one_version "$1"
+	report "$kver: modprobe finds the module" finds updates/dkms/tcp_dalbe_cdg.ko
+	report "$kver: modinfo says $1" says "$1" modinfo -k "$kver" -F version tcp_dalbe_cdg
+	report "$kver: dalbectl says $1" says "dalbectl $1" dalbectl --version
+}
+
+list >/tmp/before
+report "$kver: the packages can be installed" apt install "$dir"/old/*.deb
+there "$version"
+report "$kver: the module is to be loaded at boot" owns dalbe-dkms /modules-load.d/dalbe.conf
+report "$kver: a udev rule" owns dalbe-dkms '/rules.d/.*dalbe.*\.rules'
+report "$kver: an example of settings" owns dalbe-dkms /examples/90-dalbe.conf
+report "$kver: completion for bash" owns dalbectl /bash-completion/completions/dalbectl
+report "$kver: completion for zsh" owns dalbectl /zsh/vendor-completions/_dalbectl
+report "$kver: completion for fish" owns dalbectl /vendor_completions.d/dalbectl.fish
+report "$kver: its manual page" owns dalbectl /man1/dalbectl.1
+report "$kver: the library's manual page" owns libdalbe-dev /man3/libdalbe.3
+report "$kver: the library's .pc file" owns libdalbe-dev /pkgconfig/libdalbe.pc
+report "$kver: a program can link the library" links
+report "$kver: make dkms-install leaves the package alone" fails make dkms-install KDIR="$kdir"
+report "$kver: the packages can be upgraded" apt install "$dir"/new/*.deb
+there "$version.1"
+report "$kver: the packages can be removed" apt remove dalbe-dkms dalbectl libdalbe0 libdalbe-dev
+report "$kver: modprobe does not find the module any more" unfound
+report "$kver: and installed again" apt install "$dir"/new/*.deb
+report "$kver: and purged" apt purge dalbe-dkms dalbectl libdalbe0 libdalbe-dev
+report "$kver: dpkg has forgotten them" fails known
+list >/tmp/after
+report "$kver: nothing is left" diff /tmp/before /tmp/after
+[[ ${failures:-0} -eq 0 ]]

@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# In a minimal Debian without Python: scripts/setup.sh, as `make demo` calls it, asks
+# apt for Python. scripts/install-test.sh starts it.
+set -euo pipefail
+
+# shellcheck source=tests/install/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+# An apt-get that knows every package, installs none and says what it was asked for.
+mkdir /tmp/bin
+cat >/tmp/bin/apt-get <<'EOF2'
+#!/bin/sh
+echo "$@" >>/tmp/asked
+EOF2
+cat >/tmp/bin/apt-cache <<'EOF2'
+#!/bin/sh
+echo "  Candidate: 1"
+EOF2
+chmod +x /tmp/bin/*
+setup() { PATH=/tmp/bin:$PATH scripts/setup.sh "$1"; }
+asked() { grep -E "install .*\<$1( |\$)" /tmp/asked; }
+
+report "there is no Python here" fails type python3
+for what in demo check; do
+	: >/tmp/asked
+	report "setup.sh $what fails where apt installs nothing" fails setup "$what"
+	report "setup.sh $what asks apt for python3" asked python3
+	report "setup.sh $what asks apt for python3-venv" asked python3-venv
+	report "setup.sh $what asks apt for what else it needs" asked busybox-static
+done
+report "without Python, enter_venv says what to do" \
+	bash -c '(. scripts/common.sh; enter_venv) 2>&1 | grep "Python 3.11 or newer is needed"'
+[[ ${failures:-0} -eq 0 ]]
