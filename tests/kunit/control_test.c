@@ -127,7 +127,7 @@ static void tw_follows_window_and_rtt(struct kunit *test)
 	}
 }
 
-/* It has no price, and no model: whatever it reads, w stays at wmin. */
+/* Without a goal w stays at wmin, whatever was measured. */
 static void no_goal_no_end(struct kunit *test)
 {
 	struct dalbe_config config = {
