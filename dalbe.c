@@ -187,13 +187,13 @@ u32 dalbe_phi(u32 phi_q16, u64 price_q40, u64 price_std_q40, u32 limit_q16)
 }
 
 /**
- * dalbe_start - a new goal
+ * dalbe_start - a new goal, or none
  * @d: the transfer
  * @config: controller and its parameters
- * @bytes: size, at least 1
+ * @bytes: size; 0: no goal, and w stays at wmin
  * @bytes_done: of these, acknowledged already
  * @now_ns: when the goal was set
- * @deadline_ns: soft deadline on the same clock
+ * @deadline_ns: soft deadline on the same clock; of no effect without a goal
  */
 void dalbe_start(struct dalbe *d, const struct dalbe_config *config,
 		 u64 bytes, u64 bytes_done, u64 now_ns, u64 deadline_ns)
@@ -205,7 +205,9 @@ void dalbe_start(struct dalbe *d, const struct dalbe_config *config,
 	d->trim_q16 = Q16_ONE;
 	d->start_ns = now_ns;
 	d->bytes_done = bytes_done;
-	dalbe_change(d, bytes, now_ns, deadline_ns);
+	d->deadline_ns = S64_MAX;	/* never */
+	if (bytes)
+		dalbe_change(d, bytes, now_ns, deadline_ns);
 }
 
 /**
@@ -553,7 +555,9 @@ void dalbe_update(struct dalbe *d, const struct dalbe_sample *s,
 		d->updates++;
 	dalbe_update_phi(d, s);
 
-	if (d->bytes_done >= d->goal_bytes) {
+	if (!d->goal_bytes) {
+		d->status = DALBE_STATUS_NONE;
+	} else if (d->bytes_done >= d->goal_bytes) {
 		if (d->status != DALBE_STATUS_DONE)
 			d->finished_ns = s->now_ns;
 		d->status = DALBE_STATUS_DONE;

@@ -126,7 +126,7 @@ struct dalbe_pid {
 
 struct dalbe {
 	/* goal */
-	u64 goal_bytes;
+	u64 goal_bytes;		/* 0: none */
 	u64 bytes_done;
 	u64 start_ns;		/* of the window, which another deadline begins anew */
 	u64 deadline_ns;

@@ -9,6 +9,7 @@
  *	effect		ask whose queue it is		0 .. 1
  *	controller	0 fixed, 1 PID, 2 MBC, 3 weight,
  *			4 rate floor				0 .. 4
+ *	scavenger	controller 3 without a goal		0 .. 1
  *	tw_ms		update period of w; 0: from window
  *			and RTT				0, 100 .. 600000
  *	wmin_ppm	lowest w, parts per million		1000 .. 1000000
@@ -119,6 +120,7 @@ static const struct ctl_table dalbe_sysctls[] = {
 	DALBE_SYSCTL(effect, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
 	DALBE_SYSCTL(controller, proc_dointvec_minmax,
 		     SYSCTL_ZERO, &dalbe_controller_max),
+	DALBE_SYSCTL(scavenger, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
 	DALBE_SYSCTL(tw_ms, dalbe_proc_tw, SYSCTL_ZERO, &dalbe_tw_max_ms),
 	DALBE_SYSCTL(wmin_ppm, proc_dointvec_minmax,
 		     &dalbe_wmin_min_ppm, &dalbe_wmin_max_ppm),

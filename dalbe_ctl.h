@@ -91,7 +91,8 @@ struct dalbe_goal {
 #define DALBE_CONTROLLER_PID	1
 #define DALBE_CONTROLLER_MBC	2
 #define DALBE_CONTROLLER_WEIGHT	3	/* nobody: w stays at wmin, by the
-					 * deadline or not
+					 * deadline or not, and also without
+					 * a goal: a scavenger
 					 */
 #define DALBE_CONTROLLER_FLOOR	4	/* the target rate while contended, and no
 					 * more
@@ -113,8 +114,8 @@ struct dalbe_goal {
  * struct dalbe_params - settings of one socket (DALBE_IOC_SET_PARAMS)
  * @fd: the TCP socket
  * @flags: DALBE_PARAM_*; at least one; fields not named must be zero
- * @g_ns: G without a goal, or with the fixed controller;
- *        DALBE_G_MIN_NS to DALBE_G_MAX_NS
+ * @g_ns: G without a goal (but see DALBE_CONTROLLER_WEIGHT), or with the fixed
+ *        controller; DALBE_G_MIN_NS to DALBE_G_MAX_NS
  * @controller: DALBE_CONTROLLER_*
  * @tw_ms: update period of w, 0 (from window and RTT) or
  *         DALBE_TW_MIN_MS to DALBE_TW_MAX_MS
@@ -122,7 +123,9 @@ struct dalbe_goal {
  * @after_deadline: DALBE_AFTER_*
  * @reserved: zero
  *
- * What is not set follows the network namespace's net.dalbe.* sysctls.
+ * What is not set follows the network namespace's net.dalbe.* sysctls: the
+ * controller of a connection without a goal is the weight controller where
+ * net.dalbe.scavenger is 1, else that of net.dalbe.controller.
  * Errors: ERANGE if a value is out of range.
  */
 struct dalbe_params {
@@ -137,7 +140,7 @@ struct dalbe_params {
 };
 
 /* struct dalbe_state, status */
-#define DALBE_STATUS_NONE	0	/* no goal */
+#define DALBE_STATUS_NONE	0	/* no goal; a scavenger if w_ppm is not 0 */
 #define DALBE_STATUS_WAITING	1	/* not connected yet, or no memory for it */
 #define DALBE_STATUS_ON_TRACK	2
 #define DALBE_STATUS_INFEASIBLE	3	/* w = 1, and still too slow */
@@ -177,7 +180,7 @@ struct dalbe_params {
  * @srtt_us: smoothed RTT
  * @min_rtt_us: lowest RTT seen lately
  * @cwnd: congestion window, packets
- * @updates: updates of w since the goal was set
+ * @updates: updates of w since the goal was set, or the scavenger began
  * @backoffs_delay: cuts for delay gradients since connected
  * @backoffs_loss: cuts for loss or ECN
  * @loss_episodes: windows in which packets were lost or marked, as TCP's state
@@ -229,7 +232,8 @@ struct dalbe_state {
  * @fd: the TCP socket
  * @flags: zero
  *
- * The connection goes on as plain CDG. Clearing where there is no goal is fine.
+ * The connection goes on as plain CDG, or with the weight controller as a
+ * scavenger. Clearing where there is no goal is fine.
  */
 struct dalbe_clear {
 	__s32	fd;

@@ -111,7 +111,7 @@ TRACE_EVENT(dalbe_update,
  * trace_dalbe_loss - TCP has met a loss or a mark
  * @sk: the socket, with ssthresh as it was answered
  * @episode: what TCP makes of it
- * @regime: enum effect_state; 0 for a flow that has no goal
+ * @regime: enum effect_state; 0 for CDG at a fixed G
  * @episodes: of the connection so far, with this one
  * @answers: of these, those in whose window TCP has asked for ssthresh
  * @cwnd: window that the answer was given for; 0: it was one to an episode before
@@ -159,7 +159,7 @@ TRACE_EVENT(dalbe_loss,
  * @sk: the socket, after the decision: cwnd is what the round ended with,
  *      ssthresh what a backoff cuts to
  * @c: CDG, likewise
- * @e: the effect test, likewise; all 0 for a flow that has no goal
+ * @e: the effect test, likewise; all 0 for CDG at a fixed G
  * @b: the best-effort window B
  * @gradient_sum_us: what cdg_round() returned
  * @backoff: the decision

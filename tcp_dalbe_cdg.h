@@ -16,8 +16,9 @@
  * struct dalbe_defaults - net.dalbe.* of one network namespace
  * @g_us: G without a goal, us
  * @idle_g_us: least G of a controlled flow while the queue is short, us; 0: none
- * @effect: flows with a goal use the effect test
+ * @effect: flows with a goal, and scavengers, use the effect test
  * @controller: DALBE_CONTROLLER_*
+ * @scavenger: flows without a goal have the weight controller
  * @tw_ms: update period of w; 0: derived
  * @wmin_ppm: lowest w
  * @limit_increase: of w and phi, F(19)
@@ -31,6 +32,7 @@ struct dalbe_defaults {
 	int idle_g_us;
 	int effect;
 	int controller;
+	int scavenger;
 	int tw_ms;
 	int wmin_ppm;
 	int limit_increase;

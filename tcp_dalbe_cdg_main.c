@@ -19,7 +19,8 @@
  *
  * This is a flow under a goal, a scavenger. With net.dalbe.effect = 0 it has but cdg.c
  * and dalbe.c: CDG's price goes to the controller, and back comes the G at which it
- * becomes q / mu. Without a goal a socket is CDG at a fixed G (net.dalbe.g_us).
+ * becomes q / mu. Without a goal a socket is CDG at a fixed G (net.dalbe.g_us), or, with
+ * the weight controller, a scavenger whose w stays at wmin.
  *
  * Where things live
  *   The private area of the socket (104 bytes) holds plain data, which a listener's
@@ -98,7 +99,7 @@ MODULE_PARM_DESC(use_tolerance, "without a goal, take a loss while the queue dra
  * @best_effort: the window that a best-effort flow would hold, B
  * @effect: whose queue it is
  * @held: what B would be had only losses cut it since the link was taken
- * @transfer: the goal under control; valid if dalbe_sock.controlled
+ * @transfer: what sets w, with or without a goal; valid if dalbe_sock.controlled
  * @last_update_us: TCP's clock when Tw began
  * @busy_jiffies: time spent sending, up to then
  * @rounds: RTT rounds in this Tw
@@ -185,7 +186,7 @@ struct dalbe_settings {
  * @goal_deadline_ns: CLOCK_BOOTTIME
  * @goal_check: what dalbe_goal_check() says of these
  * @settings: see there
- * @controlled: @flow->transfer follows the goal
+ * @controlled: @flow->transfer sets w: there is a goal, or the controller needs none
  * @self: this area, once it is ours; not in a copy, nor where there is another's data
  *
  * Where a route's congestion control takes over before init, Linux 6.12 calls its release
@@ -295,6 +296,7 @@ static struct cdg_heuristics dalbe_heuristics(const struct sock *sk)
 static struct dalbe_settings dalbe_in_force(const struct sock *sk)
 {
 	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
+	bool scavenger = !dalbe_sk(sk)->goal_bytes && READ_ONCE(def->scavenger);
 	struct dalbe_settings s = dalbe_sk(sk)->settings;
 
 	if (!(s.set & DALBE_PARAM_G))
@@ -304,10 +306,18 @@ static struct dalbe_settings dalbe_in_force(const struct sock *sk)
 	if (!(s.set & DALBE_PARAM_WMIN))
 		s.wmin_ppm = READ_ONCE(def->wmin_ppm);
 	if (!(s.set & DALBE_PARAM_CONTROLLER))
-		s.controller = READ_ONCE(def->controller);
+		s.controller = scavenger ? DALBE_CONTROLLER_WEIGHT :
+					   READ_ONCE(def->controller);
 	if (!(s.set & DALBE_PARAM_AFTER))
 		s.after_deadline = READ_ONCE(def->after_deadline);
 	return s;
+}
+
+/* Does a controller set w? Only the weight controller can do so without a goal. */
+static bool dalbe_has_w(const struct dalbe_sock *ca, const struct dalbe_settings *s)
+{
+	return s->controller == DALBE_CONTROLLER_WEIGHT ||
+	       (ca->goal_bytes && s->controller != DALBE_CONTROLLER_FIXED);
 }
 
 static struct dalbe_config dalbe_config(const struct sock *sk,
@@ -547,7 +557,7 @@ static void dalbe_set_scavenger(struct sock *sk, bool on)
 }
 
 /* Make the connection what goal and settings ask for: CDG at a fixed G, or a
- * transfer under control, from its beginning.
+ * transfer under control, from its beginning; without a goal it has no end.
  */
 static void dalbe_engage(struct sock *sk)
 {
@@ -560,8 +570,7 @@ static void dalbe_engage(struct sock *sk)
 	if (!flow)
 		return;
 
-	ca->controlled = ca->goal_bytes &&
-			 s.controller != DALBE_CONTROLLER_FIXED;
+	ca->controlled = dalbe_has_w(ca, &s);
 	flow->h = dalbe_heuristics(sk);
 	dalbe_set_scavenger(sk, ca->controlled && READ_ONCE(def->effect));
 	if (!ca->controlled) {
@@ -1566,7 +1575,7 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
 }
 
 /**
- * dalbe_sk_clear_goal - go on as CDG at a fixed G
+ * dalbe_sk_clear_goal - go on as CDG at a fixed G, or as a scavenger
  * @sk: a locked socket of ours
  */
 void dalbe_sk_clear_goal(struct sock *sk)
@@ -1600,7 +1609,7 @@ void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
 	inet_csk(sk)->icsk_ca_setsockopt = 1;	/* see dalbe_sk_set_goal() */
 
 	in_force = dalbe_in_force(sk);
-	if (!ca->controlled || in_force.controller == DALBE_CONTROLLER_FIXED) {
+	if (!ca->controlled || !dalbe_has_w(ca, &in_force)) {
 		dalbe_engage(sk);
 		return;
 	}
@@ -1651,6 +1660,17 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 	state->loss_episodes = flow->episodes;
 	state->loss_answers = flow->answers;
 	dalbe_get_regime(sk, state);
+	if (ca->controlled) {
+		if (flow->transfer.app_limited)
+			state->flags |= DALBE_STATE_APP_LIMITED;
+		state->tw_ms = div_u64(dalbe_tw_ns(&flow->transfer, state->srtt_us),
+				       NSEC_PER_MSEC);
+		state->target_Bps = flow->transfer.target_Bps;
+		state->rate_Bps = flow->transfer.rate_Bps;
+		state->w_ppm = fp_ppm(flow->transfer.w_q16);
+		state->phi_ppm = fp_ppm(flow->transfer.phi_q16);
+		state->updates = flow->transfer.updates;
+	}
 	if (!ca->goal_bytes)
 		return;
 
@@ -1663,21 +1683,8 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 	else if (now_ns >= ca->goal_deadline_ns)
 		state->status = DALBE_STATUS_LATE;
 	else
-		state->status = DALBE_STATUS_ON_TRACK;
-	if (!ca->controlled)
-		return;
-
-	if (state->status == DALBE_STATUS_ON_TRACK)
-		state->status = flow->transfer.status;
-	if (flow->transfer.app_limited)
-		state->flags |= DALBE_STATE_APP_LIMITED;
-	state->tw_ms = div_u64(dalbe_tw_ns(&flow->transfer, state->srtt_us),
-			       NSEC_PER_MSEC);
-	state->target_Bps = flow->transfer.target_Bps;
-	state->rate_Bps = flow->transfer.rate_Bps;
-	state->w_ppm = fp_ppm(flow->transfer.w_q16);
-	state->phi_ppm = fp_ppm(flow->transfer.phi_q16);
-	state->updates = flow->transfer.updates;
+		state->status = ca->controlled ? flow->transfer.status :
+						 DALBE_STATUS_ON_TRACK;
 }
 
 static int __init tcp_dalbe_cdg_register(void)

@@ -29,6 +29,7 @@ static void set_one(const struct target_socket *socket, void *arg)
 {
 	struct change *change = arg;
 	const struct options *opts = change->opts;
+	struct dalbe_state state;
 	uint64_t bytes;
 
 	if (socket->tcp.state == TCP_LISTEN && !change->listener_pid) {
@@ -57,6 +58,11 @@ static void set_one(const struct target_socket *socket, void *arg)
 	if (dalbe_set_goal(socket->fd, bytes ? bytes : 1, opts->deadline_ns,
 			   opts->update ? DALBE_GOAL_UPDATE : 0))
 		failed(change, socket, DALBE_OP_SET_GOAL);
+	else if (!(opts->params.flags & DALBE_PARAM_CONTROLLER) &&
+		 !dalbe_get_state(socket->fd, &state) &&
+		 state.controller == DALBE_CONTROLLER_WEIGHT)
+		complain("warning: %d:%d stays a scavenger, whatever the deadline; type --controller mbc to change that",
+			 socket->pid, socket->number);
 }
 
 int cmd_set(const struct options *opts, char **operands)
@@ -66,8 +72,9 @@ int cmd_set(const struct options *opts, char **operands)
 	if (targets_each(operands, false, set_one, &change))
 		return EXIT_FAILURE;
 	if (!change.n && change.listener_pid) {
-		complain("%s: no connection yet, but it listens; type %d:%d to give this goal to each connection that it accepts",
-			 operands[0], change.listener_pid, change.listener);
+		complain("%s: no connection yet, but it listens; type %d:%d to %s each connection that it accepts",
+			 operands[0], change.listener_pid, change.listener,
+			 opts->size_bytes ? "give this goal to" : "set this for");
 		return EXIT_FAILURE;
 	}
 	if (!change.n) {

@@ -18,9 +18,10 @@ static const struct {
 	{ { "run", CMD_RUN,
 	    "--size SIZE --deadline TIME [OPTIONS] -- PROGRAM [ARGUMENT...]",
 	    "Start a program and give its TCP connections a goal.",
-	    "Several connections share the goal. The exit status is the program's,\n"
-	    "128 + N when signal N ended it, 127 when it is not found, 126 when it\n"
-	    "cannot be executed, 125 when dalbectl itself fails, 2 for a bad option.\n" },
+	    "--scavenger stands in the place of a goal: no size, no deadline. Several\n"
+	    "connections share the goal. The exit status is the program's, 128 + N when\n"
+	    "signal N ended it, 127 when it is not found, 126 when it cannot be executed,\n"
+	    "125 when dalbectl itself fails, 2 for a bad option.\n" },
 	  cmd_run },
 	{ { "set", CMD_SET, "[OPTIONS] PID|PID:FD",
 	    "Give connections of a running program a goal, or parameters.",
@@ -94,8 +95,9 @@ int main(int argc, char **argv)
 			continue;
 		first = options_parse(&commands[i].command, argc - 1, argv + 1,
 				      &opts);
-		opts.plain = unavailable(opts.or_plain ?
-					 "warning: the program runs without a goal: " : "");
+		opts.plain = unavailable(!opts.or_plain ? "" : opts.size_bytes ?
+					 "warning: the program runs without a goal: " :
+					 "warning: the program runs as no scavenger: ");
 		if (opts.plain && !opts.or_plain)
 			return commands[i].command.bit & CMD_RUN ?
 			       EXIT_RUN_FAILED : EXIT_FAILURE;

@@ -17,7 +17,8 @@
 #include "options.h"
 
 enum option_id {
-	OPT_SIZE = 256, OPT_SIZE_OF, OPT_DEADLINE, OPT_UPDATE, OPT_CONTROLLER,
+	OPT_SIZE = 256, OPT_SIZE_OF, OPT_DEADLINE, OPT_UPDATE, OPT_SCAVENGER,
+	OPT_CONTROLLER,
 	OPT_G, OPT_TW, OPT_WMIN, OPT_AFTER, OPT_PORT, OPT_LOOPBACK,
 	OPT_INTERVAL, OPT_JSON, OPT_JSON_FILE, OPT_QUIET, OPT_VERBOSE,
 	OPT_OR_PLAIN, OPT_FAIL_LATE, OPT_HELP,
@@ -40,6 +41,8 @@ static const struct option_def {
 	  "by when: +90m, +1h30m, 06:00, '2030-01-31 06:00'" },
 	{ "update", 0, OPT_UPDATE, CMD_SET, NULL, NULL,
 	  "change the goal, keep the count of bytes done" },
+	{ "scavenger", 0, OPT_SCAVENGER, CMD_RUN | CMD_SET, NULL, NULL,
+	  "take what others leave (--wmin); needs no goal" },
 	{ "controller", 0, OPT_CONTROLLER, CMD_RUN | CMD_SET, "NAME", "mbc",
 	  "who sets w: mbc, pid, floor, weight (--wmin), fixed (--g)" },
 	{ "after", 0, OPT_AFTER, CMD_RUN | CMD_SET, "POLICY", "best-effort",
@@ -244,6 +247,10 @@ static bool take_value(enum option_id id, const char *value,
 	case OPT_DEADLINE:
 		opts->deadline_ns = parse_deadline(value, err);
 		return opts->deadline_ns;
+	case OPT_SCAVENGER:
+		params->flags |= DALBE_PARAM_CONTROLLER;
+		params->controller = DALBE_CONTROLLER_WEIGHT;
+		return true;
 	case OPT_CONTROLLER:
 		index = parse_name(value, controllers, err);
 		params->flags |= DALBE_PARAM_CONTROLLER;
@@ -319,8 +326,10 @@ static void check_operands(const struct command *cmd,
 			   const struct options *opts, char **operands)
 {
 	if (cmd->bit & CMD_RUN) {
-		if (!opts->size_bytes)
-			usage_error("run: the goal is missing; type for example dalbectl run --size 40G --deadline +90m -- PROGRAM");
+		if (!opts->size_bytes && !options_scavenger(opts))
+			usage_error("run: the goal is missing; type for example dalbectl run --size 40G --deadline +90m -- PROGRAM, or --scavenger instead of a goal");
+		if (!opts->size_bytes && opts->fail_late)
+			usage_error("--fail-late needs a goal; type for example --size 40G --deadline +90m");
 		if (!*operands)
 			usage_error("run: the program is missing; type it after --, with its arguments");
 		return;
@@ -339,12 +348,18 @@ static void check_operands(const struct command *cmd,
 		options_target(*operands);
 }
 
+bool options_scavenger(const struct options *opts)
+{
+	return opts->params.flags & DALBE_PARAM_CONTROLLER &&
+	       opts->params.controller == DALBE_CONTROLLER_WEIGHT;
+}
+
 int options_parse(const struct command *cmd, int argc, char **argv,
 		  struct options *opts)
 {
 	struct option longs[N_DEFS + 1] = { 0 };
 	char shorts[N_DEFS + 3];
-	bool size = false, size_of = false;
+	bool size = false, size_of = false, scavenger = false, controller = false;
 	size_t n = 0;
 
 	/* '+': options end where the program to run begins. */
@@ -396,10 +411,14 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 			usage_error("'--%s %.80s': %s", def->name, optarg, err);
 		size |= id == OPT_SIZE;
 		size_of |= id == OPT_SIZE_OF;
+		scavenger |= id == OPT_SCAVENGER;
+		controller |= id == OPT_CONTROLLER;
 	}
 
 	if (size && size_of)
 		usage_error("--size and --size-of are both given; type only one of them");
+	if (scavenger && controller)
+		usage_error("--scavenger and --controller are both given; type only one of them");
 	if (opts->size_bytes && !opts->deadline_ns)
 		usage_error("--deadline is missing; type for example --deadline +90m");
 	if (opts->deadline_ns && !opts->size_bytes)

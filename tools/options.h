@@ -40,8 +40,8 @@ struct command {
 };
 
 struct options {
-	uint64_t size_bytes;		/* 0: not given */
-	uint64_t deadline_ns;		/* on CLOCK_BOOTTIME, 0: not given */
+	uint64_t size_bytes;		/* 0: no goal */
+	uint64_t deadline_ns;		/* on CLOCK_BOOTTIME, 0: no goal */
 	struct dalbe_params params;	/* flags say which were given */
 	uint64_t interval_ns;		/* watch */
 	const char *json_path;		/* run: NULL is stderr */
@@ -69,6 +69,9 @@ struct target {
  */
 int options_parse(const struct command *cmd, int argc, char **argv,
 		  struct options *opts);
+
+/* The controller that needs no goal. */
+bool options_scavenger(const struct options *opts);
 
 /* Parse an operand; does not return if it is none. */
 struct target options_target(const char *text);

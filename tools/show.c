@@ -60,6 +60,12 @@ static void add_row(const struct target_socket *socket, void *arg)
 
 static const char *const after_names[] = { "best-effort", "scavenger", "keep" };
 
+static const char *status_name(const struct dalbe_state *state)
+{
+	return state->status == DALBE_STATUS_NONE && state->w_ppm ?
+	       "scavenger" : dalbe_status_name(state->status);
+}
+
 static void row_json(const struct row *row, struct json *js)
 {
 	const struct dalbe_state *state = &row->state;
@@ -68,7 +74,7 @@ static void row_json(const struct row *row, struct json *js)
 	json_int(js, "pid", row->pid);
 	json_int(js, "fd", row->fd);
 	json_string(js, "peer", row->peer);
-	json_string(js, "status", dalbe_status_name(state->status));
+	json_string(js, "status", status_name(state));
 	json_bool(js, "app_limited", state->flags & DALBE_STATE_APP_LIMITED);
 	json_string(js, "controller", dalbe_controller_name(state->controller));
 	json_string(js, "after", state->after_deadline < 3 ?
@@ -246,7 +252,7 @@ static size_t print_row(const struct screen *screen, const struct row *row)
 		strcpy(cells[i], "-");
 	snprintf(cells[NAME], CELL_LEN, "%d:%d", row->pid, row->fd);
 	format_peer(screen, row->peer, cells[PEER]);
-	snprintf(cells[STATUS], CELL_LEN, "%s", dalbe_status_name(state->status));
+	snprintf(cells[STATUS], CELL_LEN, "%s", status_name(state));
 	if (state->goal_bytes)
 		format_goal(state, cells[DONE], cells[ARRIVES], cells[DEADLINE],
 			    cells[BYTES], cells[TARGET]);

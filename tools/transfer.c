@@ -37,6 +37,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "human.h"
 #include "libdalbe.h"
 #include "procs.h"
@@ -171,9 +172,15 @@ static uint64_t total_done(const struct transfer *t)
 	return sum;
 }
 
+/* Without a goal there is a scavenger, which has no end. */
+static bool given_goal(const struct transfer *t)
+{
+	return t->opts->size_bytes;
+}
+
 static bool past_deadline(const struct transfer *t)
 {
-	return t->now_ns >= t->opts->deadline_ns;
+	return given_goal(t) && t->now_ns >= t->opts->deadline_ns;
 }
 
 /* One warning per transfer: the first tells what is wrong. */
@@ -181,8 +188,9 @@ static void warn(struct transfer *t, const struct conn *conn,
 		 const char *advice)
 {
 	if (!t->warned)
-		complain("warning: process %d, descriptor %d has no goal: %s",
-			 conn->pid, conn->fd, advice);
+		complain("warning: process %d, descriptor %d %s: %s",
+			 conn->pid, conn->fd,
+			 given_goal(t) ? "has no goal" : "is no scavenger", advice);
 	t->warned = true;
 }
 
@@ -270,23 +278,26 @@ static bool is_wanted(struct transfer *t, const struct tcpsock *sock)
 /* Select the congestion control, and its parameters. */
 static void prepare(struct transfer *t, struct conn *conn, int fd)
 {
+	struct dalbe_params params = t->opts->params;
 	enum dalbe_op op = DALBE_OP_ATTACH;
 	int ret;
 
 	/*
 	 * The kernel takes no goal any more. Best effort is what the program's
-	 * own congestion control does; a scavenger is CDG without a goal.
+	 * own congestion control does; a scavenger needs no goal.
 	 */
 	if (t->opts->plain || past_deadline(t)) {
 		conn->on_its_own = true;
-		if (t->opts->plain || t->opts->params.after_deadline !=
-				      DALBE_AFTER_SCAVENGER)
+		if (t->opts->plain ||
+		    params.after_deadline != DALBE_AFTER_SCAVENGER)
 			return;
+		params.flags |= DALBE_PARAM_CONTROLLER;
+		params.controller = DALBE_CONTROLLER_WEIGHT;
 	}
 	ret = dalbe_attach(fd);
-	if (!ret && t->opts->params.flags) {
+	if (!ret && params.flags) {
 		op = DALBE_OP_SET_PARAMS;
-		ret = dalbe_set_params(fd, &t->opts->params);
+		ret = dalbe_set_params(fd, &params);
 	}
 	if (ret) {
 		warn(t, conn, dalbe_strerror(op, errno));
@@ -372,7 +383,7 @@ static void visit(struct transfer *t, struct conn *conn)
 	if (!tcpsock_describe(fd, &sock))
 		conn->closing = tcpsock_is_closing(sock.state);
 	conn->queued = tcpsock_queued(fd);
-	if (!conn->has_goal) {
+	if (conn->on_its_own) {
 		/* nothing to ask the module for */
 	} else if (!dalbe_get_state(fd, &conn->state)) {
 		conn->has_state = true;
@@ -463,7 +474,8 @@ static void judge(struct transfer *t)
 {
 	uint64_t latest_ns = 0;
 
-	if (t->finished_ns || total_done(t) < t->opts->size_bytes)
+	if (!given_goal(t) || t->finished_ns ||
+	    total_done(t) < t->opts->size_bytes)
 		return;
 	for (size_t i = 0; i < t->n; i++) {
 		const struct dalbe_state *state = &t->conns[i].state;
@@ -506,7 +518,7 @@ uint64_t transfer_poll(struct transfer *t, pid_t root)
 			n_open++;
 		}
 		/* A single connection has all that is left already. */
-		if ((t->changed || n_open > 1) && !past_deadline(t))
+		if ((t->changed || n_open > 1) && given_goal(t) && !past_deadline(t))
 			divide(t);
 		t->changed = false;
 		t->next_visit_ns = t->now_ns + VISIT_NS;
@@ -603,6 +615,7 @@ static struct sums sum_up(const struct transfer *t)
 enum transfer_end transfer_end(const struct transfer *t)
 {
 	struct sums sums = sum_up(t);
+	uint64_t enough;
 
 	if (t->finished_ns)
 		return TRANSFER_DONE;
@@ -611,14 +624,15 @@ enum transfer_end transfer_end(const struct transfer *t)
 	if (sums.queued || sums.n_open || sums.n_lost)
 		return TRANSFER_UNDELIVERED;
 	/* The size is that of what came the other way, or a guess of it. */
-	if (sums.received > t->opts->size_bytes / 2)
+	enough = given_goal(t) ? t->opts->size_bytes / 2 : sums.done;
+	if (sums.received > enough)
 		return TRANSFER_DOWNLOAD;
-	return TRANSFER_LESS;
+	return given_goal(t) ? TRANSFER_LESS : TRANSFER_DONE;
 }
 
 bool transfer_is_late(const struct transfer *t)
 {
-	return end_ns(t) > t->opts->deadline_ns;
+	return given_goal(t) && end_ns(t) > t->opts->deadline_ns;
 }
 
 /* Why no connection was counted. */
@@ -654,9 +668,10 @@ void transfer_print(const struct transfer *t, bool failed, char *line,
 		return;
 	}
 	at = (size_t)snprintf(line, len,
-			      "%s of %s acknowledged in %s over %zu connection%s",
+			      "%s%s%s acknowledged in %s over %zu connection%s",
 			      human_size(sums.done, done),
-			      human_size(t->opts->size_bytes, size),
+			      given_goal(t) ? " of " : "",
+			      given_goal(t) ? human_size(t->opts->size_bytes, size) : "",
 			      human_duration((int64_t)(end_ns(t) - t->start_ns),
 					     took),
 			      sums.n, sums.n == 1 ? "" : "s");
@@ -675,11 +690,15 @@ void transfer_print(const struct transfer *t, bool failed, char *line,
 				       queued);
 	else if (end == TRANSFER_DOWNLOAD)
 		at += (size_t)snprintf(line + at, len - at,
-				       ", but %s received: a download gets its goal at the sender",
+				       given_goal(t) ?
+				       ", but %s received: a download gets its goal at the sender" :
+				       ", but %s received: the sender of a download is to be the scavenger",
 				       received);
 	else if (end == TRANSFER_LESS && !failed)
 		at += (size_t)snprintf(line + at, len - at,
 				       "; the program had no more to send");
+	if (!given_goal(t))
+		return;
 	/* A program that has failed, or is not done, is not early. */
 	if (early_ns < 0)
 		snprintf(line + at, len - at, ", %s after the deadline", off);
@@ -729,22 +748,21 @@ static void conn_json(const struct transfer *t, const struct conn *conn,
 	json_end(js, '}');
 }
 
-void transfer_json(const struct transfer *t, struct json *js)
+/* How the goal was met; null, each of these, where there was none. */
+static void goal_json(const struct transfer *t, struct json *js)
 {
-	static const char *const ends[] = {
-		"done", "undelivered", "less", "download", "unseen"
+	static const char *const keys[] = {
+		"bytes_goal", "complete", "deadline_s", "on_time", "late_s"
 	};
 	uint64_t deadline_ns = t->opts->deadline_ns;
 	int64_t early_ns = (int64_t)(deadline_ns - end_ns(t));
-	struct sums sums = sum_up(t);
 
+	for (size_t i = 0; !given_goal(t) && i < ARRAY_SIZE(keys); i++)
+		json_null(js, keys[i]);
+	if (!given_goal(t))
+		return;
 	json_uint(js, "bytes_goal", t->opts->size_bytes);
-	json_uint(js, "bytes_done", sums.done);
-	json_uint(js, "bytes_received", sums.received);
-	json_uint(js, "bytes_undelivered", sums.queued);
-	json_string(js, "end", ends[transfer_end(t)]);
 	json_bool(js, "complete", t->finished_ns);
-	json_real(js, "elapsed_s", seconds(end_ns(t) - t->start_ns), 3);
 	json_real(js, "deadline_s",
 		  (double)(int64_t)(deadline_ns - t->start_ns) / 1e9, 3);
 	/* A program that has ended early, with less: who knows. */
@@ -753,6 +771,21 @@ void transfer_json(const struct transfer *t, struct json *js)
 	else
 		json_bool(js, "on_time", !transfer_is_late(t));
 	json_real(js, "late_s", (double)-early_ns / 1e9, 3);
+}
+
+void transfer_json(const struct transfer *t, struct json *js)
+{
+	static const char *const ends[] = {
+		"done", "undelivered", "less", "download", "unseen"
+	};
+	struct sums sums = sum_up(t);
+
+	json_uint(js, "bytes_done", sums.done);
+	json_uint(js, "bytes_received", sums.received);
+	json_uint(js, "bytes_undelivered", sums.queued);
+	json_string(js, "end", ends[transfer_end(t)]);
+	json_real(js, "elapsed_s", seconds(end_ns(t) - t->start_ns), 3);
+	goal_json(t, js);
 	json_begin(js, "connections", '[');
 	for (size_t i = 0; i < t->n; i++) {
 		if (t->conns[i].phase >= OPEN)

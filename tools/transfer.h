@@ -44,7 +44,7 @@ void transfer_finish(struct transfer *t, pid_t root);
 /* The rest is to be called after transfer_finish(). */
 
 enum transfer_end {
-	TRANSFER_DONE,		/* all bytes of the goal are acknowledged */
+	TRANSFER_DONE,		/* all bytes (of the goal) are acknowledged */
 	TRANSFER_UNDELIVERED,	/* not yet, or not known: the program left some behind */
 	TRANSFER_LESS,		/* the program has sent less */
 	TRANSFER_DOWNLOAD,	/* it has received instead */

@@ -183,17 +183,14 @@ static unsigned long max_pacing_rate(int fd)
 	return rate;
 }
 
-/* From alone to contended and back, with what SO_MAX_PACING_RATE is. */
-static void contest(unsigned long pacing_Bps)
+/* From alone to contended and back. */
+static void contest(struct pair pair)
 {
-	struct pair pair = pair_open(DALBE_CC_CDG), cubic;
+	unsigned long pacing_Bps = max_pacing_rate(pair.tx);
 	uint64_t begin_ns, ours, theirs;
+	struct pair cubic;
 	struct seen s;
 
-	if (pacing_Bps != ~0ul)
-		TRY(setsockopt(pair.tx, SOL_SOCKET, SO_MAX_PACING_RATE,
-			       &pacing_Bps, sizeof(pacing_Bps)));
-	relaxed_goal(pair.tx);
 	flow_for(&pair, 5000);
 	CHECK_EQ(max_pacing_rate(pair.tx), pacing_Bps);
 	cubic = pair_open("cubic");
@@ -236,12 +233,32 @@ static void contest(unsigned long pacing_Bps)
 
 static void yields_and_returns(void)
 {
-	contest(~0ul);
+	struct pair pair = pair_open(DALBE_CC_CDG);
+
+	relaxed_goal(pair.tx);
+	contest(pair);
 }
 
 static void yields_and_returns_paced(void)
 {
-	contest(2 * LINK_BPS);
+	struct pair pair = pair_open(DALBE_CC_CDG);
+
+	TRY(setsockopt(pair.tx, SOL_SOCKET, SO_MAX_PACING_RATE,
+		       &(unsigned long){ 2 * LINK_BPS }, sizeof(unsigned long)));
+	relaxed_goal(pair.tx);
+	contest(pair);
+}
+
+static void scavenger_yields_and_returns(void)
+{
+	struct pair pair;
+
+	sysctl_write(NS_TX, "dalbe/scavenger", "1");
+	pair = pair_open(DALBE_CC_CDG);
+	sysctl_write(NS_TX, "dalbe/scavenger", "0");
+	contest(pair);
+	CHECK_EQ(state_get(pair.tx).status, DALBE_STATUS_NONE);
+	CHECK_OP(state_get(pair.tx).yields, >, 0);
 }
 
 /* A rate below the link's, with and without somebody else there. */
@@ -512,6 +529,8 @@ const struct test tests_regime[] = {
 	  yields_and_returns },
 	{ "regime: likewise with SO_MAX_PACING_RATE set",
 	  yields_and_returns_paced },
+	{ "regime: likewise a scavenger without a goal",
+	  scavenger_yields_and_returns },
 	{ "regime: SO_MAX_PACING_RATE holds in each", pacing_rate_holds },
 	{ "regime: a trickle is limited by the application", trickle_is_app_limited },
 	{ "regime: a connection's next goal knows the path",

@@ -127,6 +127,33 @@ static void tw_follows_window_and_rtt(struct kunit *test)
 	}
 }
 
+/* Without a goal w stays at wmin, whatever was measured. */
+static void no_goal_no_end(struct kunit *test)
+{
+	struct dalbe_config config = {
+		.controller = DALBE_CONTROLLER_WEIGHT, .wmin_q16 = 655,
+	};
+	struct dalbe_sample s = {
+		.now_ns = 5, .elapsed_ns = NSEC_PER_SEC, .contended = true,
+	};
+	struct dalbe d;
+	int i;
+
+	dalbe_start(&d, &config, 0, 1000, 5, 5);
+	KUNIT_EXPECT_EQ(test, dalbe_tw_ns(&d, 1000), DALBE_TW_PAPER_NS);
+	for (i = 0; i < 100; i++) {
+		s.now_ns += NSEC_PER_SEC;
+		s.bytes_done = 1000 + (u64)i * 125000;
+		dalbe_update(&d, &s, NULL);
+		KUNIT_EXPECT_EQ(test, d.status, DALBE_STATUS_NONE);
+		KUNIT_EXPECT_EQ(test, d.w_q16, config.wmin_q16);
+		KUNIT_EXPECT_EQ(test, d.target_Bps, 0ull);
+		KUNIT_EXPECT_EQ(test, d.rate_Bps, i ? 125000ull : 0ull);
+	}
+	dalbe_start(&d, &config, 1, 0, 5, 10);
+	KUNIT_EXPECT_EQ(test, d.status, DALBE_STATUS_ON_TRACK);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(target_rate_matches_reference),
 	KUNIT_CASE(limiter_matches_reference),
@@ -135,6 +162,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(mbc_trim_matches_reference),
 	KUNIT_CASE(phi_matches_reference),
 	KUNIT_CASE(tw_follows_window_and_rtt),
+	KUNIT_CASE(no_goal_no_end),
 	{}
 };
 

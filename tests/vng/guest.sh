@@ -107,6 +107,32 @@ check "all of its bytes were delivered" grep -q '"complete": true' transfer.log
 check "it was on time" grep -q '"on_time": true' transfer.log
 sed 's/^/#   /' transfer.log
 
+# --- the same without a goal ------------------------------------------------------
+step "a scavenger: 2 MB, no deadline"
+near ./dalbectl run --scavenger --json -- \
+	bash -c '{
+			head -c 1000000 /dev/zero
+			until [[ -e looked_at ]]; do sleep 0.1; done
+			head -c 1000000 /dev/zero
+		} | busybox nc 10.9.0.2 5001' >scavenger.log 2>&1 &
+scavenger=$!
+seen=''
+for ((i = 0; i < 100; i++)); do
+	seen=$(near ./dalbectl get "$scavenger" 2>/dev/null)
+	if grep -qw scavenger <<<"$seen"; then break; fi
+	sleep 0.1
+done
+check "get shows a scavenger" grep -qw scavenger <<<"$seen"
+check "another controller for a PID" near ./dalbectl set --controller mbc "$scavenger"
+check "ends it" grep -qw "no goal" <<<"$(near ./dalbectl get "$scavenger")"
+check "a scavenger again" near ./dalbectl set --scavenger "$scavenger"
+check "get shows it again" grep -qw scavenger <<<"$(near ./dalbectl get "$scavenger")"
+: >looked_at
+if wait "$scavenger"; then ok "the scavenger ends"; else not_ok "the scavenger ends"; fi
+check "it had no goal" grep -q '"had_goal": false' scavenger.log
+check "all of its bytes were counted" grep -q '"bytes_done": 2000000, .*"end": "done"' scavenger.log
+sed 's/^/#   /' scavenger.log
+
 # --- several processors at once -----------------------------------------------
 step "stress: goals set, changed and cleared while connections come and go"
 # One connection stays: there are moments when all of the others are between two

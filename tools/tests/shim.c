@@ -222,15 +222,18 @@ static void get_regime(struct dalbe_state *state)
 static void get_state(struct shim_socket *s, struct dalbe_state *state)
 {
 	state->status = DALBE_STATUS_NONE;
-	state->controller = DALBE_CONTROLLER_MBC;
+	state->controller = s->params.flags & DALBE_PARAM_CONTROLLER ?
+			    s->params.controller : DALBE_CONTROLLER_MBC;
 	state->rate_Bps = 1250000;
-	state->w_ppm = 500000;
-	state->phi_ppm = 1000000;
 	state->g_ns = 3000000;
 	state->srtt_us = 50000;
+	if (!s->bytes && state->controller != DALBE_CONTROLLER_WEIGHT)
+		return;
+	state->w_ppm = 500000;
+	state->phi_ppm = 1000000;
+	get_regime(state);
 	if (!s->bytes)
 		return;
-	get_regime(state);
 	state->goal_bytes = s->bytes;
 	state->bytes_done = acked(state->fd) - s->base;
 	state->deadline_ns = s->deadline_ns;

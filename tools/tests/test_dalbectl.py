@@ -607,6 +607,88 @@ def test_or_plain(b: Bench) -> None:
     assert (len(b.goals()), b.warnings) == (1, [])
 
 
+def test_scavenger(b: Bench) -> None:
+    """run --scavenger, or the weight controller: no goal; the summary tells how much, how long."""
+    nulls = dict.fromkeys(("bytes_goal", "complete", "deadline_s", "on_time", "late_s"))
+    for options, flags, wmin in (
+        (("--scavenger",), 2, 0),
+        (("--scavenger", "--wmin", "0.05"), 10, 50000),
+        (("--controller", "weight", "--wmin", "0.05"), 10, 50000),
+    ):
+        b.log.unlink(missing_ok=True)
+        line, js = b.summary(*options, "--", *send_and(b.sink.port, "time.sleep(1.2)"))
+        assert re.fullmatch(f"100 kB acknowledged in {TIME} over 1 connection", line), line
+        assert b.warnings == []
+        assert (js["end"], js["bytes_done"]) == ("done", 100000), js
+        assert js.items() >= nulls.items() and 1.2 < js["elapsed_s"] < 10, js
+        attach, params = (entry.split() for entry in b.log.read_text().splitlines())
+        assert (attach[0], params[0]) == ("attach", "params")
+        assert params[2:] == [str(flags), "0", "3", "0", str(wmin), "0"]
+        (conn,) = js["connections"]
+        assert conn["delivered"] and not conn["had_goal"], conn
+        assert (conn["controller"], conn["last_status"], conn["last_w"]) == (
+            "weight", "no goal", 0.5,
+        ), conn  # fmt: skip
+
+
+def test_scavenger_summary(b: Bench) -> None:
+    """Summary of a scavenger that fails, leaves something behind, receives, or is not seen."""
+    line, js = b.summary("--scavenger", "--", *send_and(b.sink.port, "sys.exit(3)"), status=3)
+    assert re.fullmatch(
+        f"the program failed with status 3: 100 kB acknowledged in {TIME} over 1 connection", line
+    ), line
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
+        line, js = b.summary("--scavenger", "--", SENDER, port, "10", "0", "3000000")
+    assert re.fullmatch(
+        f"{SIZE} acknowledged in {TIME} over 1 connection; {SIZE} that the program left behind are "
+        "still being sent", line
+    ), line  # fmt: skip
+    assert (js["end"], js["on_time"]) == ("undelivered", None), js
+
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        conn, _ = listener.accept()
+        with conn:
+            conn.recv(1160, socket.MSG_WAITALL)
+            conn.sendall(b"x" * 1000000)
+
+    threading.Thread(target=serve, daemon=True).start()
+    then = "while s.recv(1 << 20): pass\ntime.sleep(0.5)\n"
+    program = send_and(listener.getsockname()[1], then, size=1160)
+    line, js = b.summary("--scavenger", "--", *program)
+    assert re.fullmatch(
+        f"1.16 kB acknowledged in {TIME} over 1 connection, but 1.00 MB received: the sender of a "
+        "download is to be the scavenger", line
+    ), line  # fmt: skip
+    assert js["end"] == "download", js
+
+    line, js = b.summary("--scavenger", "--", "true")
+    assert line.startswith("the program had no TCP connection that could be seen"), line
+    assert js["end"] == "unseen", js
+
+    b.env["SHIM_ABSENT"] = str(errno.ENOENT)
+    line, js = b.summary("--scavenger", "--or-plain", "--", *send_and(b.sink.port, ""))
+    assert re.fullmatch(f"100 kB acknowledged in {TIME} over 1 connection", line), line
+    assert b.warnings == [
+        "dalbectl: warning: the program runs as no scavenger: cannot open /dev/dalbe: the module "
+        "is not loaded: sudo modprobe tcp_dalbe_cdg"
+    ], b.warnings
+
+
+def test_scavenger_after_deadline(b: Bench) -> None:
+    """--after scavenger: a connection that is opened after the deadline is one, without a goal."""
+    then = f"t = socket.create_connection(('127.0.0.1', {b.sink.port})); time.sleep(0.5)"
+    for after, params in (("best-effort", ["16"]), ("scavenger", ["16", "18"])):
+        b.log.unlink(missing_ok=True)
+        program = send_and(b.sink.port, f"time.sleep(0.9); {then}")
+        b.summary("--size", "1M", "--deadline", "+800ms", "--after", after, "--", *program)
+        entries = [entry.split() for entry in b.log.read_text().splitlines()]
+        assert [e[2] for e in entries if e[0] == "params"] == params, entries
+        assert len({goal.cookie for goal in b.goals()}) == 1, entries
+
+
 def test_fail_late(b: Bench) -> None:
     """--fail-late: 124 if late, 123 if less was sent; a failure of the program goes first."""
     done = ("--size", "100k")
@@ -685,6 +767,44 @@ def test_set_get_clear(b: Bench) -> None:
         assert b.run("set", "--g", "3", "--controller", "fixed", one).returncode == 0
         done = b.run("clear", f"{pid}:1")
         assert done.returncode == 1 and done.stderr.count("\n") == 1
+
+
+def test_set_scavenger(b: Bench) -> None:
+    """Set --scavenger needs no goal, get tells it, and a goal given later is warned of."""
+    with running_sender(b, "100", "0", "100000") as (pid, fds):
+        one = f"{pid}:{fds[0]}"
+        done = b.run("set", "--scavenger", "--wmin", "0.02", pid)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
+        params = b.log.read_text().splitlines()[-1].split()
+        assert (params[0], params[2:]) == ("params", ["10", "0", "3", "0", "20000", "0"])
+        line = b.run("get", one).stdout.splitlines()[1]
+        assert line[33:] == "scavenger     - 10.0 Mbit/s         -         -", line
+        b.env["SHIM_REGIME"] = "3"
+        (conn,) = json.loads(b.run("get", "--json", one).stdout)["connections"]
+        assert (conn["status"], conn["controller"]) == ("scavenger", "weight"), conn
+        assert (conn["w"], conn["regime"], conn["goal_bytes"]) == (0.5, "contended", 0), conn
+
+        done = b.run("set", *GOAL, one)
+        assert (done.returncode, done.stderr) == (
+            0,
+            f"dalbectl: warning: {one} stays a scavenger, whatever the deadline; type "
+            "--controller mbc to change that\n",
+        ), done
+        assert "on track" in b.run("get", one).stdout
+        done = b.run("set", *GOAL, "--controller", "mbc", one)
+        assert (done.returncode, done.stderr) == (0, ""), done
+        assert b.run("clear", one).returncode == 0
+        assert "no goal" in b.run("get", one).stdout
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        fd = listener.fileno()
+        with subprocess.Popen(["sleep", "20"], pass_fds=[fd]) as process:
+            done = b.run("set", "--scavenger", str(process.pid))
+            assert (done.returncode, done.stderr) == (
+                1,
+                f"dalbectl: {process.pid}: no connection yet, but it listens; type "
+                f"{process.pid}:{fd} to set this for each connection that it accepts\n",
+            ), done
+            process.kill()
 
 
 def test_pid_means_descendants(b: Bench) -> None:
@@ -985,6 +1105,14 @@ def test_bad_options(b: Bench) -> None:
         ["frobnicate"],
         ["run"],
         ["run", *end],
+        ["run", "--controller", "mbc", *end],
+        ["run", "--controller", "fixed", *end],
+        ["run", "--scavenger"],
+        ["run", "--scavenger", "--size", "1M", *end],
+        ["run", "--scavenger", "--deadline", "+1m", *end],
+        ["run", "--scavenger", "--fail-late", *end],
+        ["run", "--scavenger", "--controller", "weight", *end],
+        ["run", "--scavenger=1", *end],
         ["run", *GOAL],
         ["run", *GOAL, "--"],
         ["run", "--size", "1M", *end],
@@ -1038,6 +1166,10 @@ def test_bad_options(b: Bench) -> None:
             assert done.returncode == 2, (case, done)
             assert done.stdout == "", (case, done)
             assert re.fullmatch(r"dalbectl: .*\btype\b.*\n", done.stderr), (case, done.stderr)
+        assert b.run("run", "--wmin", "0.05", *end).stderr == (
+            "dalbectl: run: the goal is missing; type for example dalbectl run --size 40G "
+            "--deadline +90m -- PROGRAM, or --scavenger instead of a goal\n"
+        )
         assert b.run("set", *GOAL, "rsync").stderr == (
             "dalbectl: 'rsync' names no connection; type PID or PID:FD, such as 1234:5\n"
         )
