@@ -34,7 +34,7 @@ export PREFIX DESTDIR
 .DEFAULT_GOAL := all
 .PHONY: help all modules tools install uninstall dkms-install dkms-remove demo \
 	reproduce reproduce-full cells scoreboard check lint test-python test-kunit test-guest test-vng test-tools test-install \
-	kernel-matrix guest setup clean clean-modules distclean have-kdir deb
+	kernel-matrix guest setup clean clean-modules distclean have-kdir deb quick
 
 help:	## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(HERE)/Makefile | expand -t 18
@@ -99,6 +99,9 @@ scoreboard:	## A goal beside rate caps, peers and strict priority, under a load 
 
 check:	## Every test there is; installs what it needs
 	@$(HERE)/scripts/check.sh
+
+quick:	## In two minutes: tests of the tools and of the arithmetic, lint of what changed (after make setup)
+	@$(HERE)/scripts/check.sh --quick
 
 lint:	## Style: checkpatch, shellcheck, ruff, mypy, manual pages, UAPI layout
 	@$(HERE)/scripts/lint.sh
