@@ -3,7 +3,7 @@
 # `make check`: every test there is, in stages, on two cores.
 #
 #	lane 1   guest kernels (plain, debug) -> KUnit -> guest tests
-#	lane 2   lint -> kernel matrix -> installation -> stock kernel -> Python tests -> demo
+#	lane 2   lint -> kernel matrix -> installation -> README -> stock kernel -> Python tests -> demo
 #
 # The lanes run side by side after set-up and the tests of the tools, which run in
 # real time and are the only ones that a busy machine disturbs. Lane 1 is what takes longest; lane 2
@@ -18,7 +18,7 @@ me=check
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 quick=(tools changes arithmetic)
-stages=(setup tools kernels kunit guest lint matrix install vng python demo)
+stages=(setup tools kernels kunit guest lint matrix install fresh vng python demo)
 
 usage()
 {
@@ -69,6 +69,7 @@ stage_arithmetic()
 }
 stage_matrix() { "$repo/scripts/kernel-matrix.sh"; }
 stage_install() { "$repo/scripts/install-test.sh"; }
+stage_fresh() { "$repo/scripts/fresh.sh"; }
 stage_tools() { make -C "$repo/tools" test; }
 stage_vng() { "$repo/scripts/vng-test.sh"; }
 stage_python() { "$repo/scripts/pytest.sh"; }
@@ -173,7 +174,7 @@ if [[ -e $out/setup.count && $(<"$out/setup.count") != *" 0" ]]; then
 	exit 1
 fi
 lane1=(kernels kunit guest)
-lane2=(changes arithmetic lint matrix install vng python demo)
+lane2=(changes arithmetic lint matrix install fresh vng python demo)
 if [[ ${stages[*]} == "${quick[*]}" ]]; then
 	lane1=(tools) # they wait, most of the time
 else

@@ -105,6 +105,7 @@ while IFS='=' read -r name _; do
 	*_proxy | *_PROXY | PIP_*) environment+=("$name=${!name}") ;;
 	esac
 done < <(env)
+[[ ! -f ${PIP_CERT:-} ]] || install -D -m 644 "$PIP_CERT" "$work/upper$PIP_CERT"
 
 # shellcheck disable=SC2016  # to be expanded inside
 inside='
