@@ -34,7 +34,7 @@ export PREFIX DESTDIR
 .DEFAULT_GOAL := all
 .PHONY: help all modules tools install uninstall dkms-install dkms-remove demo \
 	reproduce reproduce-full cells scoreboard check lint test-python test-kunit test-guest test-vng test-tools test-install \
-	kernel-matrix guest setup clean clean-modules distclean have-kdir deb
+	kernel-matrix guest setup clean clean-modules distclean have-kdir deb quick fresh
 
 help:	## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(HERE)/Makefile | expand -t 18
@@ -100,6 +100,9 @@ scoreboard:	## A goal beside rate caps, peers and strict priority, under a load 
 check:	## Every test there is; installs what it needs
 	@$(HERE)/scripts/check.sh
 
+quick:	## In two minutes: tests of the tools and of the arithmetic, lint of what changed (after make setup)
+	@$(HERE)/scripts/check.sh --quick
+
 lint:	## Style: checkpatch, shellcheck, ruff, mypy, manual pages, UAPI layout
 	@$(HERE)/scripts/lint.sh
 
@@ -123,6 +126,9 @@ test-vng:	## The module in the distribution's own kernel, two CPUs
 
 test-install:	## Installing, in minimal Debians (6.1, 6.12) that are thrown away afterwards
 	@$(HERE)/scripts/install-test.sh
+
+fresh:	## README's commands in a minimal Debian 12 and 13 (DEMO=1: make demo as well)
+	@$(HERE)/scripts/fresh.sh $(if $(DEMO),--demo)
 
 guest:	## Build the guest kernels, plain and debug, into the cache
 	@$(HERE)/testbed/guest/build-kernel.sh plain

@@ -3,7 +3,7 @@
 # `make check`: every test there is, in stages, on two cores.
 #
 #	lane 1   guest kernels (plain, debug) -> KUnit -> guest tests
-#	lane 2   lint -> kernel matrix -> installation -> stock kernel -> Python tests -> demo
+#	lane 2   lint -> kernel matrix -> installation -> README -> stock kernel -> Python tests -> demo
 #
 # The lanes run side by side after set-up and the tests of the tools, which run in
 # real time and are the only ones that a busy machine disturbs. Lane 1 is what takes longest; lane 2
@@ -17,14 +17,18 @@ me=check
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-stages=(setup tools kernels kunit guest lint matrix install vng python demo)
+quick=(tools changes arithmetic)
+stages=(setup tools kernels kunit guest lint matrix install fresh vng python demo)
 
 usage()
 {
 	cat <<EOF
-usage: check.sh [-h] [STAGE...]
+usage: check.sh [-h] [--quick] [STAGE...]
 
 Runs all stages, or only those named: ${stages[*]}.
+--quick runs ${quick[*]}, in two minutes: the tests of the tools, lint of
+what differs from the last commit but one, and the tests of the module's arithmetic,
+compiled for user space. It installs nothing and needs what setup has installed.
 Logs go to results/check/STAGE.log; a stage that failed is also shown.
 The last line is "N passed, N failed"; the exit status is 0 if none failed.
 
@@ -56,8 +60,16 @@ stage_kernels()
 stage_kunit() { "$repo/tests/kunit/run.sh"; }
 stage_guest() { "$repo/tests/guest/run.sh"; }
 stage_lint() { "$repo/scripts/lint.sh"; }
+stage_changes() { "$repo/scripts/lint.sh" --since HEAD~1; }
+stage_arithmetic()
+{
+	local -a files
+	mapfile -t files < <(cd "$repo" && grep -l 'pure: Any' tests/python/test_*.py)
+	"$repo/scripts/pytest.sh" -m 'not guest' "${files[@]}"
+}
 stage_matrix() { "$repo/scripts/kernel-matrix.sh"; }
 stage_install() { "$repo/scripts/install-test.sh"; }
+stage_fresh() { "$repo/scripts/fresh.sh"; }
 stage_tools() { make -C "$repo/tools" test; }
 stage_vng() { "$repo/scripts/vng-test.sh"; }
 stage_python() { "$repo/scripts/pytest.sh"; }
@@ -141,6 +153,7 @@ stop()
 case ${1:-} in
 -h | --help) usage; exit 0 ;;
 --stage) "stage_$2"; exit ;;
+--quick) stages=("${quick[@]}"); shift ;;
 esac
 chosen=("${@:-${stages[@]}}")
 [[ $# -gt 0 ]] || chosen=("${stages[@]}")
@@ -160,11 +173,17 @@ if [[ -e $out/setup.count && $(<"$out/setup.count") != *" 0" ]]; then
 	echo "$(cut -d ' ' -f 1 "$out/setup.count") passed, $(cut -d ' ' -f 2 "$out/setup.count") failed"
 	exit 1
 fi
-lane tools
+lane1=(kernels kunit guest)
+lane2=(changes arithmetic lint matrix install fresh vng python demo)
+if [[ ${stages[*]} == "${quick[*]}" ]]; then
+	lane1=(tools) # they wait, most of the time
+else
+	lane tools
+fi
 set -m # a process group for each lane
-lane kernels kunit guest &
+lane "${lane1[@]}" &
 lanes+=($!)
-lane lint matrix install vng python demo &
+lane "${lane2[@]}" &
 lanes+=($!)
 set +m
 wait "${lanes[@]}" || true

@@ -105,6 +105,10 @@ while IFS='=' read -r name _; do
 	*_proxy | *_PROXY | PIP_*) environment+=("$name=${!name}") ;;
 	esac
 done < <(env)
+if [[ -f ${PIP_CERT:-} ]]; then # not where the package ca-certificates writes its own
+	install -D -m 644 "$PIP_CERT" "$work/upper/etc/pip-cert.pem"
+	environment+=(PIP_CERT=/etc/pip-cert.pem)
+fi
 
 # shellcheck disable=SC2016  # to be expanded inside
 inside='

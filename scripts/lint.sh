@@ -10,16 +10,21 @@ me=lint
 usage()
 {
 	cat <<EOF
-usage: lint.sh [-h]
+usage: lint.sh [-h] [--since COMMIT]
 
 checkpatch --strict over C, shellcheck over bash, ruff and mypy over Python, the
 manual pages, the layout of dalbe_ctl.h's structures, licence headers, and that
 no file names a host or a path that only this machine has.
+
+  --since COMMIT  checkpatch, shellcheck, ruff and mandoc only over files that differ
+                  from COMMIT, committed or not
 EOF
 }
 
+since=
 case ${1:-} in
 -h | --help) usage; exit 0 ;;
+--since) since=${2:?--since needs a commit, such as HEAD~1} ;;
 ?*) die "unknown argument '$1': type no argument, or -h" ;;
 esac
 
@@ -61,7 +66,7 @@ lint_c()
 {
 	local dir file
 	dir=$(checkpatch_dir)
-	for file in "${c_files[@]}"; do
+	for file in "${changed_c[@]}"; do
 		local -a options=(--no-tree --root="$dir" --strict --no-signoff --no-summary --terse
 			--max-line-length=100 --show-types)
 		case $file in
@@ -226,14 +231,30 @@ done)
 [[ ${#c_files[@]} -gt 0 && ${#bash_files[@]} -gt 0 && ${#python_files[@]} -gt 0 ]] ||
 	die "found no C, bash or Python in $repo: is it a whole clone?"
 
+# Of the names that follow, those whose files differ from $since; all, if it is empty.
+changed()
+{
+	if [[ -z $since ]]; then
+		printf '%s\n' "$@"
+	else
+		printf '%s\n' "$@" | grep -Fx -f <(git diff --name-only "$since" -- && git ls-files -o --exclude-standard) || true
+	fi
+}
+[[ -z $since ]] || git rev-parse --quiet --verify "$since^{commit}" >/dev/null || die "'$since' is no commit"
+mapfile -t changed_c < <(changed "${c_files[@]}")
+mapfile -t changed_bash < <(changed "${bash_files[@]}")
+mapfile -t changed_python < <(changed "${python_files[@]}")
+mapfile -t changed_man < <(changed "${man_files[@]}")
+
 tap=$(mktemp)
 trap 'rm -f "$tap"' EXIT
 {
 	lint_c
-	for f in "${bash_files[@]}"; do report "shellcheck $f" shellcheck -x "$f"; done
-	report "ruff" ruff check --no-cache --quiet "${python_files[@]}"
+	for f in "${changed_bash[@]}"; do report "shellcheck $f" shellcheck -x "$f"; done
+	[[ ${#changed_python[@]} -eq 0 ]] ||
+		report "ruff" ruff check --no-cache --quiet "${changed_python[@]}"
 	report "mypy" mypy --no-error-summary --cache-dir "$cache/mypy" testbed/dalbe_testbed
-	for f in "${man_files[@]}"; do report "mandoc $f" mandoc -T lint -W warning "$f"; done
+	for f in "${changed_man[@]}"; do report "mandoc $f" mandoc -T lint -W warning "$f"; done
 	report "tools/ builds without a warning" lint_warnings
 	lint_uapi
 	report "pyproject.toml and debian/changelog have the version of version.h" lint_version

@@ -10,9 +10,9 @@ me=pytest
 usage()
 {
 	cat <<EOF
-usage: pytest.sh [-h] [PYTEST_OPTION...]
+usage: pytest.sh [-h] [PYTEST_OPTION|FILE...]
 
-Runs pytest over tests/python, then prints a line of TAP per test: what failed
+Runs pytest over tests/python, or only the files named, then prints a line of TAP per test: what failed
 comes last, with the end of its report, so that the end of a log says why. A test
 that was skipped counts as failed: here everything is installed that it needs.
 EOF
@@ -26,8 +26,12 @@ enter_venv
 report=$(mktemp)
 trap 'rm -f "$report"' EXIT
 cd "$repo"
+where=(tests/python)
+for arg; do
+	[[ ! -e $arg ]] || where=()
+done
 status=0
-pytest -q -p no:cacheprovider --junitxml "$report" "$@" tests/python || status=$?
+pytest -q -p no:cacheprovider --junitxml "$report" "$@" "${where[@]}" || status=$?
 python - "$report" <<'EOF'
 import sys
 import xml.etree.ElementTree as ET

@@ -42,14 +42,14 @@ distribution=$(. /etc/os-release && echo "${ID:-}")
 
 build_packages()
 {
-	echo gcc libc6-dev make kmod
+	echo gcc libc6-dev make kmod xz-utils
 }
 
 demo_packages()
 {
 	build_packages
 	# the guest's kernel
-	echo bc bison flex libelf-dev xz-utils tar cpio
+	echo bc bison flex libelf-dev tar cpio
 	# what runs in the guest
 	echo iproute2 iputils-ping ethtool iperf d-itg tcpdump rsync busybox-static procps
 	[[ -n ${KERNEL_SRC:-} ]] || source_package
