@@ -14,26 +14,30 @@ headers=linux-headers-$(dpkg --print-architecture)
 usage()
 {
 	cat <<EOF
-usage: install-test.sh [-h] [TEST...]
+usage: install-test.sh [-h] [TEST[:SUITE]...]
 
-Runs tests/install/TEST.sh (default: ${tests[*]}) in a minimal Debian of each of
-${suites[*]}, with the headers of its kernel; see debian-chroot.sh.
+Runs tests/install/TEST.sh (default: ${tests[*]}) in a minimal Debian SUITE
+(default: each of ${suites[*]}), with the headers of its kernel; see debian-chroot.sh.
 EOF
 }
 
 for arg; do
 	case $arg in
 	-h | --help) usage; exit 0 ;;
-	*) [[ " ${tests[*]} " == *" $arg "* ]] || die "'$arg' is no test: type one of ${tests[*]}" ;;
 	esac
+	[[ " ${tests[*]} " == *" ${arg%%:*} "* ]] || die "'${arg%%:*}' is no test: type one of ${tests[*]}"
+	[[ $arg != *:* || " ${suites[*]} " == *" ${arg#*:} "* ]] ||
+		die "'${arg#*:}' is no suite here: type one of ${suites[*]}"
 done
 [[ $# -gt 0 ]] || set -- "${tests[@]}"
 
 failures=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-for name; do
+for arg; do
+	name=${arg%%:*}
 	for suite in "${suites[@]}"; do
+		[[ $arg == "$name" || $arg == "$name:$suite" ]] || continue
 		echo "# $name in $suite"
 		# Packages are built where there are compilers, and installed where there are headers.
 		[[ $name != deb ]] || "$repo/scripts/debian-chroot.sh" -b "$work" \
