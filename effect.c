@@ -165,6 +165,7 @@ u32 effect_cut(struct effect *e, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 
 	e->lent = 0;
 	e->room = false;
+	e->room_lost = false;
 	e->surge_us = 0;
 	if (e->state != EFFECT_ALONE || e->doubt || !base_rtt_us ||
 	    (e->lossy && !stands))
@@ -348,7 +349,8 @@ bool effect_sample(struct effect *e, u32 rtt_us, u32 packets, u32 before_us,
  * effect_loss - a packet was lost, or marked
  * @e: the flow
  *
- * A queue that loses packets is one, however still.
+ * Where room was just made, that is a newcomer's doing. And a queue that loses packets
+ * is one, however still.
  */
 void effect_loss(struct effect *e)
 {
@@ -356,6 +358,8 @@ void effect_loss(struct effect *e)
 	e->still = 0;
 	e->asking = 0;
 	e->filling = false;
+	if (effect_tests_room(e))
+		e->room_lost = true;
 }
 
 /**
@@ -514,6 +518,25 @@ static enum effect_verdict effect_give_way(struct effect *e, u64 now_us)
 	return EFFECT_YIELD;
 }
 
+/**
+ * effect_repair - a loss is being repaired, and until it is no round will end
+ * @e: the flow
+ * @now_us: clock
+ *
+ * Where room was just made we do not wait for that: a newcomer has taken the room, or the
+ * path stood still for a moment, and then our own packets filled its buffer at once.
+ *
+ * Return: true if so, and the flow is EFFECT_YIELDING.
+ */
+bool effect_repair(struct effect *e, u64 now_us)
+{
+	effect_loss(e);
+	if (e->state != EFFECT_ALONE || !effect_tests_room(e))
+		return false;
+	effect_yield(e, now_us);
+	return true;
+}
+
 /* Did so much less arrive in this round that it is no noise? */
 static bool effect_part_lost(const struct effect *e, u64 part_q16,
 			     u64 elapsed_us)
@@ -626,9 +649,10 @@ static enum effect_verdict effect_judge(struct effect *e, u32 rtt_us,
 	e->before_us = 0;
 	if (e->room) {
 		/* A newcomer has taken it; or the queue is what our own slow start sent. */
-		if (e->steady >= EFFECT_STEADY_ROUNDS &&
-		    effect_queue_us(rtt_us, base_rtt_us) >
-		    effect_left_us(before_us, base_rtt_us))
+		if (e->room_lost ||
+		    (e->steady >= EFFECT_STEADY_ROUNDS &&
+		     effect_queue_us(rtt_us, base_rtt_us) >
+		     effect_left_us(before_us, base_rtt_us)))
 			return effect_give_way(e, now_us);
 		e->doubt = false;
 		if (!e->lent)

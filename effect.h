@@ -131,6 +131,7 @@ enum effect_verdict {
  * @regained_us: lowest RTT of the surge that was over then
  * @lost_part: in the last round a part of the link was lost in a surge
  * @room: the last cut made room for a newcomer
+ * @room_lost: packets were lost, or marked, after it
  * @surged: RTTs in a row, in this round, that tell of a surge
  * @surged_us: the lowest of them
  * @surged_packets: what their ACKs covered
@@ -180,6 +181,7 @@ struct effect {
 	bool doubt;
 	bool lost_part;
 	bool room;
+	bool room_lost;
 	bool patient;
 	bool unsure;
 	bool answered;
@@ -233,6 +235,7 @@ bool effect_sample(struct effect *e, u32 rtt_us, u32 packets, u32 before_us,
 		   u32 base_rtt_us, u32 cwnd);
 void effect_loss(struct effect *e);
 void effect_undo_loss(struct effect *e, u8 lossy);
+bool effect_repair(struct effect *e, u64 now_us);
 void effect_expect_loss(struct effect *e, u32 cwnd, u32 ssthresh, u32 rtt_us,
 			u32 base_rtt_us);
 void effect_forget(struct effect *e);

@@ -789,13 +789,13 @@ static void dalbe_no_undo(struct sock *sk)
 }
 
 /* Stand back: the window shrinks to the level of w at once, and what is under
- * way drains.
+ * way drains. @most: what a loss has just left of it, packets.
  */
-static void dalbe_yield(struct sock *sk)
+static void dalbe_yield(struct sock *sk, u32 most)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	/* what was given up as room was ours, too */
-	u32 cwnd = max(tcp_snd_cwnd(tcp_sk(sk)), flow->effect.lent);
+	u32 cwnd = min(max(tcp_snd_cwnd(tcp_sk(sk)), flow->effect.lent), most);
 
 	flow->resume_cwnd = cwnd;
 	/* Whoever is there now shares what was ours; but who was there before, and
@@ -952,7 +952,7 @@ static bool dalbe_effect_round(struct sock *sk, u64 elapsed_us)
 		dalbe_back_off(sk);
 		return true;
 	case EFFECT_YIELD:
-		dalbe_yield(sk);
+		dalbe_yield(sk, U32_MAX);
 		return true;
 	case EFFECT_RESUME:
 		/* withdrawn only for a moment; but delays may have squeezed it before */
@@ -1382,6 +1382,8 @@ static void dalbe_count(struct sock *sk, enum dalbe_episode episode)
 static void dalbe_cdg_set_state(struct sock *sk, u8 state)
 {
 	struct dalbe_flow *flow = dalbe_flow(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 most;
 
 	if (!flow || state < TCP_CA_CWR)
 		return;
@@ -1394,10 +1396,18 @@ static void dalbe_cdg_set_state(struct sock *sk, u8 state)
 	dalbe_count(sk, state == TCP_CA_Loss ? DALBE_TIMEOUT :
 			state == TCP_CA_Recovery ? DALBE_RECOVERY : DALBE_REDUCTION);
 	flow->answered = false;
-	if (!flow->scavenger || state != TCP_CA_Loss)
+	if (!flow->scavenger || state == TCP_CA_CWR)
 		return;
-	flow->restarting = true;
-	effect_loss(&flow->effect);
+	if (state == TCP_CA_Loss) {
+		flow->restarting = true;
+		effect_loss(&flow->effect);
+	} else if (effect_repair(&flow->effect, tp->tcp_mstamp)) {
+		most = tp->snd_ssthresh;	/* the answer; @lent was cut for it, too */
+		dalbe_yield(sk, max(most, flow->effect.lent));
+		tp->snd_ssthresh = min(most, tcp_snd_cwnd(tp));
+	} else {
+		return;
+	}
 	effect_forget(&flow->effect);
 }
 

@@ -207,11 +207,16 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, e.room);
 	KUNIT_EXPECT_EQ(test, e.lent, 0u);
 
-	/* After a loss as well. */
+	/* After a loss it does not matter what is left of it. */
 	e = room_made(test, 100, 51);
 	effect_expect_loss(&e, 51, 35, BASE_US + 20000, BASE_US);
-	KUNIT_EXPECT_EQ(test, (int)round_at(&e, 5001, 0), (int)EFFECT_YIELD);
+	KUNIT_EXPECT_EQ(test, (int)round_at(&e, 0, 0), (int)EFFECT_YIELD);
 	KUNIT_EXPECT_EQ(test, (int)e.state, (int)EFFECT_CONTENDED);
+
+	e = room_made(test, 100, 51);
+	KUNIT_EXPECT_TRUE(test, effect_repair(&e, 0));
+	KUNIT_EXPECT_EQ(test, (int)e.state, (int)EFFECT_YIELDING);
+	KUNIT_EXPECT_FALSE(test, effect_repair(&e, 0));
 
 	/* a small flow only drains its own: 50 of 70 ms */
 	e = room_made(test, 9, 6);

@@ -406,6 +406,7 @@ static void any_effect(struct rnd_state *rnd, struct effect *e)
 		.steady = random >> 3,
 		.regained = random >> 7,
 		.room = random & 0x800,
+		.room_lost = random & 0x1000,
 		.surged = random >> 5,
 		.surged_us = any_time_us(rnd),
 		.surge_us = any_time_us(rnd),
@@ -425,7 +426,7 @@ static void any_effect(struct rnd_state *rnd, struct effect *e)
  */
 static void effect_is_sane_in_any_order(struct kunit *test)
 {
-	u32 seen[EFFECT_LONGER + 1] = {}, lost = 0;
+	u32 seen[EFFECT_LONGER + 1] = {}, lost = 0, repaired = 0;
 	struct rnd_state rnd;
 	struct effect e;
 	size_t i;
@@ -457,6 +458,11 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 						   any_time_us(&rnd),
 						   any_time_us(&rnd));
 			KUNIT_ASSERT_EQ(test, e.state, before);
+			if (!(i % 4) && effect_repair(&e, any_clock_us(&rnd))) {
+				KUNIT_ASSERT_EQ(test, before, EFFECT_ALONE);
+				before = EFFECT_YIELDING;
+				repaired++;
+			}
 			effect_part(&e, any_count(&rnd), any_clock_us(&rnd),
 				    any_time_us(&rnd), any_time_us(&rnd));
 			KUNIT_ASSERT_EQ(test, e.state, before);
@@ -496,6 +502,7 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 			      BIT(EFFECT_LOOKS) - 1);
 	}
 	KUNIT_EXPECT_GT(test, lost, 0u);
+	KUNIT_EXPECT_GT(test, repaired, 0u);
 	for (i = 0; i < ARRAY_SIZE(seen); i++)
 		KUNIT_EXPECT_GT_MSG(test, seen[i], 0u, "verdict %zu", i);
 }

@@ -347,19 +347,15 @@ def test_a_surge_says_nothing_of_a_cut_that_was_for_our_own_queue(pure: Any) -> 
         assert effect.before_us == 0
 
 
-@pytest.mark.parametrize(("left_us", "verdict"), [(5_000, "REGAIN"), (5_001, "YIELD")])
 @pytest.mark.parametrize("told", ["loss", "expect_loss"])
-def test_after_a_loss_in_the_room_that_was_made_the_queue_decides(
-    pure: Any, told: str, left_us: int, verdict: str
-) -> None:
-    """The path stood still and its buffer overflowed, or a newcomer is there. (20 ms were.)"""
+def test_a_loss_in_the_room_that_was_made_is_a_newcomers(pure: Any, told: str) -> None:
+    """However idle it is afterwards; where no room was made, a loss's cut is a test."""
     cut_to = (50, 35, BASE_US + 20_000, BASE_US) if told == "expect_loss" else ()
     effect, _ = surged(pure)
     getattr(pure, f"effect_{told}")(effect, *cut_to)
-    assert rounds(pure, effect, [left_us]) == [getattr(pure, f"EFFECT_{verdict}")]
+    assert rounds(pure, effect, [0]) == [pure.EFFECT_YIELD]
+    assert effect.state == pure.EFFECT_CONTENDED
 
-
-def test_where_no_room_was_made_the_cut_of_a_loss_is_a_test(pure: Any) -> None:
     effect = pure.new("effect", mean_us=QUEUE_US, lent=70, room=True)  # of a test long over
     pure.effect_expect_loss(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
     assert (effect.lossy, effect.lent, effect.room) == (64, 0, False)
@@ -392,16 +388,35 @@ def test_room_is_taken_where_more_than_a_quarter_of_the_queue_is_left(
     (5_001, STEADY, True),
     (5_001, STEADY - 1, False),  # it is what our own slow start sent
 ])  # fmt: skip
-def test_what_is_withdrawn_without_making_room_is_judged_alike(
+def test_a_loss_of_old_times_says_nothing_of_what_is_lent_now(
     pure: Any, queue_us: int, steady: int, taken: bool
 ) -> None:
     """The module lends without making room as well, where the link was taken lately."""
-    effect = pure.new("effect")
+    effect, _ = surged(pure)
+    pure.effect_loss(effect)
+    assert rounds(pure, effect, [0]) == [pure.EFFECT_YIELD]
+    effect.state = pure.EFFECT_ALONE
     rtt_us = BASE_US + 20_000
     ssthresh = pure.effect_cut(effect, 100, rtt_us, BASE_US, 7)
     pure.effect_expect(effect, 100, ssthresh, rtt_us, BASE_US)
     effect.lent, effect.room, effect.steady = 100, True, steady
     assert rounds(pure, effect, [queue_us]) == [pure.EFFECT_YIELD if taken else pure.EFFECT_REGAIN]
+
+
+def test_a_loss_under_repair_in_the_room_that_was_made_is_not_waited_for(pure: Any) -> None:
+    """No round ends before the repair does."""
+    effect, _ = surged(pure)
+    assert pure.effect_repair(effect, 0)
+    assert (effect.state, effect.yields) == (pure.EFFECT_YIELDING, 1)
+
+    for state in range(3):
+        for fields in ({"room": False, "before_us": BASE_US}, {"room": True, "before_us": 0}):
+            effect = pure.new("effect", state=state, **fields)
+            assert not pure.effect_repair(effect, 0)  # it was made elsewhere, or not at all
+            assert (effect.state, effect.lossy, effect.yields) == (state, 64, 0)
+    for state in (pure.EFFECT_YIELDING, pure.EFFECT_CONTENDED):
+        effect = pure.new("effect", state=state, room=True, before_us=BASE_US)
+        assert not pure.effect_repair(effect, 0)
 
 
 def test_four_rtts_as_before_end_the_round_that_judges_the_room(pure: Any) -> None:
@@ -662,9 +677,9 @@ def test_who_has_asked_in_vain_asks_ever_more_rarely(pure: Any) -> None:
 def test_who_was_wrong_asks_more_rarely_too(
     pure: Any, alone_us: int, lossy: int, pause_us: int
 ) -> None:
-    taken = {"room": True, "steady": STEADY, "before_us": BASE_US}
+    taken = {"room": True, "room_lost": True, "before_us": BASE_US}
     effect = pure.new("effect", lossy=lossy, ask_us=8_000_000, **taken)
-    assert rounds(pure, effect, [SHORT_US + 1], alone_us) == [pure.EFFECT_YIELD]
+    assert rounds(pure, effect, [0], alone_us) == [pure.EFFECT_YIELD]
     assert effect.ask_us == pause_us
 
 
@@ -1127,6 +1142,7 @@ states = st.fixed_dictionaries(
         "regained": st.integers(0, 255),
         "lost_part": st.booleans(),
         "room": st.booleans(),
+        "room_lost": st.booleans(),
         "surged": st.integers(0, 255),
         "surged_us": u32,
         "surged_packets": u32,
@@ -1370,6 +1386,8 @@ class Scavenger(Flow):
         """Cut B; alone, that is a test."""
         cwnd, cutting = int(self.window), self.cut_left_s > 0
         super().lose(rtt_s)
+        if self.pure.effect_repair(self.effect, round(self.link.now_s * 1e6)):
+            self.withdraw()
         if not self.alone:
             self.cut_to = self.level()
         elif not cutting:
