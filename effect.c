@@ -253,6 +253,8 @@ void effect_limited(struct effect *e)
 	e->last_us = 0;
 	e->lost_part = false;
 	e->asking = 0;
+	if (e->filling)
+		e->steady = 0;
 }
 
 /**
@@ -624,7 +626,7 @@ u32 effect_fill(struct effect *e, u32 base_rtt_us)
 /* It ended, all of the window is in use, and there is no queue: the link carries more. */
 static bool effect_more(struct effect *e, u32 rtt_us, u32 base_rtt_us)
 {
-	if (!e->filling || e->steady < EFFECT_STEADY_ROUNDS || !e->last_us)
+	if (!e->filling || e->steady < EFFECT_STEADY_ROUNDS)
 		return false;
 	e->filling = !effect_stands(rtt_us, base_rtt_us);
 	if (e->filling)

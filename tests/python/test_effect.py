@@ -770,16 +770,6 @@ def test_after_a_loss_or_a_pause_no_queue_says_nothing_of_the_link(pure: Any, ev
     assert rounds(pure, effect, [0]) == [pure.EFFECT_NONE]
 
 
-def test_with_too_little_to_send_a_surge_is_a_newcomers_all_the_same(pure: Any) -> None:
-    """Such a flow may never learn what the link carries."""
-    effect = pure.new("effect")
-    pure.effect_start(effect, 0)
-    effect.steady = STEADY
-    pure.effect_limited(effect)
-    assert pure.effect_urgent(effect, BASE_US + QUEUE_US, BASE_US, BASE_US)
-    assert effect.surge_us == QUEUE_US
-
-
 def test_the_first_slow_start_may_have_ended_too_early(pure: Any) -> None:
     """A stall or a clump of ACKs looks like a full link: after the cut there is no queue."""
     effect = pure.new("effect")
