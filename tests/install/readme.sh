@@ -22,6 +22,8 @@ stand_in()
 stand_in uname "[ \"\$*\" != -r ] || { echo $kver; exit; }; exec /usr/bin/uname \"\$@\""
 stand_in modprobe "exec /sbin/modprobe -n -S $kver \"\$@\"" # found, not loaded
 stand_in pgrep "echo $$" # some process
+mkdir -p /srv/backup # what README's user wants to send
+echo data >/srv/backup/file
 echo 'APT::Get::Assume-Yes "true";' >/etc/apt/apt.conf.d/yes
 
 # commands FILE WORD...: its indented lines that begin with one of these words.
