@@ -31,6 +31,9 @@ report()
 	fi
 }
 
+# The version of the clone in $repo.
+dalbe_version() { sed -n 's/^#define DALBE_VERSION "\(.*\)"/\1/p' "$repo/version.h"; }
+
 # need COMMAND PACKAGE: stop, naming both, unless COMMAND can be run.
 need()
 {

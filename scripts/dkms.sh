@@ -18,7 +18,7 @@ KDIR. It may be repeated, also after a failure. remove takes all of it back.
 EOF
 }
 
-version=$(sed -n 's/^#define DALBE_VERSION "\(.*\)"/\1/p' "$repo/version.h")
+version=$(dalbe_version)
 source=/usr/src/dalbe-$version
 
 # All versions, for all kernels. dkms itself gives up where an earlier command was

@@ -187,7 +187,7 @@ lint_warnings()
 lint_version()
 {
 	local version
-	version=$(sed -n 's/^#define DALBE_VERSION "\(.*\)"/\1/p' "$repo/version.h")
+	version=$(dalbe_version)
 	grep -qFx "version = \"$version\"" "$repo/pyproject.toml" &&
 		head -n 1 "$repo/debian/changelog" | grep -qF "dalbe ($version)"
 }

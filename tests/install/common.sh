@@ -10,7 +10,7 @@ cd "${repo:?}" || exit
 kdir=$(echo /lib/modules/*/build)
 kver=$(basename "$(dirname "$kdir")")
 # shellcheck disable=SC2034 # for those who source this
-version=$(sed -n 's/^#define DALBE_VERSION "\(.*\)"/\1/p' version.h)
+version=$(dalbe_version)
 
 # All files, but lists that depmod and apt make for themselves, and dkms's key.
 list()

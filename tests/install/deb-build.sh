@@ -16,7 +16,7 @@ cat debian/changelog >>/tmp/changelog
 mv /tmp/changelog debian/changelog
 report "make deb of the next version" make deb OUT="$1/new"
 
-# What another library than the one described in the symbols file does.
+# A library that has lost a function would break the programs that call it.
 sed -i 's/dalbe_attach/dalbe_attached/g' tools/*.[ch]
 gone() { ! make deb OUT=/tmp/gone >/tmp/log 2>&1 && grep 'some symbols or patterns disappeared' /tmp/log; }
 report "a function that is gone is noticed" gone

@@ -11,7 +11,6 @@ module=/lib/modules/$kver/updates/tcp_dalbe_cdg.ko # or .ko.xz, as the kernel ha
 
 # A kernel without its image has none of the lists that depmod asks for.
 quiet() { ! grep -v '^depmod: WARNING: could not open modules' "$1" | grep -iE 'ssl|sign-file|no such file|error'; }
-says() { [[ $("${@:2}") == "$1" ]] || { "${@:2}"; false; }; }
 sections()
 {
 	local file

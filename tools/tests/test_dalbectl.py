@@ -453,6 +453,21 @@ def send_and(port: int, then: str, size: int = 100000) -> list[str]:
     return [PYTHON, "-c", program]
 
 
+def download() -> list[str]:
+    """Return a program that asks a server for 1 MB, with 1160 bytes."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        conn, _ = listener.accept()
+        with conn:
+            conn.recv(1160, socket.MSG_WAITALL)
+            conn.sendall(b"x" * 1000000)
+
+    threading.Thread(target=serve, daemon=True).start()
+    then = "while s.recv(1 << 20): pass\ntime.sleep(0.5)\n"
+    return send_and(listener.getsockname()[1], then, size=1160)
+
+
 def test_summary_done(b: Bench) -> None:
     """Summary: done in time, or after the deadline."""
     for deadline, when in (("+60s", "5[0-9].[0-9]s before"), ("+50ms", f"{TIME} after")):
@@ -533,18 +548,7 @@ def test_summary_other_namespace(b: Bench) -> None:
 
 def test_summary_download(b: Bench) -> None:
     """Summary: a download is told from an upload."""
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def serve() -> None:
-        conn, _ = listener.accept()
-        with conn:
-            conn.recv(1160, socket.MSG_WAITALL)
-            conn.sendall(b"x" * 1000000)
-
-    threading.Thread(target=serve, daemon=True).start()
-    then = "while s.recv(1 << 20): pass\ntime.sleep(0.5)\n"
-    program = send_and(listener.getsockname()[1], then, size=1160)
-    line, js = b.summary(*GOAL, "--", *program)
+    line, js = b.summary(*GOAL, "--", *download())
     assert re.fullmatch(
         f"1.16 kB of 1.00 MB acknowledged in {TIME} over 1 connection, but 1.00 MB received: "
         "a download gets its goal at the sender", line
@@ -646,18 +650,7 @@ def test_scavenger_summary(b: Bench) -> None:
     ), line  # fmt: skip
     assert (js["end"], js["on_time"]) == ("undelivered", None), js
 
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def serve() -> None:
-        conn, _ = listener.accept()
-        with conn:
-            conn.recv(1160, socket.MSG_WAITALL)
-            conn.sendall(b"x" * 1000000)
-
-    threading.Thread(target=serve, daemon=True).start()
-    then = "while s.recv(1 << 20): pass\ntime.sleep(0.5)\n"
-    program = send_and(listener.getsockname()[1], then, size=1160)
-    line, js = b.summary("--scavenger", "--", *program)
+    line, js = b.summary("--scavenger", "--", *download())
     assert re.fullmatch(
         f"1.16 kB acknowledged in {TIME} over 1 connection, but 1.00 MB received: the sender of a "
         "download is to be the scavenger", line
