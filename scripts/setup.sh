@@ -63,6 +63,8 @@ check_packages()
 	echo shellcheck sparse dwarves perl mandoc bubblewrap debian-archive-keyring
 	# debian-chroot.sh
 	echo debootstrap
+	# shells of which the completion is tested
+	echo zsh fish
 	# vng-test.sh
 	echo qemu-system-x86 udev
 	stock_kernel_packages

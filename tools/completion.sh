@@ -112,14 +112,17 @@ zsh_completion()
 		print "#compdef dalbectl"
 		print "# zsh completion of dalbectl, made by tools/completion.sh"
 		print "_dalbectl()\n{"
-		printf "\tlocal -a commands=(\n%s\t)\n", commands
+		# not "commands": that is a table of zsh, which _normal needs
+		printf "\tlocal -a subcommands=(\n%s\t)\n", commands
 		print "\tif (( CURRENT == 2 )); then"
-		print "\t\t_describe command commands\n\t\treturn\n\tfi"
+		print "\t\t_describe command subcommands\n\t\treturn\n\tfi"
 		print "\tlocal command=$words[2]"
 		print "\tshift words\n\t(( CURRENT-- ))\n\tcase $command in"
 		for (i = 1; i <= n; i++) {
 			c = order[i]
-			printf "\t%s)\n\t\t_arguments%s%s ;;\n", c, specs[c], \
+			# -S -A: what follows the program or -- is its own
+			printf "\t%s)\n\t\t_arguments%s%s%s ;;\n", c, \
+				operand[c] == "program" ? " -S -A \047-*\047" : "", specs[c], \
 				operand[c] == "program" ? " \\\n\t\t\t\047*::program:_normal\047" : \
 				operand[c] == "pid" ? " \\\n\t\t\t\047*:process:_pids\047" : ""
 		}
@@ -127,28 +130,33 @@ zsh_completion()
 	}'
 }
 
+# __fish_complete_subcommand looks for the program among the words after dalbectl and its
+# command; it has to know which options take a value. Without the "-" it drops long ones.
 fish_completion()
 {
 	awk -F '\t' '
 	function quoted(s) { gsub(/[\\\047]/, "\\\\&", s); return "\047" s "\047" }
+	function seen(command) { return "complete -c dalbectl -n \047__fish_seen_subcommand_from " command "\047" }
+	$1 == "command" {
+		print "complete -c dalbectl -n __fish_use_subcommand -a " $2 " -d " quoted($3)
+		if ($4 == "program")
+			program = $2
+		else if ($4 == "pid")
+			print seen($2) " -a \047(__fish_complete_pids)\047"
+		next
+	}
 	BEGIN {
 		print "# fish completion of dalbectl, made by tools/completion.sh"
 		print "complete -c dalbectl -f"
 	}
-	$1 == "command" {
-		print "complete -c dalbectl -n __fish_use_subcommand -a " $2 " -d " quoted($3)
-		seen = "complete -c dalbectl -n \047__fish_seen_subcommand_from " $2 "\047"
-		if ($4 == "program")
-			print seen " -a \047(__fish_complete_subcommand)\047"
-		else if ($4 == "pid")
-			print seen " -a \047(__fish_complete_pids)\047"
-		next
-	}
 	{
-		print "complete -c dalbectl -n \047__fish_seen_subcommand_from " $2 "\047 -l " $3 \
+		if ($2 == program && $4 != "")
+			valued = valued " --" $3
+		print seen($2) " -l " $3 \
 			($4 == "" ? "" : $4 ~ /^(FILE|PATH)$/ ? " -r -F" : " -x") \
 			($6 == "" ? "" : " -a " quoted($6)) " -d " quoted($5)
-	}'
+	}
+	END { print seen(program) " -a \047(__fish_complete_subcommand --fcs-skip=2 -" valued ")\047" }'
 }
 
 lines=$(table)
