@@ -7,6 +7,7 @@
  *
  *	SHIM_STATE	the file with the goals
  *	SHIM_LOG	every call, one line each
+ *	SHIM_LOOKS	the cookie of a connection, a line each time dalbectl asks for its state
  *	SHIM_ABSENT	as if /dev/dalbe were missing, with this errno
  *	SHIM_LOADED	and yet the module loaded
  *	SHIM_SECCOMP	pidfd_getfd(2) fails with this errno; 0: it kills
@@ -15,6 +16,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <linux/tcp.h>
@@ -47,7 +49,7 @@ struct shim_socket {
 };
 
 static struct shim_socket *table;
-static FILE *call_log;
+static FILE *call_log, *look_log;
 static int device = -1;
 
 /* As Docker and systemd do; it holds for the programs that dalbectl starts, too. */
@@ -71,6 +73,7 @@ static void forbid_pidfd_getfd(int err)
 __attribute__((constructor)) static void shim_init(void)
 {
 	const char *state = getenv("SHIM_STATE"), *path = getenv("SHIM_LOG");
+	const char *looks = getenv("SHIM_LOOKS");
 	size_t size = MAX_SOCKETS * sizeof(*table);
 	int fd;
 
@@ -81,9 +84,11 @@ __attribute__((constructor)) static void shim_init(void)
 	table = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	call_log = fopen(path ? path : "", "ae");
-	if (table == MAP_FAILED || !call_log)
+	look_log = fopen(looks ? looks : "/dev/null", "ae");
+	if (table == MAP_FAILED || !call_log || !look_log)
 		abort();
 	setlinebuf(call_log);
+	setlinebuf(look_log);
 	if (getenv("SHIM_SECCOMP"))
 		forbid_pidfd_getfd(atoi(getenv("SHIM_SECCOMP")));
 }
@@ -155,6 +160,18 @@ int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 	}
 	fprintf(call_log, "attach %llu\n", cookie_of(fd));
 	return find(fd, true) ? 0 : -1;
+}
+
+int getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	int (*real)(int fd, int level, int name, void *value,
+		    socklen_t *len) = dlsym(RTLD_NEXT, "getsockopt");
+	int ret = real(fd, level, name, value, len);
+
+	if (!ret && level == IPPROTO_TCP && name == TCP_INFO &&
+	    ((struct tcp_info *)value)->tcpi_state == BPF_TCP_ESTABLISHED)
+		fprintf(look_log, "%llu\n", cookie_of(fd));
+	return ret;
 }
 
 static __u64 acked(int fd)
