@@ -16,7 +16,8 @@ usage: vng-test.sh [-h]
 
 Boots the distribution's kernel under virtme-ng with two processors, loads the
 module built for it, sends one transfer under a goal, meddles with connections
-from several processors at once, and unloads it (tests/vng/guest.sh). Uses KVM
+from several processors at once, and unloads it; then modprobe loads what make
+install installs, which is upgraded during a transfer (tests/vng/guest.sh). Uses KVM
 where a kernel really boots under it, else emulates the processors.
 
   VNG_KERNEL    kernel release to use, out of /boot (default: the newest 6.12
@@ -46,12 +47,20 @@ image=$(kernel_image "$kernel" "$work")
 # Built in a copy: other stages build for other kernels at the same time.
 say "building for $kernel"
 mkdir "$work/tree"
-cp "$repo"/Kbuild "$repo"/*.[ch] "$work/tree"
+cp "$repo"/{Kbuild,Makefile} "$repo"/*.[ch] "$work/tree"
 cp -r "$repo/tools" "$work/tree/tools"
+# install_into DIR: what make install puts there, but lists of depmod's
+install_into()
 {
-	make -j2 -C "/lib/modules/$kernel/build" M="$work/tree" modules &&
-		make -C "$work/tree/tools" clean &&
-		make -j2 -C "$work/tree/tools" dalbectl &&
+	make -j2 -C "$work/tree" install KDIR="/lib/modules/$kernel/build" DESTDIR="$work/$1" &&
+		rm -f "$work/$1/lib/modules/$kernel"/modules.*
+}
+{
+	make -C "$work/tree/tools" clean &&
+		install_into old &&
+		cp "$work/tree/tcp_dalbe_cdg.ko" "$work/tree/tools/dalbectl" "$work" &&
+		sed -i "s/\"$(dalbe_version)\"/\"$(dalbe_version).1\"/" "$work/tree/version.h" &&
+		install_into new &&
 		cc=("${CC:-gcc}" -O2 -Wall -Wextra -Werror -pthread -I"$repo") &&
 		"${cc[@]}" -o "$work/stress" "$repo/tests/vng/stress.c" &&
 		"${cc[@]}" -o "$work/accept" "$repo/tests/vng/accept.c" &&
@@ -60,8 +69,7 @@ cp -r "$repo/tools" "$work/tree/tools"
 	cat "$work/build.log"
 	die "the module, dalbectl, a test of several processors or its sink does not build for $kernel"
 }
-cp "$work/tree/tcp_dalbe_cdg.ko" "$work/tree/tools/dalbectl" \
-	"$repo/tests/vng/guest.sh" "$work"
+cp "$repo/tests/vng/guest.sh" "$work"
 
 mode=(--disable-kvm)
 case ${VNG_KVM:-} in

@@ -162,10 +162,41 @@ const char *dalbe_regime_name(uint32_t regime)
 #define DEVICE_FORBIDDEN \
 	"the cgroup forbids this device: systemd needs DeviceAllow=/dev/dalbe, docker --device=/dev/dalbe"
 
+#define NOT_LOADED "the module is not loaded: sudo modprobe tcp_dalbe_cdg"
+#define ENROL \
+	"; if that is refused, Secure Boot is on: sudo mokutil --import /var/lib/dkms/mok.pub, then reboot"
+#define OTHER_VERSION \
+	"the module that is loaded is of another version: once no connection uses it, sudo modprobe -r tcp_dalbe_cdg && sudo modprobe tcp_dalbe_cdg"
+
 /* Containers and services may have a /dev of their own. */
 static bool device_hidden(void)
 {
-	return !access("/sys/module/tcp_dalbe_cdg", F_OK);
+	return !access("/sys/class/misc/dalbe", F_OK);
+}
+
+static bool file_has(const char *path, const char *text)
+{
+	char line[80];
+	ssize_t len;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	len = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	if (len < 0)
+		return false;
+	line[len] = '\0';
+	return strstr(line, text);
+}
+
+/* With Secure Boot the kernel loads only modules that a key it knows has signed. */
+static bool signature_needed(void)
+{
+	static const char lockdown[] = "/sys/kernel/security/lockdown";
+
+	return file_has("/sys/module/module/parameters/sig_enforce", "Y") ||
+	       file_has(lockdown, "[integrity]") || file_has(lockdown, "[confidentiality]");
 }
 
 const char *dalbe_strerror(enum dalbe_op op, int err)
@@ -176,7 +207,7 @@ const char *dalbe_strerror(enum dalbe_op op, int err)
 	case ENODEV:
 		if (op != DALBE_OP_ATTACH && device_hidden())
 			return DEVICE_HIDDEN;
-		return "the module is not loaded: sudo modprobe tcp_dalbe_cdg";
+		return signature_needed() ? NOT_LOADED ENROL : NOT_LOADED;
 	case EACCES:
 		return op == DALBE_OP_ATTACH ?
 		       "the socket may not be changed: run as its owner" :
@@ -209,7 +240,7 @@ const char *dalbe_strerror(enum dalbe_op op, int err)
 			return "the socket cannot change: pass one of an open connection";
 		return "refused: check size and flags, and the versions of tool and module";
 	case ENOTTY:
-		return "unknown to the module: install tool and module of one version";
+		return OTHER_VERSION;
 	case EMFILE:
 	case ENFILE:
 		return "too many open files: raise the limit with ulimit -n";

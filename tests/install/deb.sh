@@ -40,6 +40,18 @@ there()
 	report "$kver: dalbectl says $1" says "dalbectl $1" dalbectl --version
 }
 
+# Nobody is to unload the module, which connections may use.
+: >/tmp/unloads
+cat >/usr/local/sbin/rmmod <<'EOF2'
+#!/bin/sh
+case "$(basename "$0") $*" in
+rmmod* | *" -r"* | *" --remove"*) echo "$0 $*" >>/tmp/unloads ;;
+esac
+exec "/sbin/$(basename "$0")" "$@"
+EOF2
+chmod +x /usr/local/sbin/rmmod
+cp /usr/local/sbin/rmmod /usr/local/sbin/modprobe
+
 list >/tmp/before
 report "$kver: the packages can be installed" apt install "$dir"/old/*.deb
 there "$version"
@@ -61,6 +73,7 @@ report "$kver: modprobe does not find the module any more" unfound
 report "$kver: and installed again" apt install "$dir"/new/*.deb
 report "$kver: and purged" apt purge dalbe-dkms dalbectl libdalbe0 libdalbe-dev
 report "$kver: dpkg has forgotten them" fails known
+report "$kver: nothing unloads the module" diff /dev/null /tmp/unloads
 list >/tmp/after
 report "$kver: nothing is left" diff /tmp/before /tmp/after
 [[ ${failures:-0} -eq 0 ]]

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# In a minimal Debian with git, make and sudo: README's command lines, verbatim.
-# scripts/fresh.sh starts it.
+# In a minimal Debian with git, make and sudo: README's command lines, verbatim, typed by
+# a user who may use sudo. scripts/fresh.sh starts it.
 #
 # Those that build and install come first, then those of dalbectl, of which none may
 # be refused as a bad command line (status 2): they go no further without the module.
@@ -21,6 +21,10 @@ stand_in()
 }
 stand_in uname "[ \"\$*\" != -r ] || { echo $kver; exit; }; exec /usr/bin/uname \"\$@\""
 stand_in modprobe "exec /sbin/modprobe -n -S $kver \"\$@\"" # found, not loaded
+useradd --create-home somebody
+printf 'Defaults !env_reset\nsomebody ALL=(ALL) NOPASSWD: ALL\n' >/etc/sudoers.d/somebody # apt's proxy
+chown -R somebody "$repo"
+user() { runuser -u somebody -- env HOME=/home/somebody "$@"; }
 stand_in pgrep "echo $$" # some process
 mkdir -p /srv/backup # what README's user wants to send
 echo data >/srv/backup/file
@@ -35,12 +39,12 @@ commands()
 	sed -nE "s/^    (($words) .*)/\1/p" "$file"
 }
 
-typed() { bash -c "$1" </dev/null; }
+typed() { user bash -c "$1" </dev/null; }
 understood()
 {
 	local status=0
 	command -v dalbectl || return 1
-	timeout 20 bash -c "$1" </dev/null || status=$?
+	user timeout 20 bash -c "$1" </dev/null || status=$?
 	[[ $status -ne 2 ]] # dalbectl's answer to a command line that it does not understand
 }
 
@@ -74,6 +78,7 @@ sed -E 's/^    make && sudo make install/    make \&\& sudo make instal/; s/^   
 failed=${failures:-0} demo=
 all /tmp/broken.md >/tmp/broken.tap
 failures=$failed
+report "they were typed by somebody who is not root" user test ! -w /etc/passwd
 report "a broken line of make's is noticed" grep '^not ok - make && sudo make instal' /tmp/broken.tap
 report "a broken line of dalbectl's is noticed" grep '^not ok - dalbectl run .*--dedline ' /tmp/broken.tap
 [[ ${failures:-0} -eq 0 ]]

@@ -6,8 +6,8 @@
 #	10.9.0.1 ---- veth, 20 Mbit/s ---- 10.9.0.2  sink 5001
 #	              10 ms each way
 #
-# scripts/vng-test.sh starts it in a directory with the module, dalbectl,
-# stress, accept and sink. Prints TAP, and "guest done" when it got to its end.
+# scripts/vng-test.sh starts it in a directory with the module, dalbectl, stress, accept
+# and sink, and old and new, in which make install has put this version and the next. Prints TAP, and "guest done" when it got to its end.
 set -uo pipefail # not -e: what fails is reported, and the rest still runs
 
 ok() { echo "ok - $*"; }
@@ -192,8 +192,81 @@ started"
 check "it loads again" insmod ./tcp_dalbe_cdg.ko
 check "and unloads again" rmmod tcp_dalbe_cdg
 
-# --- what the kernel thought of it ----------------------------------------------
+# --- as it is installed, and upgraded -----------------------------------------------
+step "modprobe what make install has installed; upgrade it while a connection has a goal"
+library=/lib/modules/$(uname -r)
+overlay=$(mktemp -d /dev/shm/XXXXXX)
+mkdir "$overlay/upper" "$overlay/work"
+check "a copy of $library" mount -t overlay \
+	-o "lowerdir=$library,upperdir=$overlay/upper,workdir=$overlay/work" overlay "$library"
+# install VERSION: the package's files, in place of another version's
+install_version() { rm -rf "$library/updates" && cp -r "$1$library/updates" "$library" && depmod; }
+loaded() { cat /sys/module/*dalbe*/version; }
+old=$(near ./dalbectl --version | cut -d ' ' -f 2)
+check "install" install_version old
+check "modprobe" modprobe tcp_dalbe_cdg
+check "it is version $old" test "$(loaded)" = "$old"
+
+head -c 1000000 /dev/urandom >to_send
+far busybox nc -l -p 5002 >received 2>nc.log &
+receiver=$!
+near ./dalbectl run --size 1M --deadline +60s --json -- bash -c '{
+		head -c 500000 to_send
+		until [[ -e upgraded ]]; do sleep 0.1; done
+		tail -c 500000 to_send
+	} | busybox nc 10.9.0.2 5002' >upgrade.log 2>&1 &
+transfer=$!
+for ((i = 0; i < 100; i++)); do
+	near ./dalbectl get "$transfer" 2>/dev/null | grep -q 'on track' && break
+	sleep 0.1
+done
+new=new/usr/local/bin/dalbectl
+check "the next version, during a transfer" install_version new
+check "modprobe finds it installed" modprobe tcp_dalbe_cdg
+check "the version that is loaded stays" test "$(loaded)" = "$old"
+check "dalbectl is the next" test "$(near $new --version)" = "dalbectl $old.1"
+check "it shows the goal" grep -q 'on track' <<<"$(near $new get "$transfer")"
+check "it changes the goal" near $new set --update --size 1M --deadline +50s "$transfer"
+: >upgraded
+if wait "$transfer"; then ok "the transfer ends"; else not_ok "the transfer ends"; fi
+check "its goal is met" grep -q '"complete": true, .*"on_time": true' upgrade.log
+wait "$receiver"
+check "no byte is lost" cmp to_send received
+sed 's/^/#   /' upgrade.log
+for ((i = 0; i < 150; i++)); do
+	[[ $(cat /sys/module/*dalbe*/refcnt) -eq 0 ]] && break
+	sleep 0.1
+done
+check "modprobe -r" modprobe -r tcp_dalbe_cdg
+check "modprobe again" modprobe tcp_dalbe_cdg
+check "it is the next version" test "$(loaded)" = "$old.1"
+check "modprobe -r again" modprobe -r tcp_dalbe_cdg
+
+# --- Secure Boot ----------------------------------------------------------------------
+# Either cannot be taken back before the next boot.
+step "where only signed modules are loaded"
+refused()
+{
+	local reason=$1 line=$2 out
+	dmesg --clear
+	! out=$(modprobe tcp_dalbe_cdg 2>&1) || return
+	out+=$'\n'$(dmesg)
+	echo "$out"
+	[[ $out == *"$reason"*"$line"* ]]
+}
+tells() { [[ $(near ./dalbectl get 2>&1) == *"/dev/dalbe: the module is not loaded: sudo modprobe \
+tcp_dalbe_cdg; if that is refused, Secure Boot is on: sudo mokutil --import "* ]]; }
 dmesg >dmesg.log
+mountpoint -q /sys/kernel/security || mount -t securityfs none /sys/kernel/security
+echo integrity >/sys/kernel/security/lockdown
+check "a locked down kernel refuses" refused "Operation not permitted" "unsigned module loading is restricted"
+check "dalbectl says what to do" tells
+echo 1 >/sys/module/module/parameters/sig_enforce
+check "one that enforces signatures refuses" refused "Key was rejected by service" \
+	"Loading of unsigned module is rejected"
+check "dalbectl still says what to do" tells
+
+# --- what the kernel thought of it ----------------------------------------------
 check "the kernel log is readable and has our module in it" grep -q tcp_dalbe_cdg dmesg.log
 bad='BUG|WARNING|Oops|lockdep|possible circular|general protection|unable to handle'
 bad+='|refcount_t|KASAN|UBSAN|rcu.*stall|soft lockup|hung task|scheduling while atomic'

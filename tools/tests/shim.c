@@ -10,6 +10,8 @@
  *	SHIM_LOOKS	the cookie of a connection, a line each time dalbectl asks for its state
  *	SHIM_ABSENT	as if /dev/dalbe were missing, with this errno
  *	SHIM_LOADED	and yet the module loaded
+ *	SHIM_SYS	where files of /sys are to be read
+ *	SHIM_OLD	the module is of a version that knows no parameters
  *	SHIM_SECCOMP	pidfd_getfd(2) fails with this errno; 0: it kills
  *	SHIM_REGIME	DALBE_REGIME_* of every socket with a goal
  */
@@ -102,6 +104,12 @@ int open(const char *path, int flags, ...)
 	va_start(args, flags);
 	mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
 	va_end(args);
+	if (getenv("SHIM_SYS") && !strncmp(path, "/sys/", 5)) {
+		char file[4096];
+
+		snprintf(file, sizeof(file), "%s%s", getenv("SHIM_SYS"), path);
+		return real(file, flags, mode);
+	}
 	if (strcmp(path, DALBE_DEVICE))
 		return real(path, flags, mode);
 	if (getenv("SHIM_ABSENT")) {
@@ -116,7 +124,7 @@ int access(const char *path, int mode)
 {
 	int (*real)(const char *path, int mode) = dlsym(RTLD_NEXT, "access");
 
-	if (strcmp(path, "/sys/module/tcp_dalbe_cdg"))
+	if (strcmp(path, "/sys/class/misc/dalbe"))
 		return real(path, mode);
 	errno = ENOENT;
 	return getenv("SHIM_LOADED") ? 0 : -1;
@@ -294,6 +302,8 @@ int ioctl(int fd, unsigned long command, ...)
 		s->bytes = 0;
 		return 0;
 	case DALBE_IOC_SET_PARAMS:
+		if (getenv("SHIM_OLD"))
+			break;
 		s->params = *(struct dalbe_params *)arg;
 		fprintf(call_log, "params %llu %u %u %u %u %u %u\n", s->cookie,
 			s->params.flags, s->params.g_ns, s->params.controller,

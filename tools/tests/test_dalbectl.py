@@ -214,6 +214,48 @@ def test_no_way_to_give_a_goal(b: Bench) -> None:
             assert (done.returncode, done.stderr) == (1, f"dalbectl: {message}\n"), (args, done)
 
 
+def test_secure_boot(b: Bench) -> None:
+    """Without the module, where the kernel wants signatures, the message tells of the key."""
+    plain = "cannot open /dev/dalbe: the module is not loaded: sudo modprobe tcp_dalbe_cdg"
+    enrol = (
+        "; if that is refused, Secure Boot is on: sudo mokutil --import "
+        "/var/lib/dkms/mok.pub, then reboot"
+    )
+    b.env |= {"SHIM_ABSENT": str(errno.ENOENT), "SHIM_SYS": str(b.directory)}
+    for path, text, more in (
+        ("module/module/parameters/sig_enforce", "N", ""),
+        ("module/module/parameters/sig_enforce", "Y", enrol),
+        ("kernel/security/lockdown", "[none] integrity confidentiality", ""),
+        ("kernel/security/lockdown", "none [integrity] confidentiality", enrol),
+        ("kernel/security/lockdown", "none integrity [confidentiality]", enrol),
+    ):
+        file = b.directory / "sys" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{text}\n")
+        done = b.run("get")
+        assert (done.returncode, done.stderr) == (1, f"dalbectl: {plain}{more}\n"), (text, done)
+        file.unlink()
+
+
+def test_other_version(b: Bench) -> None:
+    """A module of another version, loaded before an upgrade, say: what to do about it."""
+    advice = (
+        "the module that is loaded is of another version: once no connection uses it, "
+        "sudo modprobe -r tcp_dalbe_cdg && sudo modprobe tcp_dalbe_cdg"
+    )
+    b.env["SHIM_OLD"] = "1"
+    with running_sender(b, "1000", "0", "1000") as (pid, (fd,)):
+        assert b.run("set", *GOAL, pid).returncode == 0
+        done = b.run("set", "--wmin", "0.02", pid)
+        assert (done.returncode, done.stderr) == (1, f"dalbectl: {pid}:{fd}: {advice}\n"), done
+    _, js = b.summary(*GOAL, "--wmin", "0.02", "--", *send_and(b.sink.port, ""))
+    assert re.fullmatch(
+        rf"dalbectl: warning: process \d+, descriptor \d+ has no goal: {re.escape(advice)}",
+        b.warnings[0],
+    ), b.warnings
+    assert (len(b.warnings), js["bytes_done"]) == (1, 100000), js
+
+
 def test_signals_forwarded(b: Bench) -> None:
     """TERM, HUP, INT, USR1, USR2 sent to dalbectl reach the program, once."""
     names = ("TERM", "HUP", "INT", "USR1", "USR2")
