@@ -211,6 +211,16 @@ lint_licences()
 	fi
 }
 
+# Commands that readers are told to type: in backticks, or indented by four blanks.
+lint_targets()
+{
+	local target missing=()
+	while read -r target; do
+		grep -q "^$target:" Makefile || missing+=("$target")
+	done < <(grep -hoE '(^ {4}|`)make [a-z-]+' README.md docs/*.md | sed 's/.* //' | sort -u)
+	[[ ${#missing[@]} -eq 0 ]] || { echo "no such target: ${missing[*]}"; false; }
+}
+
 need git git
 need shellcheck shellcheck
 need pahole dwarves
@@ -258,6 +268,7 @@ trap 'rm -f "$tap"' EXIT
 	report "tools/ builds without a warning" lint_warnings
 	lint_uapi
 	report "pyproject.toml and debian/changelog have the version of version.h" lint_version
+	report "README and docs name targets of the Makefile" lint_targets
 	lint_licences
 	lint_names
 } | tee "$tap"
