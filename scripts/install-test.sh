@@ -43,7 +43,7 @@ for arg; do
 		[[ $name != deb ]] || "$repo/scripts/debian-chroot.sh" -b "$work" \
 			-p "build-essential debhelper dh-dkms lintian" "$suite" \
 			tests/install/deb-build.sh "$work" || failures=$((failures + 1))
-		"$repo/scripts/debian-chroot.sh" -b "$work" -p "gcc libc6-dev make kmod $headers dkms" \
+		"$repo/scripts/debian-chroot.sh" -b "$work" -p "gcc libc6-dev make kmod $headers dkms openssl" \
 			"$suite" "tests/install/$name.sh" "$work" || failures=$((failures + 1))
 	done
 done

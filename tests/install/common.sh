@@ -24,3 +24,4 @@ fails() { ! "$@"; }
 says() { [[ $("${@:2}") == "$1" ]] || { "${@:2}"; false; }; }
 finds() { modprobe -S "$kver" --show-depends tcp_dalbe_cdg | grep "$1"; }
 unfound() { fails modprobe -S "$kver" --show-depends tcp_dalbe_cdg; }
+signed() { modinfo -k "$kver" -F signer tcp_dalbe_cdg | grep .; }

@@ -15,7 +15,7 @@ report "$kver: make dkms-install" dkms_install
 report "$kver: dkms says that it is installed" installed
 report "$kver: modprobe finds the module" finds updates/dkms/tcp_dalbe_cdg.ko
 report "$kver: modinfo says the version" says "$version" modinfo -k "$kver" -F version tcp_dalbe_cdg
-report "$kver: DKMS has signed it" test -n "$(modinfo -k "$kver" -F signer tcp_dalbe_cdg)"
+report "$kver: DKMS has signed it" signed
 report "$kver: with the key that is to be enrolled" test -s /var/lib/dkms/mok.pub
 report "$kver: it installs dalbectl" says "dalbectl $version" /usr/local/bin/dalbectl --version
 report "$kver: it installs the manual page" test -s /usr/local/share/man/man1/dalbectl.1
