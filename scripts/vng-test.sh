@@ -49,11 +49,11 @@ say "building for $kernel"
 mkdir "$work/tree"
 cp "$repo"/{Kbuild,Makefile} "$repo"/*.[ch] "$work/tree"
 cp -r "$repo/tools" "$work/tree/tools"
-# install_into DIR: what make install puts there, but lists of depmod's
+# install_into DIR: what make install puts there, and depmod, which a packager calls
 install_into()
 {
 	make -j2 -C "$work/tree" install KDIR="/lib/modules/$kernel/build" DESTDIR="$work/$1" &&
-		rm -f "$work/$1/lib/modules/$kernel"/modules.*
+		PATH="$PATH:/usr/sbin:/sbin" depmod -b "$work/$1" "$kernel"
 }
 {
 	make -C "$work/tree/tools" clean &&
