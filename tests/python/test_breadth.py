@@ -7,9 +7,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import breadth, figures_scavenger, sweep
-from dalbe_testbed.finding import Finding
-from dalbe_testbed.sweep import Point
+from dalbe_testbed.plan import sweep
+from dalbe_testbed.plan.sweep import Point
+from dalbe_testbed.report import figures_scavenger
+from dalbe_testbed.study import breadth
+from dalbe_testbed.study.finding import Finding
 from fakeruns import Site
 
 TEN_CELLS = (sweep.SWEEPS / "breadth.toml").read_text().replace("cells = 60", "cells = 10")

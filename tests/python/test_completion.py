@@ -9,9 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import completion, figures_scavenger
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.finding import Finding
+from dalbe_testbed.report import figures_scavenger
+from dalbe_testbed.study import completion
+from dalbe_testbed.study.finding import Finding
 from fakeruns import Site
 
 SWEEP = """

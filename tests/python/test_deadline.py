@@ -8,9 +8,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import deadline, figures_deadline, framework
-from dalbe_testbed.finding import Finding
-from dalbe_testbed.sweep import Run
+from dalbe_testbed.papers import framework
+from dalbe_testbed.plan.sweep import Run
+from dalbe_testbed.report import figures_deadline
+from dalbe_testbed.study import deadline
+from dalbe_testbed.study.finding import Finding
 from fakeruns import Site
 from matplotlib.figure import Figure
 

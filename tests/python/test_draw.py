@@ -7,9 +7,9 @@ import math
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import sweep
-from dalbe_testbed.draw import Distribution, Draw, bdp_packets
 from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.plan import sweep
+from dalbe_testbed.plan.sample import Distribution, Draw, bdp_packets
 
 HEAD = 'title = "t"\nexperiment = "scavenger.toml"\nseeds = 2\n'
 DRAW = """

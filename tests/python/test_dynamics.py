@@ -7,9 +7,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import dynamics, figures_scavenger
-from dalbe_testbed.finding import Finding
-from dalbe_testbed.sweep import Run
+from dalbe_testbed.plan.sweep import Run
+from dalbe_testbed.report import figures_scavenger
+from dalbe_testbed.study import dynamics
+from dalbe_testbed.study.finding import Finding
 from fakeruns import Site
 
 TWO_RTTS = """

@@ -6,8 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import fairness, figures_scavenger, sweep
-from dalbe_testbed.finding import Finding
+from dalbe_testbed.plan import sweep
+from dalbe_testbed.report import figures_scavenger
+from dalbe_testbed.study import fairness
+from dalbe_testbed.study.finding import Finding
 from fakeruns import Site
 from hypothesis import given
 from hypothesis import strategies as st

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import experiment, figures_deadline, goals, sweep
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.finding import Finding
-from dalbe_testbed.sweep import Run
+from dalbe_testbed.plan import experiment, sweep
+from dalbe_testbed.plan.sweep import Run
+from dalbe_testbed.report import figures_deadline
+from dalbe_testbed.study import goals
+from dalbe_testbed.study.finding import Finding
 from fakeruns import Site
 
 SWEEP = """

@@ -6,10 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import figures_scavenger, impairments, sweep
-from dalbe_testbed.finding import Finding
-from dalbe_testbed.impairments import where
-from dalbe_testbed.tradeoff import CORNER, who
+from dalbe_testbed.plan import sweep
+from dalbe_testbed.report import figures_scavenger
+from dalbe_testbed.study import impairments
+from dalbe_testbed.study.finding import Finding
+from dalbe_testbed.study.impairments import where
+from dalbe_testbed.study.tradeoff import CORNER, who
 from fakeruns import Site
 
 PATHS = """

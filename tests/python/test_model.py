@@ -7,11 +7,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import figures_model, model, sweep
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.finding import Finding
-from dalbe_testbed.model import Cuts
-from dalbe_testbed.tradeoff import Window
+from dalbe_testbed.plan import sweep
+from dalbe_testbed.report import figures_model
+from dalbe_testbed.study import model
+from dalbe_testbed.study.finding import Finding
+from dalbe_testbed.study.model import Cuts
+from dalbe_testbed.study.tradeoff import Window
 from fakeruns import Site
 from hypothesis import given
 from hypothesis import strategies as st

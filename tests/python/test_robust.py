@@ -7,10 +7,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import figures_deadline, five, robust, sweep
-from dalbe_testbed.finding import Finding
-from dalbe_testbed.goals import in_place
-from dalbe_testbed.sweep import Run
+from dalbe_testbed.plan import sweep
+from dalbe_testbed.plan.sweep import Run
+from dalbe_testbed.report import figures_deadline
+from dalbe_testbed.study import five, robust
+from dalbe_testbed.study.finding import Finding
+from dalbe_testbed.study.goals import in_place
 from fakeruns import Site
 
 ROBUST = """

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import figures_deadline, sessions, sweep, web
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.finding import Finding
+from dalbe_testbed.plan import sweep, web
+from dalbe_testbed.report import figures_deadline
+from dalbe_testbed.study import sessions
+from dalbe_testbed.study.finding import Finding
 from fakeruns import Site
 
 SWEEP = """

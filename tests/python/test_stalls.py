@@ -6,7 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import figures_scavenger, stalls, sweep
+from dalbe_testbed.plan import sweep
+from dalbe_testbed.report import figures_scavenger
+from dalbe_testbed.study import stalls
 from fakeruns import Site
 
 PATHS = """

@@ -7,10 +7,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import experiment
-from dalbe_testbed.backends.process import TESTBED
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.experiment import (
+from dalbe_testbed.paths import TESTBED
+from dalbe_testbed.plan import experiment
+from dalbe_testbed.plan.experiment import (
     Background,
     Experiment,
     Flow,

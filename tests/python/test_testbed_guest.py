@@ -9,12 +9,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import backends, experiment, runner
-from dalbe_testbed.backends import uml
-from dalbe_testbed.backends.process import TESTBED
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.experiment import FRAME_BYTES
-from dalbe_testbed.scenario import Tools
+from dalbe_testbed.paths import TESTBED
+from dalbe_testbed.plan import experiment
+from dalbe_testbed.plan.experiment import FRAME_BYTES
+from dalbe_testbed.run import backends, runner
+from dalbe_testbed.run.backends import uml
+from dalbe_testbed.run.scenario import Tools
 
 pytestmark = pytest.mark.guest
 

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import experiment, figures_scavenger, finding, tradeoff
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.sweep import EXPERIMENTS, Point, Sweep
-from dalbe_testbed.tradeoff import Tradeoff, Window
+from dalbe_testbed.paths import EXPERIMENTS
+from dalbe_testbed.plan import experiment
+from dalbe_testbed.plan.sweep import Point, Sweep
+from dalbe_testbed.report import figures_scavenger
+from dalbe_testbed.study import finding, tradeoff
+from dalbe_testbed.study.tradeoff import Tradeoff, Window
 from fakeruns import Site
 
 TWO_RTTS = """

@@ -6,9 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import figures_scavenger, tradeoff, tuning
-from dalbe_testbed.finding import Finding
-from dalbe_testbed.tradeoff import Window
+from dalbe_testbed.report import figures_scavenger
+from dalbe_testbed.study import tradeoff, tuning
+from dalbe_testbed.study.finding import Finding
+from dalbe_testbed.study.tradeoff import Window
 from fakeruns import Site
 
 TWO_RTTS = """

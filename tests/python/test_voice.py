@@ -9,8 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import figures_scavenger, voice
-from dalbe_testbed.finding import Finding
+from dalbe_testbed.report import figures_scavenger
+from dalbe_testbed.study import voice
+from dalbe_testbed.study.finding import Finding
 from fakeruns import Site
 
 SWEEP = """
