@@ -11,7 +11,7 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan import sweep
 from dalbe_testbed.report import figures_model
 from dalbe_testbed.study import model
-from dalbe_testbed.study.finding import Finding
+from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.model import Cuts
 from dalbe_testbed.study.tradeoff import Window
 from fakeruns import Site
@@ -117,7 +117,7 @@ def made(
             mbps = peak_to_mean * SEGMENT_BITS / SRTT_MS * 1e-3
             site.write(run, {}, {"ours": mbps / cdg})
             write_rounds(site, run, sawtooth(40, loss=False))
-    return model.find(site.results(), site.sweep)
+    return model.STUDY.find(site.results(), site.sweep)
 
 
 def failed(found: Finding) -> list[str]:
@@ -171,7 +171,7 @@ def test_a_flow_that_paid_nothing_is_told_apart_from_a_good_model(tmp_path: Path
         if model.weight(run.point) is None:
             site.write(run, {}, {"ours": 1.0})
             write_rounds(site, run, still)
-    found = model.find(site.results(), site.sweep)
+    found = model.STUDY.find(site.results(), site.sweep)
     assert failed(found) == list(REQUIRED)
     assert found.summary["own_mbps"].to_list() == [None, None]
     assert "inf to inf" in found.verdicts[2].detail
@@ -183,7 +183,7 @@ def test_a_flow_that_got_nothing_is_infinitely_off(tmp_path: Path) -> None:
         if model.weight(run.point) is not None:
             site.write(run, {}, {"other1": 9.0})
             write_control(site, run, 1.0)
-    assert failed(model.find(site.results(), site.sweep)) == list(REQUIRED)
+    assert failed(model.STUDY.find(site.results(), site.sweep)) == list(REQUIRED)
 
 
 @given(st.integers(8, 200), st.booleans())
@@ -239,7 +239,7 @@ def test_a_run_without_an_update_is_an_error(tmp_path: Path) -> None:
         site.out / run.directory / "control.parquet"
     )
     with pytest.raises(TestbedError, match="has no update of ours"):
-        model.find(site.results(), site.sweep)
+        model.STUDY.find(site.results(), site.sweep)
 
 
 def test_the_figure(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from dalbe_testbed.plan import sweep
 from dalbe_testbed.plan.sweep import Run
 from dalbe_testbed.report import figures_scoreboard
 from dalbe_testbed.study import scoreboard, stats
-from dalbe_testbed.study.finding import Finding
+from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,7 +77,7 @@ class Case:
                 name = "idle" if name == "mbc" else "idle nobody"
             if run.seed <= self.seeds.get(name, 2):
                 write(site, run, self.did.get(name, Did()))
-        return scoreboard.find(site.results(), site.sweep)
+        return scoreboard.STUDY.find(site.results(), site.sweep)
 
 
 def greedy(run: Run, t_s: float) -> str | None:

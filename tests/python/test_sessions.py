@@ -11,7 +11,7 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan import sweep, web
 from dalbe_testbed.report import figures_deadline
 from dalbe_testbed.study import sessions
-from dalbe_testbed.study.finding import Finding
+from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
 
 SWEEP = """
@@ -73,7 +73,7 @@ def made(
             strict=False,
         )
         fetched.write_parquet(directory / "web.parquet")
-    return sessions.find(site.results(), site.sweep)
+    return sessions.STUDY.find(site.results(), site.sweep)
 
 
 def failed(found: Finding) -> list[str]:

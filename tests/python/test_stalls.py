@@ -41,7 +41,7 @@ def test_where_cubic_gets_half_of_the_link_we_are_to_get_nearly_that(
         if stall is None or stall.for_ms < 50:
             mbps, share = (9.0, 0.1) if ours else (9.0, 4.5)
         site.write(run, {"ours": mbps}, {"ours": share, "cubic": 9.0 if ours else 4.5})
-    found = stalls.find(site.results(), site.sweep)
+    found = stalls.STUDY.find(site.results(), site.sweep)
     assert tuple(verdict.met for verdict in found.verdicts) == met
     assert detail in found.verdicts[0].detail
     assert found.summary["late"].unique(maintain_order=True).to_list() == [

@@ -16,7 +16,7 @@ from dalbe_testbed.papers.framework import DURATION_S, TRANSFER
 from dalbe_testbed.report.figures import save
 from dalbe_testbed.report.plots import BLUE, GREY, STYLE, VERMILLION, legend_below
 from dalbe_testbed.study.deadline import OURS
-from dalbe_testbed.study.finding import Finding
+from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.goals import CUBIC_PART
 
 COLUMNS = 3

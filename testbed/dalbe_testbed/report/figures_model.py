@@ -14,7 +14,7 @@ from matplotlib.ticker import LogLocator
 
 from dalbe_testbed.report.figures import SERIES, save
 from dalbe_testbed.report.plots import STYLE
-from dalbe_testbed.study.finding import Finding
+from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.model import LEAST_RATIO, MEDIAN_PERCENT, MODELS, MOST_RATIO
 
 MARKERS = "osv^D"

@@ -23,9 +23,9 @@ from dalbe_testbed.study.dynamics import (
     WITHIN_RTTS,
     YIELDED_PERCENT,
 )
+from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.fairness import JAIN, LATE_PERCENT
 from dalbe_testbed.study.fairness import USE_PERCENT as USE_OF_ALL
-from dalbe_testbed.study.finding import Finding
 from dalbe_testbed.study.impairments import HARM_PERCENT as HARM
 from dalbe_testbed.study.impairments import SHARE_PERCENT as IMPAIRED_SHARE
 from dalbe_testbed.study.tradeoff import CORNER, YARDSTICK

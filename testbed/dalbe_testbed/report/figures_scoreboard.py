@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from dalbe_testbed.report.figures import save
 from dalbe_testbed.report.figures_scavenger import bars
 from dalbe_testbed.report.plots import BLUE, STYLE, legend_below
-from dalbe_testbed.study.finding import Finding
+from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.scoreboard import CAP
 
 PANELS = {

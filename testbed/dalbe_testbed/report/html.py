@@ -21,7 +21,7 @@ from dalbe_testbed.report import figures
 from dalbe_testbed.report.pictures import DRAW
 from dalbe_testbed.study import reproduction
 from dalbe_testbed.study.declarations import Findings
-from dalbe_testbed.study.finding import Finding, rounded
+from dalbe_testbed.study.engine import Finding, rounded
 from dalbe_testbed.study.reproduction import POINTS, Deviation, Effect
 from dalbe_testbed.study.results import Results
 from dalbe_testbed.study.verdict import Verdict

@@ -9,7 +9,7 @@ from pathlib import Path
 from dalbe_testbed.plan.sweep import Figure
 from dalbe_testbed.report import figures_deadline, figures_model, figures_scoreboard
 from dalbe_testbed.report import figures_scavenger as figures
-from dalbe_testbed.study.finding import Finding
+from dalbe_testbed.study.engine import Finding
 
 DRAW: Mapping[Figure | None, Callable[[Finding, Path], None]] = {
     "tradeoff": figures.tradeoff,

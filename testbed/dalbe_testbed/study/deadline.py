@@ -8,8 +8,7 @@ seconds do not count. Bytes are counted as they leave the bottleneck, headers in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import polars as pl
@@ -17,10 +16,10 @@ import polars as pl
 from dalbe_testbed.papers import framework
 from dalbe_testbed.papers.framework import TRANSFER, WINDOW_S
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
-from dalbe_testbed.study import finding, regimes, verdict
-from dalbe_testbed.study.finding import Finding, Row
+from dalbe_testbed.study import engine, regimes
+from dalbe_testbed.study.engine import Found, Group, Row, Study
 from dalbe_testbed.study.results import Results, wire_bytes
-from dalbe_testbed.study.verdict import Case, Verdict, judge
+from dalbe_testbed.study.verdict import Case, Verdict
 
 OURS = "ours"
 JUDGED, YARDSTICK = "mbc", "cubic"
@@ -56,27 +55,6 @@ NO_CONTROL = pl.DataFrame(
     schema={"t_s": pl.Float64, "target_Bps": pl.Int64, "w_ppm": pl.Int64, "status": pl.String}
 )
 """What control.parquet holds of a run without a goal."""
-
-
-@dataclass(frozen=True)
-class Transfer:
-    """What a run showed.
-
-    finish: end of the transfer in parts of its window; None if it did not end. gap_percent: of what
-    others left of the link in the gap; None if it was over by then. rounds: from each arrival that
-    met ours alone, how many of its rounds it took to see that. parts: its rate in that of the mean
-    flow beside it, by the span's number. carried: bytes until the deadline. declared_tw: intervals
-    until it was called infeasible; None: never.
-    """
-
-    run: Run
-    finish: float | None
-    gap_percent: float | None
-    rounds: list[int]
-    parts: dict[int, float]
-    carried: float
-    declared_tw: int | None
-    curves: pl.DataFrame
 
 
 def infeasible(point: Point) -> bool:
@@ -150,7 +128,7 @@ def _declared_tw(control: pl.DataFrame) -> int | None:
     return None if found.is_empty() else int(found[0]) + 1
 
 
-def _curves(run: Run, rates: pl.DataFrame, control: pl.DataFrame) -> pl.DataFrame:
+def _curve(run: Run, rates: pl.DataFrame, control: pl.DataFrame) -> pl.DataFrame:
     """Return means over CURVE_S: a row per time and flow; of ours with its target and w."""
     at = (pl.col("t_s") // CURVE_S * CURVE_S).alias("t_s")
     means = (
@@ -170,190 +148,176 @@ def _curves(run: Run, rates: pl.DataFrame, control: pl.DataFrame) -> pl.DataFram
     )  # fmt: skip
 
 
-def measure(results: Results, run: Run) -> Transfer:
-    """Return what a run's tables show. Raises TestbedError if one is missing."""
+def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
+    """Return what a run's tables show. Raises TestbedError if one is missing.
+
+    finish: end of the transfer in parts of its window; null if it did not end. gap_percent: of what
+    others left of the link in the gap; null if it was over by then. yield_rounds: how many of its
+    rounds it took at most to see an arrival that met it alone. least_part, greatest_part: its rate
+    in that of the mean flow beside it, over the spans. declared_tw: intervals until it was called
+    infeasible; null: never. carried: bytes until the deadline.
+    """
     rates, flows = (results.table(run, name) for name in ("rates", "flows"))
     end_s = flows.filter(flow=OURS)["end_s"].item()
     done = end_s is not None and flows.filter(flow=OURS)["finished"].item()
     over_s = run.point.experiment.duration_s if end_s is None else float(end_s)
     starts = [float(flows.filter(flow=name)["start_s"].item()) for name in _others(run)]
     until: list[int | None] = []
-    control = NO_CONTROL
-    if run.point.values["controller"] != YARDSTICK:
-        rounds, control = (results.table(run, name) for name in ("rounds", "control"))
+    if not _is_yardstick(run.point):
+        rounds = results.table(run, "rounds")
         until = [
             _rounds_to_yield(rounds, start) for start in starts if TRANSFER.start_s < start < over_s
         ]
-    return Transfer(
-        run,
-        (over_s - TRANSFER.start_s) / WINDOW_S if done else None,
-        _gap_percent(run, rates, over_s),
-        [count for count in until if count is not None],
-        _parts(run, rates, flows),
-        wire_bytes(rates, [OURS], TRANSFER.start_s, TRANSFER.stop_s),
-        _declared_tw(control),
-        _curves(run, rates, control),
-    )
-
-
-@dataclass(frozen=True)
-class Usual:
-    """What CUBIC in the transfer's place has, the mean of its runs; carried: None without any."""
-
-    parts: Mapping[int, float]
-    carried: float | None
-
-
-def _usual(found: dict[str, list[Transfer]]) -> Usual:
-    runs = [
-        item
-        for items in found.values()
-        for item in items
-        if item.run.point.values["controller"] == YARDSTICK
-    ]
-    parts: dict[int, list[float]] = {}
-    for item in runs:
-        for number, part in item.parts.items():
-            parts.setdefault(number, []).append(part)
-    return Usual(
-        {number: sum(values) / len(values) for number, values in parts.items()},
-        sum(item.carried for item in runs) / len(runs) if runs else None,
-    )
-
-
-def _row(item: Transfer, usual: Usual) -> Row:
-    of_cubic = [part / usual.parts[n] for n, part in item.parts.items() if n in usual.parts]
-    return finding.settings(item.run.point) | {
-        "seed": item.run.seed,
-        "finish": item.finish,
-        "gap_percent": item.gap_percent,
-        "yield_rounds": max(item.rounds, default=None),
-        "least_part": min(item.parts.values(), default=None),
-        "greatest_part": max(item.parts.values(), default=None),
-        "least_of_cubic": min(of_cubic, default=None),
-        "greatest_of_cubic": max(of_cubic, default=None),
-        "carried_of_cubic": item.carried / usual.carried if usual.carried else None,
-        "declared_tw": item.declared_tw,
+    parts = _parts(run, rates, flows)
+    return {
+        "finish": (over_s - TRANSFER.start_s) / WINDOW_S if done else None,
+        "gap_percent": _gap_percent(run, rates, over_s),
+        "yield_rounds": max((count for count in until if count is not None), default=None),
+        "least_part": min(parts.values(), default=None),
+        "greatest_part": max(parts.values(), default=None),
+        "_parts": parts,
+        "_carried": wire_bytes(rates, [OURS], TRANSFER.start_s, TRANSFER.stop_s),
+        "_declared_tw": _declared_tw(_control(results, run)),
     }
 
 
-MEASURES = (
-    "finish",
-    "gap_percent",
-    "yield_rounds",
-    "least_part",
-    "greatest_part",
-    "least_of_cubic",
-    "greatest_of_cubic",
-    "carried_of_cubic",
-    "declared_tw",
-)
-"""The columns of which the summary has the mean over those runs that have it."""
+def _is_yardstick(point: Point) -> bool:
+    return point.values["controller"] == YARDSTICK
 
 
-def _summary(point: Point, items: Sequence[Transfer], usual: Usual) -> Row:
-    rows = [_row(item, usual) for item in items]
-    columns: Row = finding.settings(point) | {"runs": len(items)}
-    columns["done"] = sum(item.finish is not None for item in items)
-    columns["in_time"] = sum(item.finish is not None and item.finish <= 1 for item in items)
-    for name in MEASURES:
-        known = [float(str(row[name])) for row in rows if row[name] is not None]
-        columns |= finding.estimated(name, known)
-    return columns
+def _control(results: Results, run: Run) -> pl.DataFrame:
+    return NO_CONTROL if _is_yardstick(run.point) else results.table(run, "control")
 
 
-def _said(values: Sequence[float | None], form: str, met: Sequence[bool]) -> str:
-    """Return "9 of 10 runs; 0.950 to 0.980", and how many have no value."""
-    known = [value for value in values if value is not None]
-    spread = f"; {min(known):{form}} to {max(known):{form}}" if known else ""
-    never = f"; {len(values) - len(known)} never" if len(known) < len(values) else ""
-    return f"{sum(met)} of {len(met)} runs{spread}{never}"
+def _compare(found: Found) -> Sequence[Group]:
+    """Add what a transfer has in parts of what CUBIC in its place has, the mean of its runs."""
+    usual = [row for group in found.groups if _is_yardstick(group.point) for row in group.rows]
+    by_span: dict[int, list[float]] = {}
+    for row in usual:
+        for number, part in row["_parts"].items():
+            by_span.setdefault(number, []).append(part)
+    parts = {number: sum(values) / len(values) for number, values in by_span.items()}
+    carried = sum(row["_carried"] for row in usual) / len(usual) if usual else None
+    rows = [row for group in found.groups for row in group.rows]
+    for row in rows:
+        of_cubic = [part / parts[n] for n, part in row["_parts"].items() if n in parts]
+        row["least_of_cubic"] = min(of_cubic, default=None)
+        row["greatest_of_cubic"] = max(of_cubic, default=None)
+        row["carried_of_cubic"] = row["_carried"] / carried if carried else None
+        row["declared_tw"] = row["_declared_tw"]
+    return found.groups
 
 
-def _verdicts(found: dict[str, list[Transfer]], sweep: Sweep) -> list[Verdict]:
-    usual = _usual(found)
-    judged = [p for p in sweep.points if p.values.get("controller", JUDGED) == JUDGED]
+def _counts(group: Group) -> Row:
+    finishes = group.values("finish")
+    return {"done": len(finishes), "in_time": sum(finish <= 1 for finish in finishes)}
+
+
+def _curves(found: Found) -> pl.DataFrame:
+    """Return the curves of the first run of every point."""
+    return engine.concat(
+        [
+            _curve(first, found.results.table(first, "rates"), _control(found.results, first))
+            for _point, (first, *_others) in found.results.measured(found.sweep)
+        ]
+    )
+
+
+def _require(found: Found) -> list[Verdict]:
+    """Judge every run of the default controller."""
+    judged = [p for p in found.sweep.points if p.values.get("controller", JUDGED) == JUDGED]
     feasible = [p for p in judged if not infeasible(p)]
     hopeless = [p for p in judged if infeasible(p)]
 
-    def cases(
+    def every(
         points: Sequence[Point],
-        what: str,
-        low: float,
-        high: float,
+        text: str,
+        column: str,
+        bounds: tuple[float, float],
         form: str,
         *,
         needless: bool = False,
-    ) -> list[Case]:
+    ) -> list[Verdict]:
         """Judge a column of every run; needless: some have none, and need none."""
-        made = []
-        for point in points:
-            rows = [_row(item, usual) for item in found.get(point.name, [])]
-            values = [None if r[what] is None else float(str(r[what])) for r in rows]
-            if needless and any(value is not None for value in values):
-                values = [value for value in values if value is not None]
-            met = [value is not None and low <= value <= high for value in values]
-            where = f"eta = {point.values['eta']}"
-            missing = len(sweep.seeds) - len(rows)
-            made.append(Case(where, _said(values, form, met), all(met), missing))
-        return made
 
-    low, high = FINISH
+        def case(group: Group) -> Case:
+            known = group.values(column)
+            never = 0 if needless and known else len(group.rows) - len(known)
+            met = sum(bounds[0] <= value <= bounds[1] for value in known)
+            spread = f"; {min(known):{form}} to {max(known):{form}}" if known else ""
+            said = f"{met} of {len(known) + never} runs{spread}" + f"; {never} never" * (never > 0)
+            where = f"eta = {group.point.values['eta']}"
+            return Case(where, said, met == len(known) + never, group.missing)
+
+        return [found.judge(text, points, case)] if points else []
+
+    gap_s = framework.GAP_S[1] - framework.GAP_S[0]
     least, most = CUBIC_PARTS
-    verdicts = []
-    if feasible:
-        verdicts += [
-            judge(
-                f"done within {low:g} to {high:g} of the window, in every run",
-                cases(feasible, "finish", low, high, ".3f"),
-            ),
-            judge(
-                f"at least {GAP_PERCENT:g} % of what others leave of the link in the gap of "
-                f"{framework.GAP_S[1] - framework.GAP_S[0]:g} s, in every run",
-                cases(feasible, "gap_percent", GAP_PERCENT, 1000, ".0f"),
-            ),
-            judge(
-                f"not alone any more {YIELD_ROUNDS} rounds after a flow that met it alone arrived",
-                cases(feasible, "yield_rounds", 0, YIELD_ROUNDS, ".0f", needless=True),
-            ),
-        ]
-    if hopeless:
-        verdicts += [
-            judge(
-                f"a deadline that cannot be met: at most {most:g} of what CUBIC in its place has, "
-                "in every span of every run",
-                cases(hopeless, "greatest_of_cubic", 0, most, ".2f"),
-            ),
-            judge(
-                f"and at least {least:g} of it",
-                cases(hopeless, "least_of_cubic", least, 1000, ".2f"),
-            ),
-            judge(
-                f"{least:g} to {most:g} of it over the whole window, in every run",
-                cases(hopeless, "carried_of_cubic", least, most, ".3f"),
-            ),
-            judge(
-                f"called infeasible within {DECLARED_TW} Tw, in every run",
-                cases(hopeless, "declared_tw", 1, DECLARED_TW, ".0f"),
-            ),
-        ]
-    return verdicts
+    return [
+        *every(
+            feasible,
+            f"done within {FINISH[0]:g} to {FINISH[1]:g} of the window, in every run",
+            "finish",
+            FINISH,
+            ".3f",
+        ),
+        *every(
+            feasible,
+            f"at least {GAP_PERCENT:g} % of what others leave of the link in the gap of {gap_s:g} "
+            "s, in every run",
+            "gap_percent",
+            (GAP_PERCENT, 1000),
+            ".0f",
+        ),
+        *every(
+            feasible,
+            f"not alone any more {YIELD_ROUNDS} rounds after a flow that met it alone arrived",
+            "yield_rounds",
+            (0, YIELD_ROUNDS),
+            ".0f",
+            needless=True,
+        ),
+        *every(
+            hopeless,
+            f"a deadline that cannot be met: at most {most:g} of what CUBIC in its place has, "
+            "in every span of every run",
+            "greatest_of_cubic",
+            (0, most),
+            ".2f",
+        ),
+        *every(hopeless, f"and at least {least:g} of it", "least_of_cubic", (least, 1000), ".2f"),
+        *every(
+            hopeless,
+            f"{least:g} to {most:g} of it over the whole window, in every run",
+            "carried_of_cubic",
+            CUBIC_PARTS,
+            ".3f",
+        ),
+        *every(
+            hopeless,
+            f"called infeasible within {DECLARED_TW} Tw, in every run",
+            "declared_tw",
+            (1, DECLARED_TW),
+            ".0f",
+        ),
+    ]
 
 
-def find(results: Results, sweep: Sweep) -> Finding:
-    """Measure every run, and judge those of the default controller."""
-    found = {
-        point.name: [measure(results, run) for run in runs]
-        for point, runs in results.measured(sweep)
-    }
-    points = {point.name: point for point in sweep.points}
-    found = {name: items for name, items in found.items() if items}
-    verdicts, usual = _verdicts(found, sweep), _usual(found)
-    curves = [items[0].curves for items in found.values()]
-    return Finding(
-        verdict.say(verdicts),
-        verdicts,
-        finding.frame([_row(item, usual) for items in found.values() for item in items]),
-        finding.frame([_summary(points[name], items, usual) for name, items in found.items()]),
-        pl.concat(curves) if curves else pl.DataFrame(),
-    )
+STUDY = Study(
+    measure,
+    _require,
+    means=(
+        "finish",
+        "gap_percent",
+        "yield_rounds",
+        "least_part",
+        "greatest_part",
+        "least_of_cubic",
+        "greatest_of_cubic",
+        "carried_of_cubic",
+        "declared_tw",
+    ),
+    compare=_compare,
+    counts=_counts,
+    curves=_curves,
+)

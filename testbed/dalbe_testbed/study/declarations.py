@@ -24,26 +24,26 @@ from dalbe_testbed.study import (
     tuning,
     voice,
 )
-from dalbe_testbed.study.finding import Finding
+from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.results import Results
 
 FIND: Mapping[Figure | None, Callable[[Results, Sweep], Finding]] = {
-    "tradeoff": tradeoff.find,
-    "tuning": tuning.find,
-    "breadth": breadth.find,
-    "dynamics": dynamics.find,
-    "own-flows": fairness.find,
-    "impairments": impairments.find,
-    "stalls": stalls.find,
-    "short-flows": completion.find,
-    "voice": voice.find,
-    "deadline": deadline.find,
-    "five": five.find,
-    "goals": goals.find,
-    "robust": robust.find,
-    "sessions": sessions.find,
-    "model": model.find,
-    "scoreboard": scoreboard.find,
+    "tradeoff": tradeoff.STUDY.find,
+    "tuning": tuning.STUDY.find,
+    "breadth": breadth.STUDY.find,
+    "dynamics": dynamics.STUDY.find,
+    "own-flows": fairness.STUDY.find,
+    "impairments": impairments.STUDY.find,
+    "stalls": stalls.STUDY.find,
+    "short-flows": completion.STUDY.find,
+    "voice": voice.STUDY.find,
+    "deadline": deadline.STUDY.find,
+    "five": five.STUDY.find,
+    "goals": goals.STUDY.find,
+    "robust": robust.STUDY.find,
+    "sessions": sessions.STUDY.find,
+    "model": model.STUDY.find,
+    "scoreboard": scoreboard.STUDY.find,
 }
 
 Findings = Mapping[str, Finding]

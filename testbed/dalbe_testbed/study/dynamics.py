@@ -14,16 +14,15 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import polars as pl
 
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
-from dalbe_testbed.study import finding, verdict
-from dalbe_testbed.study.finding import Finding, Row
-from dalbe_testbed.study.results import Results, rtt_ms, weight
-from dalbe_testbed.study.verdict import Case, Verdict, judge
+from dalbe_testbed.study import engine
+from dalbe_testbed.study.engine import Found, Group, Row, Study
+from dalbe_testbed.study.results import Results, rtt_ms
+from dalbe_testbed.study.verdict import Case, Verdict
 
 YIELDED_PERCENT, STAYS_RTTS, WITHIN_RTTS = 10.0, 10, 10.0
 """Out of the way: below this share of all bytes, for so many RTTs; due within so many."""
@@ -43,35 +42,6 @@ QUEUE_RTTS = 5
 
 BEFORE_S, AFTER_S = 1.0, 10.0
 """What the curves show of a departure; of an arrival, as much in RTTs, times three."""
-
-
-@dataclass(frozen=True)
-class Event:
-    """When something was done after an event at a bin of a run; None: never."""
-
-    bin: int
-    after_s: float | None
-
-
-def _event(at: int, done: int | None, bin_s: float) -> Event:
-    return Event(at, None if done is None else round((done + 1 - at) * bin_s, 6))
-
-
-@dataclass(frozen=True)
-class Dynamics:
-    """What a run showed, with the bins of series().
-
-    Until ours had yielded, or until the departure if it never did: link_percent, how much of the
-    link all together used from WITHIN_RTTS after the arrival; queue_ms, the mean of the bins'
-    queues from QUEUE_RTTS after it. None if ours had yielded before.
-    """
-
-    run: Run
-    arrival: Event
-    departure: Event
-    link_percent: float | None
-    queue_ms: float | None
-    series: pl.DataFrame
 
 
 def series(rates: pl.DataFrame, queue: pl.DataFrame, point: Point) -> pl.DataFrame:
@@ -120,9 +90,19 @@ def _first(condition: pl.Series, begin: int, end: int) -> int | None:
     return next((n for n in range(begin, end) if condition[n]), None)
 
 
-def measure(run: Run, rates: pl.DataFrame, queue: pl.DataFrame) -> Dynamics | None:
-    """Return what a run's tables show; None if no packet of a competitor got through."""
-    bins = series(rates, queue, run.point)
+def _after_s(at: int, done: int | None, bin_s: float) -> float | None:
+    """Return how long after bin `at` bin `done` was over; None: never."""
+    return None if done is None else round((done + 1 - at) * bin_s, 6)
+
+
+def measure(results: Results, run: Run, _sweep: Sweep) -> Row | None:
+    """Return what a run's tables show; None if no packet of a competitor got through.
+
+    Until ours had yielded, or until the departure if it never did: link_meanwhile_percent, how much
+    of the link all together used from WITHIN_RTTS after the arrival; queue_meanwhile_ms, the mean
+    of the bins' queues from QUEUE_RTTS after it. Null if ours had yielded before.
+    """
+    bins = series(results.table(run, "rates"), results.table(run, "queue"), run.point)
     present = (bins["theirs"] > 0).arg_true()
     if present.is_empty():
         return None
@@ -133,167 +113,122 @@ def measure(run: Run, rates: pl.DataFrame, queue: pl.DataFrame) -> Dynamics | No
     for_good = low.cast(pl.Int8).reverse().rolling_min(stays).reverse() == 1
     yielded = _first(for_good, arrival, departure - stays)
     back = _first(bins["link_percent"] >= BACK_PERCENT, departure, bins.height)
+    yielded_s, back_s = _after_s(arrival, yielded, bin_s), _after_s(departure, back, bin_s)
     until = departure if yielded is None else yielded + 1
 
-    def meanwhile(name: str, after_rtts: float) -> float | None:
+    def meanwhile(name: str, after_rtts: float) -> object:
         begin = arrival + window_bins(after_rtts * rtt_s, bin_s)
-        return bins[name][begin:until].mean() if begin < until else None  # type: ignore[return-value]
+        return bins[name][begin:until].mean() if begin < until else None
 
-    return Dynamics(
-        run,
-        _event(arrival, yielded, bin_s),
-        _event(departure, back, bin_s),
-        meanwhile("used_percent", WITHIN_RTTS),
-        meanwhile("queue_ms", QUEUE_RTTS),
-        bins,
-    )
+    return {
+        "yielded_s": yielded_s,
+        "yielded_rtts": _rtts(yielded_s, run.point),
+        "link_meanwhile_percent": meanwhile("used_percent", WITHIN_RTTS),
+        "queue_meanwhile_ms": meanwhile("queue_ms", QUEUE_RTTS),
+        "back_s": back_s,
+        "back_rtts": _rtts(back_s, run.point),
+        "_arrival": arrival,
+        "_departure": departure,
+        "_series": bins,
+    }
 
 
 def _rtts(seconds: float | None, point: Point) -> float | None:
     return None if seconds is None else seconds * 1e3 / rtt_ms(point)
 
 
-def _due_s(point: Point) -> tuple[float, float]:
-    """Return within which time one must yield, and be back."""
-    rtt_s = rtt_ms(point) / 1e3
-    return WITHIN_RTTS * rtt_s, BACK_S + BACK_RTTS * rtt_s
-
-
-def _row(item: Dynamics) -> Row:
-    yielded_s, back_s = item.arrival.after_s, item.departure.after_s
-    return finding.settings(item.run.point) | {
-        "seed": item.run.seed,
-        "yielded_s": yielded_s,
-        "yielded_rtts": _rtts(yielded_s, item.run.point),
-        "link_meanwhile_percent": item.link_percent,
-        "queue_meanwhile_ms": item.queue_ms,
-        "back_s": back_s,
-        "back_rtts": _rtts(back_s, item.run.point),
-    }
-
-
-def _spread(times: Sequence[float | None]) -> tuple[float | None, float | None]:
-    """Return median and worst; None, which is never, is worst of all."""
-    known = [math.inf if time is None else time for time in times]
-    median, worst = statistics.median_high(known), max(known)
+def _spread(group: Group, name: str) -> tuple[float | None, float | None]:
+    """Return median and worst of the times; None, which is never, is worst of all."""
+    known = [math.inf] * (len(group.rows) - len(group.values(name))) + group.values(name)
+    median, worst = statistics.median_high(known or [math.inf]), max(known, default=math.inf)
     return median if math.isfinite(median) else None, worst if math.isfinite(worst) else None
 
 
-def _known(values: Iterable[float | None]) -> list[float]:
-    return [value for value in values if value is not None]
-
-
-def _summary(point: Point, items: Sequence[Dynamics]) -> Row:
+def _counts(group: Group) -> Row:
     columns: Row = {}
-    for name, times in (
-        ("yielded", [item.arrival.after_s for item in items]),
-        ("back", [item.departure.after_s for item in items]),
-    ):
-        for kind, time in zip(("median", "worst"), _spread(times), strict=True):
+    for name in ("yielded", "back"):
+        for kind, time in zip(("median", "worst"), _spread(group, f"{name}_s"), strict=True):
             columns[f"{name}_{kind}_s"] = time
-            columns[f"{name}_{kind}_rtts"] = _rtts(time, point)
-    late = [item for item in items if item.link_percent is not None]
+            columns[f"{name}_{kind}_rtts"] = _rtts(time, group.point)
+    late = [row for row in group.rows if row["link_meanwhile_percent"] is not None]
+    means = engine.means(Group(group.point, late), ["link_meanwhile_percent", "queue_meanwhile_ms"])
+    return columns | {"late": len(late)} | means
+
+
+def _curve(group: Group, event: str, column: str, unit_s: float) -> pl.DataFrame:
+    """Return, around an event, the runs' median and the band that holds 80 % of them."""
+    bin_s = group.point.experiment.bin_s
+    before, after = (window_bins(time * unit_s, bin_s) for time in (BEFORE_S, AFTER_S))
+    step = max(1, (before + after) // 200)  # as many places as can be told apart
+    parts: list[pl.DataFrame] = [
+        row["_series"]
+        .with_row_index("bin")
+        .with_columns((pl.col("bin").cast(pl.Int64) - row[f"_{event}"]).alias("at"))
+        .filter(pl.col("at").is_between(-before, after) & (pl.col("at") % step == 0))
+        .select("at", pl.col(column).alias("percent"))
+        for row in group.rows
+    ]
     return (
-        finding.settings(point)
-        | {"runs": len(items)}
-        | columns
-        | {"late": len(late)}
-        | finding.estimated("link_meanwhile_percent", _known(item.link_percent for item in late))
-        | finding.estimated("queue_meanwhile_ms", _known(item.queue_ms for item in late))
+        pl.concat(parts)
+        .group_by("at")
+        .agg(
+            pl.col("percent").median().alias("median_percent"),
+            pl.col("percent").quantile(0.1, "linear").alias("p10_percent"),
+            pl.col("percent").quantile(0.9, "linear").alias("p90_percent"),
+        )
+        .sort("at")
+        .select(
+            pl.lit(str(group.point.values["who"])).alias("who"),
+            pl.lit(rtt_ms(group.point)).alias("rtt_ms"),
+            pl.lit(event).alias("event"),
+            ((pl.col("at") + 1) * bin_s).round(6).alias("t_s"),
+            "median_percent",
+            "p10_percent",
+            "p90_percent",
+        )
     )
 
 
-def _curves(point: Point, items: Sequence[Dynamics]) -> Iterator[pl.DataFrame]:
-    """Yield, around both events, the runs' median and the band that holds 80 % of them."""
-    bin_s, rtt_s = point.experiment.bin_s, rtt_ms(point) / 1e3
-    for event, column, unit_s in (
-        ("arrival", "share_percent", 3 * rtt_s),
-        ("departure", "link_percent", 1.0),
-    ):
-        before, after = (window_bins(time * unit_s, bin_s) for time in (BEFORE_S, AFTER_S))
-        step = max(1, (before + after) // 200)  # as many places as can be told apart
-        parts = [
-            item.series.with_row_index("bin")
-            .with_columns((pl.col("bin").cast(pl.Int64) - getattr(item, event).bin).alias("at"))
-            .filter(pl.col("at").is_between(-before, after) & (pl.col("at") % step == 0))
-            .select("at", pl.col(column).alias("percent"))
-            for item in items
-        ]
-        yield (
-            pl.concat(parts)
-            .group_by("at")
-            .agg(
-                pl.col("percent").median().alias("median_percent"),
-                pl.col("percent").quantile(0.1, "linear").alias("p10_percent"),
-                pl.col("percent").quantile(0.9, "linear").alias("p90_percent"),
+def _curves(found: Found) -> pl.DataFrame:
+    return engine.concat(
+        [
+            _curve(group, *event)
+            for group in found.groups
+            for event in (
+                ("arrival", "share_percent", 3 * rtt_ms(group.point) / 1e3),
+                ("departure", "link_percent", 1.0),
             )
-            .sort("at")
-            .select(
-                pl.lit(str(point.values["who"])).alias("who"),
-                pl.lit(rtt_ms(point)).alias("rtt_ms"),
-                pl.lit(event).alias("event"),
-                ((pl.col("at") + 1) * bin_s).round(6).alias("t_s"),
-                "median_percent",
-                "p10_percent",
-                "p90_percent",
-            )
-        )
-
-
-def _verdict(
-    requirement: str, found: dict[str, list[Dynamics]], sweep: Sweep, event: str, which: int
-) -> Verdict:
-    """Judge every run of ours: `which` of the two due times."""
-    cases = []
-    for point in sweep.points:
-        if weight(point) is None:
-            continue
-        items, due_s = found.get(point.name, []), _due_s(point)[which]
-        times = [getattr(item, event).after_s for item in items]
-        met = [time is not None and time <= due_s for time in times]
-        median, worst = ("never" if t is None else f"{t:.2f} s" for t in _spread(times or [None]))
-        said = f"{sum(met)} of {len(met)} runs within {due_s:g} s, median {median}, worst {worst}"
-        missing = len(sweep.seeds) - len(items)
-        cases.append(Case(f"{rtt_ms(point):g} ms", said, all(met), missing))
-    return judge(requirement, cases)
-
-
-def find(results: Results, sweep: Sweep) -> Finding:
-    """Measure arrivals and departures, and judge every run of ours."""
-    found = {
-        point.name: [
-            item
-            for run in runs
-            if (item := measure(run, *(results.table(run, it) for it in ("rates", "queue"))))
-            is not None
         ]
-        for point, runs in results.measured(sweep)
-    }
-    points = {point.name: point for point in sweep.points}
-    found = {name: items for name, items in found.items() if items}
-    verdicts = [
-        _verdict(
+    )
+
+
+def _require(found: Found) -> list[Verdict]:
+    """Judge every run of ours."""
+
+    def judged(text: str, name: str, due_s: Callable[[float], float]) -> Verdict:
+        def case(group: Group) -> Case:
+            due = due_s(rtt_ms(group.point) / 1e3)
+            met, runs = sum(time <= due for time in group.values(name)), len(group.rows)
+            median, worst = ("never" if t is None else f"{t:.2f} s" for t in _spread(group, name))
+            said = f"{met} of {runs} runs within {due:g} s, median {median}, worst {worst}"
+            return Case(f"{rtt_ms(group.point):g} ms", said, met == runs, group.missing)
+
+        return found.judge(text, found.ours, case)
+
+    return [
+        judged(
             f"below {YIELDED_PERCENT:g} % within {WITHIN_RTTS:g} RTTs after a flow arrives, in "
             "every run",
-            found,
-            sweep,
-            "arrival",
-            0,
+            "yielded_s",
+            lambda rtt_s: WITHIN_RTTS * rtt_s,
         ),
-        _verdict(
+        judged(
             f"{BACK_PERCENT:g} % of the link within {BACK_S:g} s + {BACK_RTTS:g} RTTs after it "
             "leaves, in every run",
-            found,
-            sweep,
-            "departure",
-            1,
+            "back_s",
+            lambda rtt_s: BACK_S + BACK_RTTS * rtt_s,
         ),
     ]
-    curves = [part for name, items in found.items() for part in _curves(points[name], items)]
-    return Finding(
-        verdict.say(verdicts),
-        verdicts,
-        finding.frame([_row(item) for items in found.values() for item in items]),
-        finding.frame([_summary(points[name], items) for name, items in found.items()]),
-        pl.concat(curves) if curves else pl.DataFrame(),
-    )
+
+
+STUDY = Study(measure, _require, counts=_counts, curves=_curves)

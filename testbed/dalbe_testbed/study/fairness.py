@@ -7,18 +7,14 @@ Rates are TCP payload. The latecomer is the flow called so; it starts when the o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-import polars as pl
-
-from dalbe_testbed.plan.experiment import Experiment
-from dalbe_testbed.plan.sweep import Point, Sweep
-from dalbe_testbed.study import finding, stats, verdict
-from dalbe_testbed.study.finding import Finding, Row
-from dalbe_testbed.study.results import Results, weight
+from dalbe_testbed.plan.sweep import Point, Run, Sweep
+from dalbe_testbed.study import engine
+from dalbe_testbed.study.engine import Found, Group, Row, Study, who
+from dalbe_testbed.study.results import Results
 from dalbe_testbed.study.stats import Estimate
-from dalbe_testbed.study.tradeoff import SETTLED_S, YARDSTICK, Window, who
-from dalbe_testbed.study.verdict import Case, Verdict, judge
+from dalbe_testbed.study.tradeoff import SETTLED_S, YARDSTICK, Window
+from dalbe_testbed.study.verdict import Case, Verdict
 
 LATECOMER = "latecomer"
 WHOLE_S, LATE_S = 60.0, 10.0
@@ -34,23 +30,13 @@ def jain(rates: Sequence[float]) -> float | None:
     return sum(rates) ** 2 / (len(rates) * squares) if squares else None
 
 
-@dataclass(frozen=True)
-class Fairness:
-    """What one run measured.
+def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
+    """Return what a run's table of rates shows.
 
     jain_before: of the flows before the latecomer came. jain: of all at the end. late_percent: by
-    how much the latecomer's rate exceeds the mean of the others; both None for a flow alone.
+    how much the latecomer's rate exceeds the mean of the others; both null for a flow alone.
     """
-
-    seed: int
-    mbps: float
-    jain_before: float | None
-    jain: float | None
-    late_percent: float | None
-
-
-def measure(seed: int, rates: pl.DataFrame, what: Experiment) -> Fairness:
-    """Return what a run's table of rates shows."""
+    rates, what = results.table(run, "rates"), run.point.experiment
     names = [flow.name for flow in what.flows]
     others = [flow for flow in what.flows if flow.name != LATECOMER]
 
@@ -67,140 +53,89 @@ def measure(seed: int, rates: pl.DataFrame, what: Experiment) -> Fairness:
         theirs = mbps(last, [flow.name for flow in others])
         own = last.mean_mbps(rates, [LATECOMER])
         late = 100 * (own * len(theirs) / sum(theirs) - 1) if sum(theirs) else None
-    return Fairness(seed, sum(every), before, jain(every) if len(names) > 1 else None, late)
+    return {
+        "mbps": sum(every),
+        "use_percent": None,
+        "jain_before": before,
+        "jain": jain(every) if len(names) > 1 else None,
+        "late_percent": late,
+    }
 
 
-@dataclass(frozen=True)
-class Group:
-    """A number of flows, and its runs; use is in percent of the yardstick's mean rate."""
-
-    point: Point
-    runs: tuple[Fairness, ...]
-    use_percent: tuple[float, ...]
-
-    def values(self, name: str) -> list[float]:
-        """Return a measure of the runs that have it."""
-        return [value for run in self.runs if (value := getattr(run, name)) is not None]
-
-    def estimate(self, name: str) -> Estimate | None:
-        """Return the mean of a measure; None if it is not there in every run."""
-        values = list(self.use_percent) if name == "use_percent" else self.values(name)
-        return stats.estimate(values) if values and len(values) == len(self.runs) else None
+def _compare(found: Found) -> Sequence[Group]:
+    """Add the use in percent of the yardstick's mean rate."""
+    yardsticks = (group for group in found.groups if who(group.point) == YARDSTICK)
+    whole = [mbps for group in yardsticks for mbps in group.values("mbps")]
+    for group in found.groups if whole else []:
+        for row, mbps in zip(group.rows, group.values("mbps"), strict=True):
+            row["use_percent"] = 100 * mbps * len(whole) / sum(whole)
+    return found.groups
 
 
-def groups(results: Results, sweep: Sweep) -> list[Group]:
-    """Return the points that have runs."""
-    measured = [
-        (
-            point,
-            tuple(measure(run.seed, results.table(run, "rates"), point.experiment) for run in runs),
-        )
-        for point, runs in results.measured(sweep)
-    ]
-    whole = [run.mbps for point, runs in measured if who(point) == YARDSTICK for run in runs]
-    return [
-        Group(
-            point,
-            runs,
-            tuple(100 * run.mbps * len(whole) / sum(whole) for run in runs) if whole else (),
-        )
-        for point, runs in measured
-    ]
+def _about(point: Point) -> Row:
+    return engine.settings(point) | {"flows": len(point.experiment.flows)}
 
 
-def _verdict(
-    requirement: str,
-    found: Sequence[Group],
-    sweep: Sweep,
-    name: str,
-    met: Callable[[float], bool],
-    least_flows: int = 1,
-) -> Verdict:
-    """Judge a measure's mean at every number of our flows for which it is defined."""
-    measured = {group.point.name: group for group in found}
-    cases = []
-    for point in sweep.points:
-        flows = point.experiment.flows
-        if weight(point) is None or len(flows) < least_flows:
-            continue
-        group = measured.get(point.name)
-        estimate = group.estimate(name) if group else None
-        where = f"{len(flows)} flow{'s' * (len(flows) > 1)}"
-        if group is None or estimate is None:
-            cases.append(Case(where, "no run", met=False))
-        else:
-            missing = len(sweep.seeds) - len(group.runs)
-            cases.append(Case(where, say(estimate), met(estimate.mean), missing))
-    return judge(requirement, cases)
+def _mean(group: Group, name: str) -> Estimate | None:
+    """Return the mean of a measure; None if it is not there in every run."""
+    return group.mean(name) if len(group.values(name)) == len(group.rows) else None
 
 
-def say(estimate: Estimate) -> str:
+def _summary(found: Found) -> list[Row]:
+    rows = []
+    for group in found.groups:
+        row = _about(group.point) | {"runs": len(group.rows)}
+        for name in ("use_percent", "jain_before", "jain", "late_percent"):
+            row |= engine.interval(name, _mean(group, name))
+        rows.append(row)
+    return rows
+
+
+def _say(estimate: Estimate) -> str:
     """Return a mean with its interval, with three digits behind the point."""
     interval = "" if estimate.low is None else f" [{estimate.low:.3f}, {estimate.high:.3f}]"
     return f"{estimate.mean:.3f}{interval}"
 
 
-def _rows(group: Group) -> list[Row]:
-    place = finding.settings(group.point) | {"flows": len(group.point.experiment.flows)}
-    uses = group.use_percent or (None,) * len(group.runs)
-    return [
-        place
-        | {"seed": run.seed, "mbps": run.mbps, "use_percent": use}
-        | {"jain_before": run.jain_before, "jain": run.jain, "late_percent": run.late_percent}
-        for run, use in zip(group.runs, uses, strict=True)
-    ]
+def _require(found: Found) -> list[Verdict]:
+    def judged(text: str, name: str, met: Callable[[float], bool], least_flows: int = 1) -> Verdict:
+        """Judge a measure's mean at every number of our flows for which it is defined."""
 
+        def case(group: Group) -> Case:
+            flows, mean = len(group.point.experiment.flows), _mean(group, name)
+            said = _say(mean) if mean else ""
+            where = f"{flows} flow{'s' * (flows > 1)}"
+            return engine.mean_case(where, mean, met, group.missing, said)
 
-def _summary(group: Group) -> Row:
-    row = finding.settings(group.point) | {
-        "flows": len(group.point.experiment.flows),
-        "runs": len(group.runs),
-    }
-    for name in ("use_percent", "jain_before", "jain", "late_percent"):
-        row |= finding.interval(name, group.estimate(name))
-    return row
+        points = [p for p in found.ours if len(p.experiment.flows) >= least_flows]
+        return found.judge(text, points, case)
 
-
-def find(results: Results, sweep: Sweep) -> Finding:
-    """Measure use and fairness over the number of flows, and judge the means."""
-    found = groups(results, sweep)
     several = 2
-    verdicts = [
-        _verdict(
+    return [
+        judged(
             f"use by our flows alone at least {USE_PERCENT:g} % of a CUBIC flow's",
-            found,
-            sweep,
             "use_percent",
             lambda use: use >= USE_PERCENT,
         ),
-        _verdict(
+        judged(
             f"Jain's index before a latecomer at least {JAIN:g}",
-            found,
-            sweep,
             "jain_before",
             lambda index: index >= JAIN,
             several + 1,
         ),
-        _verdict(
+        judged(
             f"Jain's index over {WHOLE_S:g} s with the latecomer at least {JAIN:g}",
-            found,
-            sweep,
             "jain",
             lambda index: index >= JAIN,
             several,
         ),
-        _verdict(
+        judged(
             f"latecomer within {LATE_PERCENT:g} % of the others' mean after {WHOLE_S:g} s, in %",
-            found,
-            sweep,
             "late_percent",
             lambda late: abs(late) <= LATE_PERCENT,
             several,
         ),
     ]
-    return Finding(
-        verdict.say(verdicts),
-        verdicts,
-        finding.frame([row for group in found for row in _rows(group)]),
-        finding.frame([_summary(group) for group in found]),
-    )
+
+
+STUDY = Study(measure, _require, about=_about, compare=_compare, summary=_summary)

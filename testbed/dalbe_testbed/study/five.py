@@ -13,10 +13,10 @@ from statistics import mean
 
 from dalbe_testbed.plan.experiment import Flow, Goal
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
-from dalbe_testbed.study import finding, verdict
-from dalbe_testbed.study.finding import Finding, Row
+from dalbe_testbed.study import engine
+from dalbe_testbed.study.engine import Found, Group, Row, Study
 from dalbe_testbed.study.results import Results, rtt_ms, wire_bytes
-from dalbe_testbed.study.verdict import Case, Verdict, judge
+from dalbe_testbed.study.verdict import Case, Verdict
 
 
 def transfers(point: Point) -> list[tuple[Flow, Goal]]:
@@ -25,7 +25,7 @@ def transfers(point: Point) -> list[tuple[Flow, Goal]]:
     return sorted(found, key=lambda pair: pair[1].deadline_s)
 
 
-def _rows(results: Results, run: Run) -> list[Row]:
+def measure(results: Results, run: Run, _sweep: Sweep) -> list[Row]:
     """Return a row per transfer: when it was done, in parts of its window, and its early rate.
 
     finish is null if it was not done when the run ended; early_mbps is on the wire, from its start
@@ -42,9 +42,6 @@ def _rows(results: Results, run: Run) -> list[Row]:
         sent = wire_bytes(rates, [flow.name], start_s, start_s + first_s)
         rows.append(
             {
-                **finding.settings(run.point),
-                "rtt": rtt_ms(run.point),
-                "seed": run.seed,
                 "deadline_s": goal.deadline_s,
                 "finish": (own["end_s"].item() - start_s) / goal.deadline_s if done else None,
                 "early_mbps": sent * 8e-6 / first_s,
@@ -53,53 +50,52 @@ def _rows(results: Results, run: Run) -> list[Row]:
     return rows
 
 
-def _verdicts(points: list[tuple[Point, int, list[Row]]]) -> list[Verdict]:
-    """Judge each point's rows; the number is of the runs that it lacks."""
-    met, order = [], []
-    for point, missing, rows in points:
-        where = f"{rtt_ms(point):g} ms"
-        finishes = finding.numbers(rows, "finish")
-        held = sum(finish <= 1 for finish in finishes)
-        last = "not all done" if len(finishes) < len(rows) else f"last {max(finishes):.3f}"
-        said = f"{held} of {len(rows)}, {last}"
-        met.append(Case(where, said, bool(rows) and held == len(rows), missing))
-        deadlines = sorted({float(str(row["deadline_s"])) for row in rows})
-        means = [
-            mean(finding.numbers([row for row in rows if row["deadline_s"] == due], "early_mbps"))
-            for due in deadlines
-        ]
-        said = ", ".join(f"{mbps:.2f}" for mbps in means) + " Mbit/s"
-        ordered = all(earlier > later for earlier, later in pairwise(means))
-        order.append(Case(where, said, len(means) > 1 and ordered, missing))
+def _by_deadline(group: Group) -> list[Group]:
+    """Return the transfers of a point, the earliest deadline first."""
+    deadlines = sorted({goal.deadline_s for _flow, goal in transfers(group.point)})
     return [
-        judge("every goal is met", met),
-        judge("until the first deadline, the earlier a deadline the higher the rate", order),
+        Group(group.point, [row for row in group.rows if row["deadline_s"] == due])
+        for due in deadlines
     ]
 
 
-def _summary(point: Point, rows: list[Row]) -> list[Row]:
+def _all_met(group: Group) -> Case:
+    finishes, wanted = group.values("finish"), len(group.rows)
+    held = sum(finish <= 1 for finish in finishes)
+    last = "not all done" if len(finishes) < wanted else f"last {max(finishes):.3f}"
+    said = f"{held} of {wanted}, {last}"
+    return Case(f"{rtt_ms(group.point):g} ms", said, held == wanted, group.missing)
+
+
+def _in_order(group: Group) -> Case:
+    means = [mean(some.values("early_mbps")) for some in _by_deadline(group)]
+    said = ", ".join(f"{mbps:.2f}" for mbps in means) + " Mbit/s"
+    met = len(means) > 1 and all(earlier > later for earlier, later in pairwise(means))
+    return Case(f"{rtt_ms(group.point):g} ms", said, met, group.missing)
+
+
+def _require(found: Found) -> list[Verdict]:
+    there = [group.point for group in found.groups]
     return [
-        {
-            **finding.settings(point),
-            "deadline_s": goal.deadline_s,
-            "runs": len(here := [row for row in rows if row["deadline_s"] == goal.deadline_s]),
-            **finding.estimated("finish", finding.numbers(here, "finish")),
-            **finding.estimated("early_mbps", finding.numbers(here, "early_mbps")),
-        }
-        for _flow, goal in transfers(point)
+        found.judge("every goal is met", there, _all_met),
+        found.judge(
+            "until the first deadline, the earlier a deadline the higher the rate", there, _in_order
+        ),
     ]
 
 
-def find(results: Results, sweep: Sweep) -> Finding:
-    """Measure every transfer of every run."""
-    points = []
-    for point, runs in results.measured(sweep):
-        rows = [row for run in runs for row in _rows(results, run)]
-        points.append((point, len(sweep.seeds) - len(runs), rows))
-    verdicts = _verdicts(points)
-    return Finding(
-        verdict.say(verdicts),
-        verdicts,
-        finding.frame([row for _point, _missing, rows in points for row in rows]),
-        finding.frame([row for point, _missing, rows in points for row in _summary(point, rows)]),
-    )
+def _summary(found: Found) -> list[Row]:
+    return [
+        engine.settings(some.point)
+        | {"deadline_s": some.rows[0]["deadline_s"], "runs": len(some.rows)}
+        | engine.means(some, ["finish", "early_mbps"])
+        for group in found.groups
+        for some in _by_deadline(group)
+    ]
+
+
+def _about(point: Point) -> Row:
+    return engine.settings(point) | {"rtt": rtt_ms(point)}
+
+
+STUDY = Study(measure, _require, about=_about, summary=_summary)

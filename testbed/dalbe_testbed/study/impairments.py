@@ -10,15 +10,14 @@ measured behind FIFOs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-from dalbe_testbed.plan.sweep import Point, Sweep
-from dalbe_testbed.study import finding, stats, tradeoff, verdict
-from dalbe_testbed.study.finding import Finding
-from dalbe_testbed.study.results import Results, weight
+from dalbe_testbed.plan.sweep import Point
+from dalbe_testbed.study import engine, stats, tradeoff
+from dalbe_testbed.study.engine import Found, Group, Row, Study, beside, place, who
 from dalbe_testbed.study.stats import Estimate
-from dalbe_testbed.study.tradeoff import CORNER, Tradeoff, beside, place, who
-from dalbe_testbed.study.verdict import judge
+from dalbe_testbed.study.tradeoff import CORNER
+from dalbe_testbed.study.verdict import Case, Verdict
 
 AXIS = "impairment"
 USE_PERCENT, SHARE_PERCENT, HARM_PERCENT = 80.0, 10.0, 10.0
@@ -37,47 +36,53 @@ def where(point: Point) -> str:
     )
 
 
-def harm_percent(item: Tradeoff, found: Sequence[Tradeoff]) -> Estimate | None:
+def harm_percent(group: Group, groups: Iterable[Group]) -> Estimate | None:
     """Return by how much the others' goodput is below their mean beside strict priority.
 
     Negative if they get more. None for strict priority itself and on paths without a run of it.
     """
-    best = beside(item, found, CORNER)
-    if best is None or best is item:
+    best = beside(group, groups, CORNER)
+    if best is None or best is group:
         return None
-    whole = sum(best.others_mbps) / len(best.others_mbps)
-    return stats.estimate([100 * (1 - mbps / whole) for mbps in item.others_mbps])
+    rates = best.values("others_mbps")
+    whole = sum(rates) / len(rates)
+    own = group.values("others_mbps")
+    return stats.estimate([100 * (1 - mbps / whole) for mbps in own]) if own else None
 
 
-def find(results: Results, sweep: Sweep) -> Finding:
-    """Measure the trade-off on every path, and judge our flows' means."""
-    found = tradeoff.measure(results, sweep)
-    ours = [point for point in sweep.points if weight(point) is not None]
-    unfair = [p for p in ours if p.experiment.link.qdisc not in FAIR_QUEUEING]
-    with_corner = [place(point) for point in sweep.points if who(point) == CORNER]
-    verdicts = [
-        tradeoff.judge_use(ours, found, sweep, USE_PERCENT, where),
-        tradeoff.judge_share(unfair, found, sweep, SHARE_PERCENT, where),
-        judge(
+def _require(found: Found) -> list[Verdict]:
+    def harm(group: Group) -> Case:
+        best = beside(group, found.groups, CORNER)
+        return engine.mean_case(
+            where(group.point),
+            harm_percent(group, found.groups),
+            lambda percent: percent <= HARM_PERCENT,
+            group.missing + (best.missing if best else 0),
+        )
+
+    unfair = [p for p in found.ours if p.experiment.link.qdisc not in FAIR_QUEUEING]
+    with_corner = [place(point) for point in found.sweep.points if who(point) == CORNER]
+    return [
+        tradeoff.judge_use(found, found.ours, USE_PERCENT, where),
+        tradeoff.judge_share(
+            found,
+            unfair,
+            f"share at most {SHARE_PERCENT:g} %",
+            lambda share: share <= SHARE_PERCENT,
+            where,
+        ),
+        found.judge(
             f"CUBIC's goodput at most {HARM_PERCENT:g} % below that beside strict priority",
-            tradeoff.cases(
-                [point for point in ours if place(point) in with_corner],
-                found,
-                sweep,
-                value=lambda item: harm_percent(item, found),
-                met=lambda harm: harm <= HARM_PERCENT,
-                where=where,
-                base=lambda item: beside(item, found, CORNER),
-            ),
+            [point for point in found.ours if place(point) in with_corner],
+            harm,
         ),
     ]
-    return Finding(
-        verdict.say(verdicts),
-        verdicts,
-        tradeoff.frame(found),
-        tradeoff.summary(found).hstack(
-            finding.frame(
-                [finding.interval("harm_percent", harm_percent(item, found)) for item in found]
-            )
-        ),
+
+
+def _summary(found: Found) -> list[Row]:
+    return tradeoff.summary(
+        found, lambda g: engine.interval("harm_percent", harm_percent(g, found.groups))
     )
+
+
+STUDY = Study(tradeoff.measure, _require, summary=_summary, rounded=True)

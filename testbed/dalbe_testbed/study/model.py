@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -37,8 +37,8 @@ import polars as pl
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.plan.web import SEGMENT_BYTES
-from dalbe_testbed.study import finding, regimes
-from dalbe_testbed.study.finding import Finding, Row
+from dalbe_testbed.study import engine, regimes
+from dalbe_testbed.study.engine import Found, Group, Row, Study
 from dalbe_testbed.study.results import Results, g_ms, rtt_ms, weight
 from dalbe_testbed.study.tradeoff import Window, windows
 from dalbe_testbed.study.verdict import Case, Verdict, judge
@@ -55,49 +55,6 @@ MEDIAN_PERCENT = 25.0
 
 DELAY_CUT, LOSS_CUT = 1 - 724 / 1024, 1 / 2
 """What a cut takes of the window, C(5)."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A run: rates in Mbit/s of TCP payload in the time that counts.
-
-    predicted: by the prediction's name; inf where the flow met no price. about: what helps to tell
-    where an error comes from, by the column's name.
-    """
-
-    seed: int
-    mbps: float
-    predicted: Mapping[str, float]
-    about: Mapping[str, float]
-
-    def ratio(self, name: str) -> float:
-        """Return a prediction over what there was."""
-        return self.predicted[name] / self.mbps if self.mbps else math.inf
-
-    def error_percent(self, name: str) -> float:
-        """Return by how much a prediction is above what there was; inf without a price."""
-        return 100 * (self.ratio(name) - 1)
-
-
-@dataclass(frozen=True)
-class Tested:
-    """A point's runs, at least one. missing: how many it lacks."""
-
-    point: Point
-    runs: Sequence[Measured]
-    missing: int
-
-    @property
-    def where(self) -> str:
-        """The point in words."""
-        w = weight(self.point)
-        what = f"G = {g_ms(self.point):g} ms" if w is None else f"w = {w:g}"
-        return f"{what}, {rtt_ms(self.point):g} ms, {len(others(self.point))} CUBIC"
-
-    @property
-    def error_percent(self) -> float:
-        """The mean error of `own`."""
-        return statistics.fmean(run.error_percent("own") for run in self.runs)
 
 
 def model(point: Point) -> str:
@@ -221,9 +178,13 @@ def _measure_cdg(
 # --- both ---
 
 
-def measure(results: Results, run: Run, last_s: float | None) -> Measured:
-    """Return what a run shows. last_s: as of tradeoff.windows(). Raises TestbedError."""
-    _alone, during = windows(run.point.experiment, last_s)
+def measure(results: Results, run: Run, sweep: Sweep) -> Row:
+    """Return rates in Mbit/s of TCP payload in the time that counts. Raises TestbedError.
+
+    measured_mbps; what each prediction says, and by how much that is more, in percent, inf where
+    the flow met no price; and what helps to tell where an error comes from.
+    """
+    _alone, during = windows(run.point.experiment, sweep.last_s)
     if during is None:
         raise TestbedError(f"last_s: {run.point.name} is not that long")
     rates = results.table(run, "rates")
@@ -232,110 +193,99 @@ def measure(results: Results, run: Run, last_s: float | None) -> Measured:
         if model(run.point) == "CDG"
         else _measure_ladder(results, run, during, rates)
     )
-    return Measured(run.seed, during.mean_mbps(rates, [OURS]), predicted, about)
+    measured = during.mean_mbps(rates, [OURS])
+    row: Row = {"measured_mbps": measured}
+    for name, mbps in predicted.items():
+        ratio = mbps / measured if measured else math.inf
+        row |= {
+            f"{name}_mbps": mbps,
+            f"{name}_error_percent": 100 * (ratio - 1),
+            f"_{name}_ratio": ratio,
+        }
+    return row | about
 
 
-def _verdicts(tested: Sequence[Tested], sweep: Sweep, name: str) -> list[Verdict]:
-    """Judge one model: at every run, and at the median of its points."""
-    wanted = [point for point in sweep.points if model(point) == name]
-    there = {item.point.name: item for item in tested}
-    cases = []
-    for point in wanted:
-        item = there.get(point.name)
-        if item is None:
-            cases.append(Case(point.name, "no run", met=False))
-            continue
-        ratios = sorted(run.ratio("own") for run in item.runs)
-        found = f"{ratios[0]:.2f} to {ratios[-1]:.2f}"
-        met = ratios[0] >= LEAST_RATIO and ratios[-1] <= MOST_RATIO
-        cases.append(Case(item.where, found, met, item.missing))
-    errors = [abs(item.error_percent) for item in there.values() if model(item.point) == name]
-    median = statistics.median(errors) if errors else math.nan
-    lacks = sum(item.missing for item in there.values() if model(item.point) == name)
-    lacks += len(sweep.seeds) * (len(wanted) - len(errors))
-    what = f"median of {len(errors)} points: {median:.1f} %"
-    return [
-        judge(
-            f"{name}: predicted by own state within {LEAST_RATIO:g} to {MOST_RATIO:g} of what "
-            "there is, in every run",
-            cases,
-        ),
-        judge(
-            f"{name}: off by at most {MEDIAN_PERCENT:g} % at the median",
-            [Case("", what, median <= MEDIAN_PERCENT, lacks)] if errors else [],
-        ),
-    ]
+def _off_percent(group: Group, name: str) -> float:
+    """Return the mean error of a prediction, whatever its sign."""
+    return abs(statistics.fmean(group.values(f"{name}_error_percent")))
 
 
-def _row(run: Measured) -> Row:
-    row: Row = {"measured_mbps": run.mbps}
-    for name, mbps in run.predicted.items():
-        row |= {f"{name}_mbps": mbps, f"{name}_error_percent": run.error_percent(name)}
-    return row
+def _within(group: Group) -> Case:
+    point, ratios = group.point, sorted(group.values("_own_ratio"))
+    if not ratios:
+        return Case(point.name, "no run", met=False)
+    w = weight(point)
+    what = f"G = {g_ms(point):g} ms" if w is None else f"w = {w:g}"
+    return Case(
+        f"{what}, {rtt_ms(point):g} ms, {len(others(point))} CUBIC",
+        f"{ratios[0]:.2f} to {ratios[-1]:.2f}",
+        ratios[0] >= LEAST_RATIO and ratios[-1] <= MOST_RATIO,
+        group.missing,
+    )
 
 
-def _summary(item: Tested) -> Row:
-    """Return a point's row. A mean of what is not a number in some run is null."""
-    row = {**_settings(item.point), "runs": len(item.runs)}
-    rows = [_row(run) | dict(run.about) for run in item.runs]
-    for name in rows[0]:
-        values = [float(str(each[name])) for each in rows]
-        row |= finding.estimated(name, values if all(map(math.isfinite, values)) else [])
-    return row
+def _require(found: Found) -> list[Verdict]:
+    """Judge either model that the sweep has points of: every run, and the median of the points."""
+    verdicts = []
+    for name in MODELS:
+        wanted = [found.at(point) for point in found.sweep.points if model(point) == name]
+        errors = [_off_percent(group, "own") for group in wanted if group.rows]
+        median = statistics.median(errors) if errors else math.nan
+        lacks = sum(group.missing for group in wanted)
+        what = f"median of {len(errors)} points: {median:.1f} %"
+        off = [Case("", what, median <= MEDIAN_PERCENT, lacks)] if errors else []
+        if wanted:
+            verdicts += [
+                judge(
+                    f"{name}: predicted by own state within {LEAST_RATIO:g} to {MOST_RATIO:g} of "
+                    "what there is, in every run",
+                    [_within(group) for group in wanted],
+                ),
+                judge(f"{name}: off by at most {MEDIAN_PERCENT:g} % at the median", off),
+            ]
+    return verdicts
 
 
-def _settings(point: Point) -> Row:
+def _about(point: Point) -> Row:
     return {
-        **finding.settings(point),
+        **engine.settings(point),
         "model": model(point),
         "g_ms": point.experiment.flows[0].fixed_g_ms,
         "others": len(others(point)),
     }
 
 
-def _say(tested: Sequence[Tested]) -> str:
+def _summary(found: Found) -> list[Row]:
+    """Return a row per point. A mean of what is not a number in some run is null."""
+    rows = []
+    for group in found.groups:
+        row = _about(group.point) | {"runs": len(group.rows)}
+        for name in group.rows[0]:
+            if name != "seed" and not name.startswith("_"):
+                values = group.values(name)
+                row |= engine.estimated(name, values if all(map(math.isfinite, values)) else [])
+        rows.append(row)
+    return rows
+
+
+def _say_model(name: str, groups: Sequence[Group]) -> str:
+    own, *rest = (
+        statistics.median(_off_percent(group, which) for group in groups)
+        for which in ("own", *MODELS[name])
+    )
+    besides = ", ".join(f"{it}: {off:.1f} %" for it, off in zip(MODELS[name], rest, strict=True))
+    ratios = [ratio for group in groups for ratio in group.values("_own_ratio")]
+    return (
+        f"{name}: predicted over measured is {min(ratios):.2f} to {max(ratios):.2f}, off by "
+        f"{own:.1f} % at the median of {len(groups)} points ({besides})."
+    )
+
+
+def _say(found: Found) -> str:
     """Return the finding in a sentence per model."""
-    said = []
-    for name, more in MODELS.items():
-        points = [item for item in tested if model(item.point) == name]
-        if not points:
-            continue
-        own, *rest = (
-            statistics.median(
-                abs(statistics.fmean(run.error_percent(which) for run in item.runs))
-                for item in points
-            )
-            for which in ("own", *more)
-        )
-        besides = ", ".join(f"{it}: {off:.1f} %" for it, off in zip(more, rest, strict=True))
-        ratios = [run.ratio("own") for item in points for run in item.runs]
-        said.append(
-            f"{name}: predicted over measured is {min(ratios):.2f} to {max(ratios):.2f}, off by "
-            f"{own:.1f} % at the median of {len(points)} points ({besides})."
-        )
+    by_model = {name: [g for g in found.groups if model(g.point) == name] for name in MODELS}
+    said = [_say_model(name, groups) for name, groups in by_model.items() if groups]
     return " ".join(said) or "No run."
 
 
-def find(results: Results, sweep: Sweep) -> Finding:
-    """Measure every run, and judge either model that the sweep has points of."""
-    tested = [
-        Tested(
-            point,
-            [measure(results, run, sweep.last_s) for run in runs],
-            len(sweep.seeds) - len(runs),
-        )
-        for point, runs in results.measured(sweep)
-    ]
-    rows = [
-        {**_settings(item.point), "seed": run.seed, **_row(run), **run.about}
-        for item in tested
-        for run in item.runs
-    ]
-    asked = [name for name in MODELS if any(model(point) == name for point in sweep.points)]
-    verdicts = [it for name in asked for it in _verdicts(tested, sweep, name)]
-    return Finding(
-        _say(tested),
-        verdicts,
-        finding.rounded(finding.frame(rows)),
-        finding.frame([_summary(item) for item in tested]),
-    )
+STUDY = Study(measure, _require, about=_about, summary=_summary, say=_say, rounded=True)

@@ -8,53 +8,19 @@ with ease, as in `goals`: where it does not the path, not we, would be what is j
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import polars as pl
 
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
-from dalbe_testbed.study import finding, goals, verdict
-from dalbe_testbed.study.finding import Finding, Row
-from dalbe_testbed.study.goals import CUBIC_PART, OURS, Outcome, in_place
+from dalbe_testbed.study import goals
+from dalbe_testbed.study.engine import Found, Group, Row, Study
+from dalbe_testbed.study.goals import CUBIC_PART, OURS, in_place
 from dalbe_testbed.study.results import Results
-from dalbe_testbed.study.verdict import Case, judge
+from dalbe_testbed.study.verdict import Case, Verdict
 
 BIN_S = 5.0
 """Width of a bin of the curves."""
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A point of ours and CUBIC's in its place: outcomes by seed; missing: seeds that lack one."""
-
-    point: Point
-    ours: Mapping[int, Outcome]
-    cubic: Mapping[int, Outcome]
-    missing: int
-
-    @property
-    def where(self) -> str:
-        """What is the matter, and who else is there if not the usual ones."""
-        return where(self.point)
-
-    @property
-    def counted(self) -> list[int]:
-        """The seeds in which CUBIC meets the goal with ease."""
-        return [seed for seed in self.ours if self.cubic[seed].within(CUBIC_PART)]
-
-    @property
-    def met(self) -> list[int]:
-        """Those of them in which ours is met."""
-        return [seed for seed in self.counted if self.ours[seed].within(1)]
-
-    @property
-    def rows(self) -> list[Row]:
-        """A row per seed."""
-        return [
-            {"where": self.where, "seed": seed} | goals.compared(self.ours[seed], self.cubic[seed])
-            for seed in self.ours
-        ]
 
 
 def where(point: Point) -> str:
@@ -74,7 +40,7 @@ def _window_s(sweep: Sweep) -> float:
     return length_s
 
 
-def _curves(results: Results, run: Run) -> pl.DataFrame:
+def _curve(results: Results, run: Run) -> pl.DataFrame:
     """Return the rates of a run in Mbit/s on the wire, ours and all others' together, by bin."""
     names = [flow.name for flow in run.point.experiment.flows]
     return (
@@ -89,75 +55,70 @@ def _curves(results: Results, run: Run) -> pl.DataFrame:
     )
 
 
-def _pairs(results: Results, sweep: Sweep) -> tuple[list[Pair], pl.DataFrame]:
-    """Return the pairs of points, and the mean rates of ours over time, by where and flow."""
-    length_s = _window_s(sweep)
-    runs = {point.name: there for point, there in results.measured(sweep)}
-    outcomes = {
-        point.name: {
-            run.seed: goals.measure(results, run, length_s) for run in runs.get(point.name, [])
-        }
-        for point in sweep.points
-    }
-    cubic = {where(p): outcomes[p.name] for p in sweep.points if in_place(p) == "cubic"}
-    pairs, curves = [], []
-    for point in sweep.points:
-        if in_place(point) == "cubic":
-            continue
-        peer, own = cubic[where(point)], outcomes[point.name]
-        both = {seed: outcome for seed, outcome in own.items() if seed in peer}
-        pairs.append(Pair(point, both, peer, len(sweep.seeds) - len(both)))
-        for run in runs.get(point.name, []):
-            curves.append(_curves(results, run).with_columns(where=pl.lit(where(point))))
+def measure(results: Results, run: Run, sweep: Sweep) -> Row:
+    """Return the outcome of a run, as `goals` has it."""
+    return goals.outcome(results, run, _window_s(sweep))
+
+
+def _compare(found: Found) -> Sequence[Group]:
+    return goals.against_cubic(found, where)
+
+
+def _curves(found: Found) -> pl.DataFrame:
+    """Return the mean rates of our runs over time, by where and flow."""
+    curves = [
+        _curve(found.results, run).with_columns(where=pl.lit(where(point)))
+        for point, runs in found.results.measured(found.sweep)
+        if in_place(point) != "cubic"
+        for run in runs
+    ]
     if not curves:
-        return pairs, pl.DataFrame()
-    means = (
+        return pl.DataFrame()
+    return (
         pl.concat(curves)
         .group_by("where", "flow", "t_s", maintain_order=True)
         .agg(pl.col("mbps").mean())
         .sort("where", "flow", "t_s")
     )
-    return pairs, means
 
 
-def _case(pair: Pair) -> Case:
-    counted, met = pair.counted, pair.met
+def _counted(group: Group) -> Group:
+    """Return the runs whose goal CUBIC meets with ease."""
+    return Group(group.point, [row for row in group.rows if row["counts"]])
+
+
+def _case(group: Group) -> Case:
+    counted = _counted(group).rows
     missed = [
-        "not done" if (finish := pair.ours[seed].finish) is None else f"{finish:.3f}"
-        for seed in counted
-        if seed not in met
+        "not done" if row["finish"] is None else f"{row['finish']:.3f}"
+        for row in counted
+        if not row["met"]
     ]
-    said = [f"{len(met)} of {len(counted)}", *missed]
-    return Case(
-        pair.where, ", ".join(said), bool(counted) and len(met) == len(counted), pair.missing
-    )
+    said = ", ".join([f"{len(counted) - len(missed)} of {len(counted)}", *missed])
+    return Case(where(group.point), said, bool(counted) and not missed, group.missing)
 
 
-def _summary(pair: Pair) -> Row:
-    row: Row = {
-        "where": pair.where,
-        "runs": len(pair.ours),
-        "count": len(pair.counted),
-        "in_time": len(pair.met),
-    }
-    for name in ("finish", "cubic_finish", "others_mbps", "others_beside_cubic_mbps"):
-        row |= finding.estimated(name, finding.numbers(pair.rows, name))
-    return row
-
-
-def find(results: Results, sweep: Sweep) -> Finding:
-    """Measure every run, and judge the goals that count; `curves`: mean rates over time."""
-    pairs, curves = _pairs(results, sweep)
-    verdicts = [
-        judge(
+def _require(found: Found) -> list[Verdict]:
+    return [
+        found.judge(
             f"every goal that CUBIC in our place meets within {CUBIC_PART:g} of the window is met",
-            [_case(pair) for pair in pairs],
+            [point for point in found.sweep.points if in_place(point) != "cubic"],
+            _case,
         )
     ]
-    return Finding(
-        verdict.say(verdicts),
-        verdicts,
-        finding.frame([row for pair in pairs for row in pair.rows]),
-        finding.frame([_summary(pair) for pair in pairs if pair.ours]),
-        curves,
-    )
+
+
+def _counts(group: Group) -> Row:
+    counted = _counted(group).rows
+    return {"count": len(counted), "in_time": sum(bool(row["met"]) for row in counted)}
+
+
+STUDY = Study(
+    measure,
+    _require,
+    means=("finish", "cubic_finish", "others_mbps", "others_beside_cubic_mbps"),
+    about=lambda point: {"where": where(point)},
+    compare=_compare,
+    counts=_counts,
+    curves=_curves,
+)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
@@ -24,9 +23,9 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.experiment import Flow
 from dalbe_testbed.plan.sample import Value
 from dalbe_testbed.plan.sweep import Point, Run, Sweep, axes, axis
-from dalbe_testbed.study import finding, stats, verdict
+from dalbe_testbed.study import engine, stats
 from dalbe_testbed.study.completion import NOBODY, NOBODY_BYTES
-from dalbe_testbed.study.finding import Finding, Row
+from dalbe_testbed.study.engine import Found, Group, Row, Study
 from dalbe_testbed.study.results import Results
 from dalbe_testbed.study.tradeoff import Window
 from dalbe_testbed.study.verdict import Case, Verdict, judge
@@ -60,15 +59,6 @@ QUEUES = ("queue_mean_ms", "queue_p95_ms")
 
 HARMS = {name: f"{name.rpartition('_')[0]}_harm_percent" for name in SOLO}
 ADDED = {name: f"added_{name}" for name in QUEUES}
-
-MEASURES = (
-    "late_percent",
-    *HARMS.values(),
-    *ADDED.values(),
-    "idle_percent",
-    "behind_percent",
-)
-"""The columns of which the summary has the mean over those runs that have it."""
 
 
 def _ours(point: Point) -> Flow:
@@ -119,27 +109,6 @@ def window(sweep: Sweep) -> Window:
     if len(found) != 1:
         raise TestbedError(f"{sweep.name}.toml: a scoreboard needs goals, all of one time")
     return Window(*found.pop())
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What a run showed.
-
-    finish: end of the transfer in parts of its window; None if it did not end. late_percent: of the
-    window, 0 if in time; of one that did not end, until the run did. others: the measures of SOLO
-    and QUEUES that the run has. schedule: bytes of the short flows. idle_percent: the part used of
-    what the others left of the link while no long flow of theirs was there and the transfer not
-    done, nor due. behind_percent: the same while less was done than had it been spread evenly. None
-    for no time of the kind.
-    """
-
-    run: Run
-    finish: float | None
-    late_percent: float
-    others: dict[str, float]
-    schedule: list[int]
-    idle_percent: float | None
-    behind_percent: float | None
 
 
 def _number(value: object) -> float:
@@ -221,9 +190,17 @@ def _used_percent(bins: pl.DataFrame) -> float | None:
     return None if bins.is_empty() else 100 * float(bins["own"].sum()) / float(bins["free"].sum())
 
 
-def measure(results: Results, run: Run, when: Window) -> Seen:
-    """Return what a run's tables show. Raises TestbedError if one is missing or makes no sense."""
-    own = results.table(run, "flows").filter(flow=OURS)
+def measure(results: Results, run: Run, sweep: Sweep) -> Row:
+    """Return what a run's tables show. Raises TestbedError if one is missing or makes no sense.
+
+    finish: end of the transfer in parts of its window; null if it did not end. late_percent: of the
+    window, 0 if in time; of one that did not end, until the run did. idle_percent: the part used of
+    what the others left of the link while no long flow of theirs was there and the transfer not
+    done, nor due. behind_percent: the same while less was done than had it been spread evenly. Null
+    for no time of the kind. _others: the measures of SOLO and QUEUES that the run has. _schedule:
+    bytes of the short flows.
+    """
+    own, when = results.table(run, "flows").filter(flow=OURS), window(sweep)
     if transfer(run.point) == NOBODY and own["payload_bytes"].item() > NOBODY_BYTES:
         raise TestbedError(f"{run.directory}: nobody sent {own['payload_bytes'].item()} bytes")
     what = run.point.experiment
@@ -231,15 +208,18 @@ def measure(results: Results, run: Run, when: Window) -> Seen:
     over_s = float(own["end_s"].item()) if own["finished"].item() else what.end_s
     idle = _idle(results, run, when, over_s)
     behind = idle.filter("behind")
-    return Seen(
-        run,
-        (over_s - when.start_s) / length_s if own["finished"].item() else None,
-        100 * max(0.0, (over_s - when.end_s) / length_s),
-        _others(results, run, when),
-        _requests(results, run, when)["bytes"].to_list() if what.short_flows else [],
-        _used_percent(idle),
-        _used_percent(behind) if behind.height * what.bin_s >= BEHIND_S else None,
-    )
+    late_percent = 100 * max(0.0, (over_s - when.end_s) / length_s)
+    return {
+        "finish": (over_s - when.start_s) / length_s if own["finished"].item() else None,
+        "missed": late_percent > 0,
+        "late_percent": late_percent,
+        "_others": _others(results, run, when),
+        "_schedule": _requests(results, run, when)["bytes"].to_list() if what.short_flows else [],
+        "_idle_percent": _used_percent(idle),
+        "_behind_percent": _used_percent(behind)
+        if behind.height * what.bin_s >= BEHIND_S
+        else None,
+    }
 
 
 def harm_percent(solo: float, together: float, *, more_is_better: bool) -> float:
@@ -249,91 +229,74 @@ def harm_percent(solo: float, together: float, *, more_is_better: bool) -> float
     return 100 * (together - solo) / together
 
 
-def _row(seen: Seen, solo: Seen | None) -> Row:
+def _against(row: Row, solo: Row | None, where: str) -> Row:
     """Return a run's measures; harm and added queue are null without a run of nobody."""
-    if solo and solo.schedule != seen.schedule:
-        raise TestbedError(f"{seen.run.directory}: other short flows than with nobody there")
-    row: Row = {
-        "transfer": transfer(seen.run.point),
-        "task": say_task(task(seen.run.point)),
-        "seed": seen.run.seed,
-        "finish": seen.finish,
-        "missed": seen.late_percent > 0,
-        "late_percent": seen.late_percent,
-    }
+    if solo and solo["_schedule"] != row["_schedule"]:
+        raise TestbedError(f"{where}/seed{row['seed']}: other short flows than with nobody there")
+    others, alone = row["_others"], solo["_others"] if solo else {}
+    columns: Row = {name: value for name, value in row.items() if not name.startswith("_")}
     for name, more_is_better in SOLO.items():
-        if solo and name in seen.others:
-            harm = harm_percent(solo.others[name], seen.others[name], more_is_better=more_is_better)
-            row[HARMS[name]] = harm
+        if solo and name in others:
+            columns[HARMS[name]] = harm_percent(
+                alone[name], others[name], more_is_better=more_is_better
+            )
     for name in QUEUES:
-        if solo and name in seen.others:
-            row[ADDED[name]] = seen.others[name] - solo.others[name]
-    return row | {
-        "idle_percent": seen.idle_percent,
-        "behind_percent": seen.behind_percent,
-        **seen.others,
-    }
+        if solo and name in others:
+            columns[ADDED[name]] = others[name] - alone[name]
+    percents: Row = {name: row[f"_{name}"] for name in ("idle_percent", "behind_percent")}
+    return {**columns, **percents, **others}
 
 
-@dataclass(frozen=True)
-class Standing:
-    """A point's rows. missing: runs that it lacks, or that have nobody's run to compare with."""
-
-    point: Point
-    rows: Sequence[Row]
-    missing: int
-
-    @property
-    def misses(self) -> int:
-        """How many runs were late."""
-        return sum(bool(row["missed"]) for row in self.rows)
-
-    def values(self, name: str) -> list[float]:
-        """Return a measure's values by seed, of those runs that have one."""
-        return finding.numbers(self.rows, name)
-
-    def summary(self) -> Row:
-        """Return the columns of the summary."""
-        low, high = stats.proportion(self.misses, len(self.rows))
-        row: Row = {
-            "transfer": transfer(self.point),
-            "task": say_task(task(self.point)),
-            "point": self.point.name,
-            "runs": len(self.rows),
-            "misses": self.misses,
-            "miss_percent": 100 * self.misses / len(self.rows),
-            "miss_percent_low": 100 * low,
-            "miss_percent_high": 100 * high,
-        }
-        for name in MEASURES:
-            row |= finding.estimated(name, self.values(name))
-        return row
-
-
-def standings(results: Results, sweep: Sweep) -> list[Standing]:
-    """Return every point that has runs but nobody's. Raises TestbedError as measure() does."""
-    when = window(sweep)
-    seen = {
-        point.name: [measure(results, run, when) for run in runs]
-        for point, runs in results.measured(sweep)
-    }
-    found = []
-    for point in sweep.points:
-        if transfer(point) == NOBODY or point.name not in seen:
+def _compare(found: Found) -> Sequence[Group]:
+    """Return every point but nobody's; missing also counts runs that nobody's lack."""
+    groups = []
+    for group in found.groups:
+        point = group.point
+        if transfer(point) == NOBODY:
             continue
         alone = {
-            one.run.seed: one
-            for other in sweep.points
-            if transfer(other) == NOBODY and _place(other) == _place(point)
-            for one in seen.get(other.name, [])
+            row["seed"]: row
+            for other in found.groups
+            if transfer(other.point) == NOBODY and _place(other.point) == _place(point)
+            for row in other.rows
         }
-        rows = [_row(one, alone.get(one.run.seed)) for one in seen[point.name]]
-        compared = sum(one.run.seed in alone for one in seen[point.name])
-        found.append(Standing(point, rows, len(sweep.seeds) - compared))
-    return found
+        rows = [_against(row, alone.get(row["seed"]), point.directory) for row in group.rows]
+        compared = sum(row["seed"] in alone for row in rows)
+        groups.append(Group(point, rows, len(found.sweep.seeds) - compared))
+    return groups
 
 
-def _of(found: Sequence[Standing], name: str, point: Point) -> Standing | None:
+def _about(point: Point) -> Row:
+    return {"transfer": transfer(point), "task": say_task(task(point))}
+
+
+def _misses(group: Group) -> int:
+    """Return how many runs were late."""
+    return sum(bool(row["missed"]) for row in group.rows)
+
+
+def _summary(found: Found) -> list[Row]:
+    rows = []
+    for group in found.groups:
+        misses, runs = _misses(group), len(group.rows)
+        low, high = stats.proportion(misses, runs)
+        rows.append(
+            _about(group.point)
+            | {
+                "point": group.point.name,
+                "runs": runs,
+                "misses": misses,
+                "miss_percent": 100 * misses / runs,
+                "miss_percent_low": 100 * low,
+                "miss_percent_high": 100 * high,
+            }
+            | engine.means(group, ["late_percent", *HARMS.values(), *ADDED.values()])
+            | engine.means(group, ["idle_percent", "behind_percent"])
+        )
+    return rows
+
+
+def _of(found: Sequence[Group], name: str, point: Point) -> Group | None:
     """Return the standing of a transfer at a point's task."""
     same = (s for s in found if transfer(s.point) == name and task(s.point) == task(point))
     return next(same, None)
@@ -343,7 +306,7 @@ def _of_ours(sweep: Sweep) -> list[Point]:
     return [point for point in sweep.points if transfer(point) == JUDGED]
 
 
-def _against_caps(found: Sequence[Standing], sweep: Sweep, name: str) -> list[Case]:
+def _against_caps(found: Sequence[Group], sweep: Sweep, name: str) -> list[Case]:
     """Judge one of our measures, the misses or harm to short flows, by that of every rate cap."""
     cases = []
     for point in sweep.points:
@@ -357,8 +320,8 @@ def _against_caps(found: Sequence[Standing], sweep: Sweep, name: str) -> list[Ca
             continue
         lacks = ours.missing + cap.missing
         if name == "misses":
-            said = f"{ours.misses} of {len(ours.rows)}, cap {cap.misses} of {len(cap.rows)}"
-            met = ours.misses * len(cap.rows) <= cap.misses * len(ours.rows)
+            said = f"{_misses(ours)} of {len(ours.rows)}, cap {_misses(cap)} of {len(cap.rows)}"
+            met = _misses(ours) * len(cap.rows) <= _misses(cap) * len(ours.rows)
             cases.append(Case(where, said, met, lacks))
             continue
         kind = name.removeprefix("short_").removesuffix("_harm_percent")
@@ -371,7 +334,7 @@ def _against_caps(found: Sequence[Standing], sweep: Sweep, name: str) -> list[Ca
     return cases
 
 
-def _idle_cases(found: Sequence[Standing], points: Sequence[Point]) -> list[Case]:
+def _idle_cases(found: Sequence[Group], points: Sequence[Point]) -> list[Case]:
     cases = []
     for point in points:
         ours = _of(found, JUDGED, point)
@@ -385,7 +348,8 @@ def _idle_cases(found: Sequence[Standing], points: Sequence[Point]) -> list[Case
     return cases
 
 
-def _verdicts(found: Sequence[Standing], sweep: Sweep) -> list[Verdict]:
+def _require(every: Found) -> list[Verdict]:
+    found, sweep = every.groups, every.sweep
     verdicts = [
         judge(
             f"{JUDGED} misses no more deadlines than a rate cap",
@@ -413,13 +377,4 @@ def _verdicts(found: Sequence[Standing], sweep: Sweep) -> list[Verdict]:
     return verdicts
 
 
-def find(results: Results, sweep: Sweep) -> Finding:
-    """Measure every run against nobody's, and judge ours against the caps and on the idle link."""
-    found = standings(results, sweep)
-    verdicts = _verdicts(found, sweep)
-    return Finding(
-        verdict.say(verdicts),
-        verdicts,
-        finding.frame([row for standing in found for row in standing.rows]),
-        finding.frame([standing.summary() for standing in found]),
-    )
+STUDY = Study(measure, _require, about=_about, compare=_compare, summary=_summary)

@@ -7,11 +7,11 @@ path; use is in percent of what CUBIC gets where the path stands still for as lo
 
 from __future__ import annotations
 
-from dalbe_testbed.plan.sweep import Point, Sweep
-from dalbe_testbed.study import finding, tradeoff, verdict
-from dalbe_testbed.study.finding import Finding
-from dalbe_testbed.study.results import Results, weight
+from dalbe_testbed.plan.sweep import Point
+from dalbe_testbed.study import tradeoff
+from dalbe_testbed.study.engine import Found, Row, Study
 from dalbe_testbed.study.tradeoff import SHARE_PERCENT, USE_PERCENT
+from dalbe_testbed.study.verdict import Verdict
 
 
 def path(point: Point) -> str:
@@ -28,22 +28,25 @@ def late(point: Point) -> str:
     return f"ACKs each {link.ack_slot_ms:g} ms"
 
 
-def find(results: Results, sweep: Sweep) -> Finding:
-    """Measure use and share on every path, and judge our flows' means."""
-    found = tradeoff.measure(results, sweep)
-    ours = [point for point in sweep.points if weight(point) is not None]
+def _where(point: Point) -> str:
+    return f"{path(point)}, {late(point)}"
 
-    def where(point: Point) -> str:
-        return f"{path(point)}, {late(point)}"
 
-    verdicts = [
-        tradeoff.judge_use(ours, found, sweep, USE_PERCENT, where),
-        tradeoff.judge_share(ours, found, sweep, SHARE_PERCENT, where),
+def _require(found: Found) -> list[Verdict]:
+    return [
+        tradeoff.judge_use(found, found.ours, USE_PERCENT, _where),
+        tradeoff.judge_share(
+            found,
+            found.ours,
+            f"share at most {SHARE_PERCENT:g} %",
+            lambda share: share <= SHARE_PERCENT,
+            _where,
+        ),
     ]
-    places = [{"path": path(item.point), "late": late(item.point)} for item in found]
-    return Finding(
-        verdict.say(verdicts),
-        verdicts,
-        tradeoff.frame(found),
-        tradeoff.summary(found).hstack(finding.frame(places)),
-    )
+
+
+def _summary(found: Found) -> list[Row]:
+    return tradeoff.summary(found, lambda g: {"path": path(g.point), "late": late(g.point)})
+
+
+STUDY = Study(tradeoff.measure, _require, summary=_summary, rounded=True)

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
 
 import polars as pl
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.experiment import Experiment
-from dalbe_testbed.plan.sample import Value
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
-from dalbe_testbed.study import finding, regimes, stats
-from dalbe_testbed.study.finding import Finding, Row
+from dalbe_testbed.study import engine, regimes, stats
+from dalbe_testbed.study.engine import Found, Group, Row, Study, beside
 from dalbe_testbed.study.results import Results, weight
 from dalbe_testbed.study.stats import Estimate
 from dalbe_testbed.study.verdict import Case, Verdict, judge
@@ -79,56 +77,14 @@ def windows(
     )
 
 
-@dataclass(frozen=True)
-class Tradeoff:
-    """What a point's runs measured, by seed; empty where the experiment has no such phase.
-
-    alone_mbps: while alone. queue_ms, queue_p95_ms: mean and 95th percentile of the bins' queues
-    meanwhile. share_percent: of all TCP payload while the others are there. others_mbps: what these
-    get then.
-
-    Of our flows only, the effect test's errors. yields_per_minute: how often each yielded while
-    alone. held_percent: for how much of that time they held back. carried_on_percent: for how much
-    of the time with others they did not.
-    """
-
-    point: Point
-    seeds: tuple[int, ...]
-    alone_mbps: tuple[float, ...] = ()
-    queue_ms: tuple[float, ...] = ()
-    queue_p95_ms: tuple[float, ...] = ()
-    share_percent: tuple[float, ...] = ()
-    others_mbps: tuple[float, ...] = ()
-    yields_per_minute: tuple[float, ...] = ()
-    held_percent: tuple[float, ...] = ()
-    carried_on_percent: tuple[float, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """Return who the flows are."""
-        return who(self.point)
-
-    @property
-    def w(self) -> float | None:
-        """Return the weight of flows of ours; None of a peer's."""
-        return weight(self.point)
-
-    def use_percent(self, yardstick: Tradeoff) -> Estimate:
-        """Return the use of the idle link, in percent of the yardstick's mean."""
-        whole = sum(yardstick.alone_mbps) / len(yardstick.alone_mbps)
-        return stats.estimate([100 * rate / whole for rate in self.alone_mbps])
-
-
 ERRORS = ("yields_per_minute", "held_percent", "carried_on_percent")
-"""The measures of Tradeoff that only flows of ours have."""
+"""The effect test's errors, of our flows only: how often each yielded while alone, for how much of
+that time it held back, and for how much of the time with others it did not."""
 
 MEASURES = ("alone_mbps", "queue_ms", "queue_p95_ms", "share_percent", "others_mbps", *ERRORS)
-"""All measures of Tradeoff, in the order of the tables."""
-
-
-def who(point: Point) -> str:
-    """Return whose the flows of host `sender` are: a value of the axis `who`."""
-    return str(point.values["who"])
+"""What a run shows, where it has such a phase. alone_mbps: while alone. queue_ms, queue_p95_ms:
+mean and 95th percentile of the bins' queues meanwhile. share_percent: of all TCP payload while the
+others are there. others_mbps: what these get then."""
 
 
 def _errors(
@@ -147,15 +103,19 @@ def _errors(
     return found
 
 
-def _measure(
-    results: Results, run: Run, alone: Window | None, contended: Window | None
-) -> dict[str, float]:
-    """Return what a run shows, by the name that it has in Tradeoff."""
+def measure(results: Results, run: Run, sweep: Sweep) -> Row:
+    """Return what a run shows of MEASURES.
+
+    Raises TestbedError if one of its tables is missing or damaged, or no phase is long enough.
+    """
+    alone, contended = windows(run.point.experiment, sweep.last_s)
+    if alone is None and contended is None:
+        raise TestbedError(f"{sweep.name}.toml: last_s: no phase of {run.point.name} is that long")
     flows = run.point.experiment.flows
     ours = [flow.name for flow in flows if flow.host == "sender"]
     weighted = [flow.name for flow in flows if flow.host == "sender" and flow.w is not None]
     rates = results.table(run, "rates")
-    found = {}
+    found: dict[str, float] = {}
     if alone is not None:
         queue = alone.of(results.table(run, "queue"))["queue_ms"]
         found["alone_mbps"] = alone.mean_mbps(rates, ours)
@@ -171,224 +131,131 @@ def _measure(
             found |= _errors(results.table(run, "rounds"), weighted, alone, contended)
         except TestbedError as error:
             raise TestbedError(f"{run.directory}: {error}") from None
-    return found
+    return {name: found[name] for name in MEASURES if name in found}
 
 
-def measure(results: Results, sweep: Sweep) -> list[Tradeoff]:
-    """Return what was measured at the sweep's points that have runs.
-
-    Raises TestbedError if a run's table is missing or damaged.
-    """
-    found = []
-    for point, runs in results.measured(sweep):
-        alone, contended = windows(point.experiment, sweep.last_s)
-        if alone is None and contended is None:
-            raise TestbedError(f"{sweep.name}.toml: last_s: no phase of {point.name} is that long")
-        rows = [_measure(results, run, alone, contended) for run in runs]
-        columns = {name: tuple(row[name] for row in rows) for name in rows[0]}
-        found.append(Tradeoff(point, tuple(run.seed for run in runs), **columns))
-    return found
+def yardstick(group: Group, groups: Iterable[Group]) -> Group | None:
+    """Return the point that a group's use is measured by; None if it has no run while alone."""
+    return beside(group, [other for other in groups if other.values("alone_mbps")], YARDSTICK)
 
 
-def yardstick(item: Tradeoff, found: Sequence[Tradeoff]) -> Tradeoff | None:
-    """Return the point that an item's use is measured by; None if it has no run while alone."""
-    return beside(item, [other for other in found if other.alone_mbps], YARDSTICK)
-
-
-def place(point: Point) -> dict[str, Value]:
-    """Return where the flows are, whoever they are: in which cell, or at which other values."""
-    if point.cell is not None:
-        return {"cell": point.cell}
-    return {name: value for name, value in point.values.items() if name != "who"}
-
-
-class Measured(Protocol):
-    """What was measured at a point."""
-
-    @property
-    def point(self) -> Point:
-        """Return the point."""
-
-
-M = TypeVar("M", bound=Measured)
-
-
-def beside(item: M, found: Iterable[M], name: str) -> M | None:
-    """Return what `found` has for `name` in the place of an item's flows; None without a run."""
-    there = place(item.point)
-    return next((o for o in found if who(o.point) == name and place(o.point) == there), None)
-
-
-def use_percent(item: Tradeoff, found: Sequence[Tradeoff]) -> Estimate | None:
-    """Return the use of the idle link in percent of the yardstick's among `found`; None without."""
-    whole = yardstick(item, found)
-    return item.use_percent(whole) if whole and item.alone_mbps else None
-
-
-def share_percent(item: Tradeoff) -> Estimate | None:
-    """Return the share taken; None if nobody was there to take it from."""
-    return stats.estimate(item.share_percent) if item.share_percent else None
-
-
-def missing(item: Tradeoff, sweep: Sweep) -> int:
-    """Return how many of its runs a point lacks."""
-    return len(sweep.seeds) - len(item.seeds)
-
-
-def cases(
-    points: Iterable[Point],
-    found: Sequence[Tradeoff],
-    sweep: Sweep,
-    *,
-    value: Callable[[Tradeoff], Estimate | None],
-    met: Callable[[float], bool],
-    where: Callable[[Point], str],
-    base: Callable[[Tradeoff], Tradeoff | None] = lambda _item: None,
-) -> list[Case]:
-    """Return a case for each of some points of a sweep: whether its mean in percent will do.
-
-    base: what the value is relative to; runs that it lacks are missing, too.
-    """
-    measured = {item.point.name: item for item in found}
-    made = []
-    for point in points:
-        item = measured.get(point.name)
-        estimate = value(item) if item else None
-        if item is None or estimate is None:
-            made.append(Case(where(point), "no run", met=False))
-        else:
-            lacks = sum(missing(it, sweep) for it in (item, base(item)) if it is not None)
-            made.append(Case(where(point), f"{estimate} %", met(estimate.mean), lacks))
-    return made
+def use_percent(group: Group, groups: Iterable[Group]) -> Estimate | None:
+    """Return the use of the idle link in percent of the yardstick's mean; None without either."""
+    whole, own = yardstick(group, groups), group.values("alone_mbps")
+    if not whole or not own:
+        return None
+    rates = whole.values("alone_mbps")
+    return stats.estimate([100 * rate / (sum(rates) / len(rates)) for rate in own])
 
 
 def judge_use(
-    points: Iterable[Point],
-    found: Sequence[Tradeoff],
-    sweep: Sweep,
-    least_percent: float,
-    where: Callable[[Point], str],
+    found: Found, points: Iterable[Point], least_percent: float, where: Callable[[Point], str]
 ) -> Verdict:
-    """Judge the use of the idle link at some points of a sweep by what CUBIC gets there."""
-    return judge(
-        f"alone at least {least_percent:g} % of what {YARDSTICK.upper()} gets there",
-        cases(
-            points,
-            found,
-            sweep,
-            value=lambda item: use_percent(item, found),
-            met=lambda use: use >= least_percent,
-            where=where,
-            base=lambda item: yardstick(item, found),
-        ),
-    )
+    """Judge the use of the idle link at some points by what CUBIC gets there."""
+
+    def case(group: Group) -> Case:
+        whole = yardstick(group, found.groups)
+        return engine.mean_case(
+            where(group.point),
+            use_percent(group, found.groups),
+            lambda use: use >= least_percent,
+            group.missing + (whole.missing if whole else 0),
+        )
+
+    said = f"alone at least {least_percent:g} % of what {YARDSTICK.upper()} gets there"
+    return found.judge(said, points, case)
 
 
 def judge_share(
+    found: Found,
     points: Iterable[Point],
-    found: Sequence[Tradeoff],
-    sweep: Sweep,
-    most_percent: float,
+    requirement: str,
+    met: Callable[[float], bool],
     where: Callable[[Point], str],
 ) -> Verdict:
-    """Judge the share taken from others at some points of a sweep."""
-    return judge(
-        f"share at most {most_percent:g} %",
-        cases(
-            points,
-            found,
-            sweep,
-            value=share_percent,
-            met=lambda share: share <= most_percent,
-            where=where,
-        ),
-    )
+    """Judge the share taken from others at some points."""
+
+    def case(group: Group) -> Case:
+        share = group.mean("share_percent")
+        return engine.mean_case(where(group.point), share, met, group.missing)
+
+    return found.judge(requirement, points, case)
 
 
-def frame(found: Sequence[Tradeoff]) -> pl.DataFrame:
-    """Return a row per run: the point's settings, the seed, and what was measured."""
-    rows = []
-    for item in found:
-        columns = {name: getattr(item, name) for name in MEASURES}
-        for number, seed in enumerate(item.seeds):
-            measured = {name: values[number] for name, values in columns.items() if values}
-            rows.append(finding.settings(item.point) | {"seed": seed} | measured)
-    return finding.rounded(finding.frame(rows))
-
-
-def means(item: Tradeoff, names: Sequence[str]) -> Row:
-    """Return the columns of means of some measures, with their intervals; null without values."""
-    row: Row = {}
-    for name in names:
-        row |= finding.estimated(name, getattr(item, name))
-    return row
-
-
-def summary(found: Sequence[Tradeoff]) -> pl.DataFrame:
-    """Return a row per point: its settings, runs, and the means with their intervals."""
+def summary(found: Found, more: Callable[[Group], Row] | None = None) -> list[Row]:
+    """Return a row per point: its settings, runs, the means with their intervals; last `more`."""
     first, *rest = MEASURES
-    return finding.frame(
-        [
-            finding.settings(item.point)
-            | {"runs": len(item.seeds)}
-            | means(item, [first])
-            | finding.interval("use_percent", use_percent(item, found))
-            | means(item, rest)
-            for item in found
-        ]
-    )
+    rows = [
+        engine.settings(group.point)
+        | {"runs": len(group.rows)}
+        | engine.means(group, [first])
+        | engine.interval("use_percent", use_percent(group, found.groups))
+        | engine.means(group, rest)
+        for group in found.groups
+    ]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [
+        dict.fromkeys(names) | row | (more(group) if more else {})
+        for row, group in zip(rows, found.groups, strict=True)
+    ]
 
 
-def _least(found: Sequence[Tradeoff]) -> tuple[Tradeoff, Estimate] | None:
-    """Return the item of the least weight and its use; None if there is nothing to compare."""
-    item = min((i for i in found if i.w is not None), key=lambda i: i.w or 0, default=None)
-    use = use_percent(item, found) if item else None
-    return (item, use) if item and use else None
+def _least(groups: Sequence[Group]) -> tuple[Group, Estimate] | None:
+    """Return the group of the least weight and its use; None if there is nothing to compare."""
+    ours = (group for group in groups if weight(group.point) is not None)
+    group = min(ours, key=lambda group: weight(group.point) or 0, default=None)
+    use = use_percent(group, groups) if group else None
+    return (group, use) if group and use else None
 
 
-def _say_errors(item: Tradeoff) -> str:
-    yields, held, carried_on = (stats.estimate(getattr(item, name)) for name in ERRORS)
-    return (
-        f"The effect test errs: alone, each yields {yields} times per minute and is held back for "
-        f"{held} % of the time; contended, it carries on for {carried_on} %."
-    )
-
-
-def say(found: Sequence[Tradeoff]) -> str:
+def say(groups: Sequence[Group]) -> str:
     """Return the finding in a sentence: the least weight, whose flows take least."""
-    least = _least(found)
+    least = _least(groups)
     if least is None:
         return "No run of CUBIC, or none of ours: nothing to compare."
-    item, use = least
+    group, use = least
+    yields, held, carried_on = map(group.mean, ERRORS)
     return (
-        f"At w = {item.w:g} two flows use {use} % of what CUBIC uses of an idle link, with a mean "
-        f"queue of {stats.estimate(item.queue_ms)} ms, and take {share_percent(item)} % from two "
-        f"CUBIC flows. {_say_errors(item)}"
+        f"At w = {weight(group.point):g} two flows use {use} % of what CUBIC uses of an idle link, "
+        f"with a mean queue of {group.mean('queue_ms')} ms, and take "
+        f"{group.mean('share_percent')} % from two CUBIC flows. The effect test errs: alone, each "
+        f"yields {yields} times per minute and is held back for {held} % of the time; contended, "
+        f"it carries on for {carried_on} %."
     )
 
 
-def find(results: Results, sweep: Sweep) -> Finding:
-    """Measure the standard cell, and judge the least weight there."""
-    found = measure(results, sweep)
-    least = _least(found)
-    cases: list[list[Case]] = [[], [], []]
-    if least is not None:
-        item, use = least
-        queue, share = stats.estimate(item.queue_ms), stats.estimate(item.share_percent)
-        lacks = missing(item, sweep)
-        cases = [
-            [Case("", f"{use} %", use.mean >= USE_PERCENT, lacks)],
-            [Case("", f"{queue} ms", queue.mean < QUEUE_MS, lacks)],
-            [Case("", f"{share} %", share.mean <= SHARE_PERCENT, lacks)],
-        ]
-    where = "standard cell, least weight:"
-    return Finding(
-        say(found),
-        [
-            judge(f"{where} use at least {USE_PERCENT:g} % of CUBIC's alone", cases[0]),
-            judge(f"{where} mean queue alone below {QUEUE_MS:g} ms", cases[1]),
-            judge(f"{where} share of two CUBIC flows' link at most {SHARE_PERCENT:g} %", cases[2]),
-        ],
-        frame(found),
-        summary(found),
-    )
+def _require(found: Found) -> list[Verdict]:
+    """Judge the least weight in the standard cell."""
+    least = _least(found.groups)
+
+    def of_least(what: str, measure: str, unit: str, met: Callable[[float], bool]) -> Verdict:
+        cases = []
+        if least is not None:
+            group, use = least
+            mean = use if measure == "use_percent" else group.mean(measure)
+            cases = [engine.mean_case("", mean, met, group.missing, f"{{}} {unit}")]
+        return judge(f"standard cell, least weight: {what}", cases)
+
+    return [
+        of_least(
+            f"use at least {USE_PERCENT:g} % of CUBIC's alone",
+            "use_percent",
+            "%",
+            lambda use: use >= USE_PERCENT,
+        ),
+        of_least(
+            f"mean queue alone below {QUEUE_MS:g} ms",
+            "queue_ms",
+            "ms",
+            lambda queue: queue < QUEUE_MS,
+        ),
+        of_least(
+            f"share of two CUBIC flows' link at most {SHARE_PERCENT:g} %",
+            "share_percent",
+            "%",
+            lambda share: share <= SHARE_PERCENT,
+        ),
+    ]
+
+
+STUDY = Study(measure, _require, summary=summary, say=lambda found: say(found.groups), rounded=True)

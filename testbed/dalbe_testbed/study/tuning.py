@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from dalbe_testbed.plan.sweep import Sweep
+from dalbe_testbed.plan.sweep import Point
 from dalbe_testbed.study import tradeoff
-from dalbe_testbed.study.finding import Finding
-from dalbe_testbed.study.results import Results, rtt_ms, weight
-from dalbe_testbed.study.tradeoff import YARDSTICK, Tradeoff, share_percent
-from dalbe_testbed.study.verdict import Verdict, judge
+from dalbe_testbed.study.engine import Found, Study, who
+from dalbe_testbed.study.results import rtt_ms, weight
+from dalbe_testbed.study.tradeoff import YARDSTICK
+from dalbe_testbed.study.verdict import Verdict
 
 LEAST_W, LEAST_PERCENT = 0.01, 2.0
 """The least weight, and the share that it may take at most, at every RTT."""
@@ -22,74 +22,47 @@ NEVER_PERCENT = 52.0
 """The share that no weight may exceed: more than the others' would be no scavenger's."""
 
 
-def _verdict(
-    requirement: str,
-    found: Sequence[Tradeoff],
-    sweep: Sweep,
-    chosen: Callable[[float], bool],
-    met: Callable[[float], bool],
-) -> Verdict:
-    """Judge the shares of our flows of the weights that `chosen` picks."""
-    points = [p for p in sweep.points for w in [weight(p)] if w is not None and chosen(w)]
-    return judge(
-        requirement,
-        tradeoff.cases(
-            points,
-            found,
-            sweep,
-            value=share_percent,
-            met=met,
-            where=lambda point: f"w = {weight(point):g}, {rtt_ms(point):g} ms",
+def _require(found: Found) -> list[Verdict]:
+    def judged(text: str, met: Callable[[float], bool], w: float | None = None) -> Verdict:
+        """Judge the shares at weight w; None: at every weight."""
+        points = [point for point in found.ours if w in (None, weight(point))]
+        return tradeoff.judge_share(found, points, text, met, _where)
+
+    return [
+        judged(
+            f"share at w = {LEAST_W:g} at most {LEAST_PERCENT:g} % at every RTT",
+            lambda share: share <= LEAST_PERCENT,
+            LEAST_W,
         ),
-    )
+        judged(
+            f"share at w = {MOST_W:g} at least {MOST_PERCENT:g} % at every RTT",
+            lambda share: share >= MOST_PERCENT,
+            MOST_W,
+        ),
+        judged(f"share never above {NEVER_PERCENT:g} %", lambda share: share <= NEVER_PERCENT),
+    ]
 
 
-def say(found: Sequence[Tradeoff]) -> str:
+def _where(point: Point) -> str:
+    return f"w = {weight(point):g}, {rtt_ms(point):g} ms"
+
+
+def _say(found: Found) -> str:
     """Return which shares the least and the greatest weight take, and CUBIC in their place."""
     parts = []
     for name, chosen in {
-        f"at w = {LEAST_W:g}": [item for item in found if item.w == LEAST_W],
-        f"at w = {MOST_W:g}": [item for item in found if item.w == MOST_W],
-        "as CUBIC": [item for item in found if item.name == YARDSTICK],
+        f"at w = {LEAST_W:g}": [g for g in found.groups if weight(g.point) == LEAST_W],
+        f"at w = {MOST_W:g}": [g for g in found.groups if weight(g.point) == MOST_W],
+        "as CUBIC": [g for g in found.groups if who(g.point) == YARDSTICK],
     }.items():
-        means = [share.mean for item in chosen if (share := share_percent(item))]
+        means = [share.mean for group in chosen if (share := group.mean("share_percent"))]
         if means:
             parts.append(f"{min(means):.1f} to {max(means):.1f} % {name}")
-    rtts = [rtt_ms(item.point) for item in found]
+    rtts = [rtt_ms(group.point) for group in found.groups]
     if not rtts:
         return "No run."
     between = f"At base RTTs of {min(rtts):g} to {max(rtts):g} ms"
     return f"{between} two flows take from two CUBIC flows {', '.join(parts)}."
 
 
-def find(results: Results, sweep: Sweep) -> Finding:
-    """Measure the shares over w and RTT, and judge both ends of the range."""
-    found = tradeoff.measure(results, sweep)
-    return Finding(
-        say(found),
-        [
-            _verdict(
-                f"share at w = {LEAST_W:g} at most {LEAST_PERCENT:g} % at every RTT",
-                found,
-                sweep,
-                lambda w: w == LEAST_W,
-                lambda share: share <= LEAST_PERCENT,
-            ),
-            _verdict(
-                f"share at w = {MOST_W:g} at least {MOST_PERCENT:g} % at every RTT",
-                found,
-                sweep,
-                lambda w: w == MOST_W,
-                lambda share: share >= MOST_PERCENT,
-            ),
-            _verdict(
-                f"share never above {NEVER_PERCENT:g} %",
-                found,
-                sweep,
-                lambda _w: True,
-                lambda share: share <= NEVER_PERCENT,
-            ),
-        ],
-        tradeoff.frame(found),
-        tradeoff.summary(found),
-    )
+STUDY = Study(tradeoff.measure, _require, summary=tradeoff.summary, say=_say, rounded=True)
