@@ -17,7 +17,7 @@ from fakeruns import Site
 
 SWEEP = """
 title = "four scenarios"
-experiment = "goals60.toml"
+experiment = "goals.toml"
 figure = "goals"
 seeds = 1
 [draw]
@@ -132,7 +132,7 @@ def test_the_figure_names_the_misses(tmp_path: Path):
 
 
 def test_a_size_in_seconds_of_the_link():
-    file = sweep.EXPERIMENTS / "goals60.toml"
+    file = sweep.EXPERIMENTS / "goals.toml"
     what = experiment.load(file, ["link.rate_mbps=20", "flows.ours.link_s=3"])
     assert what.flows[0].bytes == 7_500_000
     with pytest.raises(TestbedError, match="give one of bytes and link_s"):

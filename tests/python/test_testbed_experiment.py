@@ -551,3 +551,16 @@ def test_a_stall_has_its_place_on_the_path(host: str, others: dict, refused: str
 def test_a_host_runs_between_its_stalls():
     with pytest.raises(ValidationError, match="the host would never run"):
         link(stall={"host": "sender", "for_ms": 1000, "every_s": 1})
+
+
+def test_a_count_makes_flows_that_differ_in_name_only() -> None:
+    file = TESTBED / "experiments/breadth.toml"
+    one, *others = experiment.load(file, ["flows.other2.start_s=50", "flows.other.count=3"]).flows
+    assert [flow.name for flow in others] == ["other1", "other2", "other3"]
+    assert [flow.start_s for flow in others] == [41, 50, 41]
+    assert experiment.load(file, ["flows.other.count=0"]).flows == [one]
+    assert "count" not in one.model_dump()
+    with pytest.raises(TestbedError, match=r"flows.other.count: 300 is not allowed; give .* 256"):
+        experiment.load(file, ["flows.other.count=300"])
+    with pytest.raises(TestbedError, match="there is no 'other3' in the experiment"):
+        experiment.load(file, ["flows.other.count=2", "flows.other3.start_s=1"])

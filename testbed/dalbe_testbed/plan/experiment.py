@@ -7,6 +7,7 @@ the description for those who write such files.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 import tomllib
@@ -58,6 +59,7 @@ PROBABILITY = 0.02
 
 SAMPLE_S = 0.5  # between two samples of TCP's counters
 REVERSE_FLOWS_MAX = 16
+FLOWS_MAX = 256
 
 # Names that a run uses itself, for hosts, columns and logs.
 RESERVED = {
@@ -477,7 +479,7 @@ class Flow(Model):
     them evenly over so many, which no congestion control exceeds. again_s makes it one transfer
     after another, each so long after the one before; none begins after the experiment's duration_s.
     both_ways: the receiver sends as well, as much as it can, on the same connection. read_mbps: the
-    most that the receiving program reads.
+    most that the receiving program reads. count: so many such flows, see expand().
     """
 
     name: Name
@@ -499,6 +501,7 @@ class Flow(Model):
     both_ways: bool = False
     read_mbps: Annotated[float, Field(gt=0, le=100_000)] | None = None
     ipv6: bool = False
+    count: Annotated[int | None, Field(ge=0, le=FLOWS_MAX, exclude=True)] = None
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Flow:
@@ -572,7 +575,7 @@ class Experiment(Model):
     short_flows: ShortFlows | None = None
     web: Web | None = None
     # Each flow has a port of its own; D-ITG's begin 270 above the first of rsync's.
-    flows: Annotated[list[Flow], Field(min_length=1, max_length=256)]
+    flows: Annotated[list[Flow], Field(min_length=1, max_length=FLOWS_MAX)]
     contenders: dict[Name, dict[Name, dict[str, Any]]] = {}
 
     @model_validator(mode="before")
@@ -791,6 +794,21 @@ def parse(data: dict[str, Any], where: str) -> Experiment:
     return experiment
 
 
+def _copies(flow: Any) -> list[Any]:
+    """Return the flows that one with a count stands for; itself if there is nothing to count."""
+    count, name = (flow.get(key) if isinstance(flow, dict) else None for key in ("count", "name"))
+    if type(count) is not int or not 0 <= count <= FLOWS_MAX or not isinstance(name, str):
+        return [flow]
+    one = {key: value for key, value in flow.items() if key != "count"}
+    return [copy.deepcopy(one) | {"name": f"{name}{n + 1}"} for n in range(count)]
+
+
+def expand(data: dict[str, Any]) -> None:
+    """Replace flows that have a count by so many, in place; what is wrong, explain() tells."""
+    if isinstance(flows := data.get("flows"), list):
+        data["flows"] = [each for flow in flows for each in _copies(flow)]
+
+
 def override(data: dict[str, Any], setting: str) -> None:
     """Apply one --set KEY=VALUE to raw data, in place.
 
@@ -823,6 +841,11 @@ def override(data: dict[str, Any], setting: str) -> None:
         node[last] = value
 
 
+def sets_count(setting: str) -> bool:
+    """Return whether a setting says how many flows there are: these come before all others."""
+    return setting.partition("=")[0].endswith(".count")
+
+
 def load(path: Path, settings: list[str] | None = None) -> Experiment:
     """Read an experiment file and apply --set settings. Raises TestbedError."""
     try:
@@ -833,6 +856,11 @@ def load(path: Path, settings: list[str] | None = None) -> Experiment:
         raise TestbedError(f"{path}: not TOML: byte {error.start} is not UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise TestbedError(f"{path}: not TOML: {error}") from None
-    for setting in settings or []:
+    counts = [setting for setting in settings or [] if sets_count(setting)]
+    for setting in counts:
         override(data, setting)
+    expand(data)
+    for setting in settings or []:
+        if setting not in counts:
+            override(data, setting)
     return parse(data, str(path))

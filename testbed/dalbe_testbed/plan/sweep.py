@@ -77,7 +77,7 @@ class Environment(BaseModel):
 
 
 class Axis(BaseModel):
-    """What the values of an axis change: keys, settings per value, the environment or the file."""
+    """What the values of an axis change: keys, settings per value, or the environment."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -85,7 +85,6 @@ class Axis(BaseModel):
     nearest_in_tree_g: bool = False
     settings: dict[str, list[str]] = {}
     environment: Literal["kernel", "hz", "backend"] | None = None
-    experiment: str | None = None
     default: Value | None = None
     prefix: str | None = None
     words: str = "{}"
@@ -96,14 +95,14 @@ class Axis(BaseModel):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Axis:
-        kinds = (self.keys, self.settings, self.environment, self.experiment)
+        kinds = (self.keys, self.settings, self.environment)
         if sum(map(bool, kinds)) != 1:
-            raise ValueError("give one of keys, settings, environment and experiment")
+            raise ValueError("give one of keys, settings and environment")
         return self
 
     def changes(self, value: Value) -> list[str]:
         """Return the `--set` settings of a value. Raises KeyError if the axis does not know it."""
-        if value == self.default or self.environment or self.experiment:
+        if value == self.default or self.environment:
             return []
         if self.settings:
             return self.settings[str(value)]
@@ -313,19 +312,19 @@ def _environment(values: dict[str, Value], where: str) -> Environment:
 
 
 @cache
-def _flows(file: Path) -> dict[str, list[str]]:
-    """Return the names of an experiment's flows, by host."""
-    flows = experiment.load(file).flows
+def _flows(file: Path, counts: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return the names of an experiment's flows, by host; counts: settings of their numbers."""
+    flows = experiment.load(file, list(counts)).flows
     return {host: [flow.name for flow in flows if flow.host == host] for host in get_args(Host)}
 
 
-def _of_every_flow(file: Path, setting: str) -> list[str]:
+def _of_every_flow(file: Path, setting: str, counts: tuple[str, ...]) -> list[str]:
     """Return a setting for each flow that it means: those of a host, if it names one."""
     flows, _, rest = setting.partition(".")
     host, _, change = rest.partition(".")
     if flows != "flows" or host not in get_args(Host):
         return [setting]
-    return [f"flows.{name}.{change}" for name in _flows(file)[host]]
+    return [f"flows.{name}.{change}" for name in _flows(file, counts)[host]]
 
 
 def _experiment(name: str, sweep: Path) -> Path:
@@ -350,13 +349,16 @@ def _settings(file: Path, names: Iterable[str], values: dict[str, Value], where:
             )
         try:
             for setting in axis(name).changes(values[name]):
-                for changed in _of_every_flow(file, setting):
+                counts = tuple(filter(experiment.sets_count, settings))
+                for changed in _of_every_flow(file, setting, counts):
                     key = changed.partition("=")[0]
                     if owner.setdefault(key, name) != name:
                         raise TestbedError(f"{where}: {owner[key]} and {name} both set {key}")
                     settings.append(changed)
         except KeyError:
-            allowed = ", ".join([str(axis(name).default), *axis(name).settings])
+            default = axis(name).default
+            usual = [] if default is None else [str(default)]
+            allowed = ", ".join(dict.fromkeys([*usual, *axis(name).settings]))
             raise TestbedError(
                 f"{where}: {name} = {values[name]!r}: say one of {allowed}"
             ) from None
@@ -364,16 +366,10 @@ def _settings(file: Path, names: Iterable[str], values: dict[str, Value], where:
 
 
 def _point(file: Path, chosen: Combination, sweep: Path) -> Point:
-    """Return the point of a combination.
-
-    file: the experiment, unless an axis names another. sweep: the file that messages name.
-    """
+    """Return the point of a combination of `file`; sweep: the file that messages name."""
     where = sweep.name
     values, order = chosen.values, list(axes())
     names = sorted(values, key=lambda n: (order.index(n), "") if n in order else (len(order), n))
-    for name in names:
-        if (pattern := axis(name).experiment) is not None:
-            file = _experiment(pattern.format(values[name]), sweep)
     settings = _settings(file, names, values, where)
     own = [name for name in names if name in chosen.naming and values[name] != axis(name).default]
     parts = [label(name, values[name]) for name in own]
