@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from dalbe_testbed.plan import sweep
 from dalbe_testbed.plan.sweep import Point
-from dalbe_testbed.report import figures_scavenger
+from dalbe_testbed.report import scavenger as figures_scavenger
 from dalbe_testbed.study import breadth
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site

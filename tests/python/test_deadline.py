@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 from dalbe_testbed.papers import framework
 from dalbe_testbed.plan.sweep import Run
-from dalbe_testbed.report import figures_deadline
+from dalbe_testbed.report import charts
+from dalbe_testbed.report import deadlines as figures_deadline
 from dalbe_testbed.study import deadline
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
@@ -183,7 +184,7 @@ def test_a_rate_that_grows_without_bound_does_not_flatten_the_figure(
     def look(figure: Figure, _: Path) -> None:
         tops.extend(axes.get_ylim()[1] for axes in figure.axes if axes.get_ylabel() == "Mbit/s")
 
-    monkeypatch.setattr(figures_deadline, "save", look)
+    monkeypatch.setattr(charts, "save", look)
     figures_deadline.draw(found, tmp_path / "deadline.png")
     assert tops
     assert all(LINK_MBPS / 2 < top < 2 * LINK_MBPS for top in tops)

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from dalbe_testbed.plan.sweep import Run
-from dalbe_testbed.report import figures_scavenger
+from dalbe_testbed.report import scavenger as figures_scavenger
 from dalbe_testbed.study import dynamics
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site

@@ -10,7 +10,7 @@ import pytest
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan import experiment, sweep
 from dalbe_testbed.plan.sweep import Run
-from dalbe_testbed.report import figures_deadline
+from dalbe_testbed.report import deadlines as figures_deadline
 from dalbe_testbed.study import goals
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from dalbe_testbed.plan import sweep
-from dalbe_testbed.report import figures_scavenger
+from dalbe_testbed.report import scavenger as figures_scavenger
 from dalbe_testbed.study import impairments
 from dalbe_testbed.study.engine import Finding, who
 from dalbe_testbed.study.impairments import where

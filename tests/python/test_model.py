@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan import sweep
-from dalbe_testbed.report import figures_model
+from dalbe_testbed.report import model as figures_model
 from dalbe_testbed.study import model
 from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.model import Cuts

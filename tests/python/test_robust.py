@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from dalbe_testbed.plan import sweep
 from dalbe_testbed.plan.sweep import Run
-from dalbe_testbed.report import figures_deadline
+from dalbe_testbed.report import deadlines as figures_deadline
 from dalbe_testbed.study import five, robust
 from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.goals import in_place

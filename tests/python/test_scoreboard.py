@@ -12,7 +12,7 @@ import pytest
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan import sweep
 from dalbe_testbed.plan.sweep import Run
-from dalbe_testbed.report import figures_scoreboard
+from dalbe_testbed.report import scoreboard as figures_scoreboard
 from dalbe_testbed.study import scoreboard, stats
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan import sweep, web
-from dalbe_testbed.report import figures_deadline
+from dalbe_testbed.report import deadlines as figures_deadline
 from dalbe_testbed.study import sessions
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from dalbe_testbed.plan import sweep
-from dalbe_testbed.report import figures_scavenger
+from dalbe_testbed.report import scavenger as figures_scavenger
 from dalbe_testbed.study import stalls
 from fakeruns import Site
 

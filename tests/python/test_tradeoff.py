@@ -11,7 +11,7 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import EXPERIMENTS
 from dalbe_testbed.plan import experiment
 from dalbe_testbed.plan.sweep import Point, Sweep
-from dalbe_testbed.report import figures_scavenger
+from dalbe_testbed.report import scavenger as figures_scavenger
 from dalbe_testbed.study import engine, tradeoff
 from dalbe_testbed.study.engine import Group
 from dalbe_testbed.study.tradeoff import Window

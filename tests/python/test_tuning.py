@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dalbe_testbed.report import figures_scavenger
+from dalbe_testbed.report import scavenger as figures_scavenger
 from dalbe_testbed.study import tradeoff, tuning
 from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.tradeoff import Window

@@ -111,7 +111,7 @@ def demo_command(
     Leaves demo.json and PNG plots in OUT; with several seeds demo-seeds.json, demo-seeds.csv
     and one directory per seed.
     """
-    from dalbe_testbed.report import plots  # noqa: PLC0415 (a run need not wait for matplotlib)
+    from dalbe_testbed.report import demo as plots  # noqa: PLC0415 (a run need not wait for matplotlib)
 
     what = experiment.load(file, settings)
     tools = _tools(kernel, module, dalbectl)

@@ -66,7 +66,7 @@ def numeric_command(
     """
     # a run, which shares this command line, need not wait for matplotlib and cffi
     from dalbe_testbed import purecode  # noqa: PLC0415
-    from dalbe_testbed.report import figures_numeric  # noqa: PLC0415
+    from dalbe_testbed.report import numeric as figures_numeric  # noqa: PLC0415
 
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as build:

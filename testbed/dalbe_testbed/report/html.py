@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The report of a reproduction: a directory with index.html, its pictures and the tables as CSV.
 
-It needs no network. What it says of the paper comes from `reproduction` and `figures`, what it says
-of a scavenger from `scavenger`.
+It needs no network. What it says of the paper comes from `reproduction` and `cdg`, what it says of
+a scavenger from the studies' findings.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from dalbe_testbed.papers import cdg as paper
 from dalbe_testbed.papers.cdg import MODULES
 from dalbe_testbed.plan.sweep import Run, Sweep
-from dalbe_testbed.report import figures
+from dalbe_testbed.report import cdg
 from dalbe_testbed.report.pictures import DRAW
 from dalbe_testbed.study import reproduction
 from dalbe_testbed.study.declarations import Findings
@@ -54,7 +54,7 @@ def _signed(difference: float | None) -> str:
 
 
 def _table_1(results: Results, out: Path) -> Section:
-    figures.table_1(results, out / "table1.png")
+    cdg.table_1(results, out / "table1.png")
     rows: list[list[str]] = []
     bad: set[int] = set()
     for bound, row in reproduction.table_1(results):
@@ -79,7 +79,7 @@ def _table_1(results: Results, out: Path) -> Section:
 
 def _figure_3(results: Results, sweep: Sweep, out: Path) -> Section:
     found = reproduction.curves(results, sweep)
-    figures.figure_3(found, out / f"{sweep.name}.png")
+    cdg.figure_3(found, out / f"{sweep.name}.png")
     gs = sorted({g for curve in found for g in curve.g_ms})
     rows = []
     for curve in found:
@@ -98,7 +98,7 @@ def _figure_2(results: Results, out: Path) -> list[Section]:
     sections = []
     for module, name in MODULES.items():
         if reproduction.figure_2_points(results, module):
-            figures.figure_2(results, module, out / f"figure2-{module}.png")
+            cdg.figure_2(results, module, out / f"figure2-{module}.png")
             sections.append(
                 Section(
                     f"Figure 2: share over time, {name}",
@@ -110,7 +110,7 @@ def _figure_2(results: Results, out: Path) -> list[Section]:
 
 
 def _ablation(results: Results, sweep: Sweep, found: Sequence[Effect], out: Path) -> Section:
-    figures.ablation(results, sweep, out / f"{sweep.name}.png")
+    cdg.ablation(results, sweep, out / f"{sweep.name}.png")
     rows = [
         [
             str(effect.value),

@@ -7,25 +7,24 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from dalbe_testbed.plan.sweep import Figure
-from dalbe_testbed.report import figures_deadline, figures_model, figures_scoreboard
-from dalbe_testbed.report import figures_scavenger as figures
+from dalbe_testbed.report import deadlines, model, scavenger, scoreboard
 from dalbe_testbed.study.engine import Finding
 
 DRAW: Mapping[Figure | None, Callable[[Finding, Path], None]] = {
-    "tradeoff": figures.tradeoff,
-    "tuning": figures.tuning,
-    "breadth": figures.breadth,
-    "dynamics": figures.dynamics,
-    "own-flows": figures.fairness,
-    "impairments": figures.impairments,
-    "stalls": figures.stalls,
-    "short-flows": figures.completion,
-    "voice": figures.voice,
-    "deadline": figures_deadline.draw,
-    "five": figures_deadline.five,
-    "goals": figures_deadline.goals,
-    "robust": figures_deadline.robust,
-    "sessions": figures_deadline.sessions,
-    "model": figures_model.draw,
-    "scoreboard": figures_scoreboard.draw,
+    "tradeoff": scavenger.tradeoff,
+    "tuning": scavenger.tuning,
+    "breadth": scavenger.breadth,
+    "dynamics": scavenger.dynamics,
+    "own-flows": scavenger.fairness,
+    "impairments": scavenger.impairments,
+    "stalls": scavenger.stalls,
+    "short-flows": scavenger.completion,
+    "voice": scavenger.voice,
+    "deadline": deadlines.draw,
+    "five": deadlines.five,
+    "goals": deadlines.goals,
+    "robust": deadlines.robust,
+    "sessions": deadlines.sessions,
+    "model": model.draw,
+    "scoreboard": scoreboard.draw,
 }

@@ -5,15 +5,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 
-from dalbe_testbed.report.figures import SERIES, save
-from dalbe_testbed.report.plots import STYLE
+from dalbe_testbed.report.charts import SERIES, sheet
 from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.model import LEAST_RATIO, MEDIAN_PERCENT, MODELS, MOST_RATIO
 
@@ -69,10 +66,10 @@ def draw(found: Finding, path: Path) -> None:
     rows = found.summary
     names = [name for name in MODELS if name in set(rows["model"])]
     rtts, n = (rows[column].unique().sort().to_list() for column in ("rtt", "others"))
-    with mpl.rc_context(STYLE):
-        figure, panels = plt.subplots(
-            1, len(names), figsize=(5.4 * len(names), 6), squeeze=False, layout="constrained"
-        )
+    with sheet(path, 1, len(names), size=(5.4 * len(names), 6), layout="constrained") as (
+        figure,
+        panels,
+    ):
         for axes, name in zip(panels[0], names, strict=True):
             second = MODELS[name][0]
             _panel(axes, rows.filter(model=name), second, rtts, n)
@@ -92,4 +89,3 @@ def draw(found: Finding, path: Path) -> None:
             fontsize=8.5,
             title=f"dashed: {MEDIAN_PERCENT:g} % off; dotted: what 1 + eps can correct",
         )
-        save(figure, path)

@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import polars as pl
 from matplotlib.ticker import LogLocator
 
-from dalbe_testbed.report.figures import SERIES, save
-from dalbe_testbed.report.plots import BLUE, STYLE
+from dalbe_testbed.report.charts import BLUE, REQUIRED, SERIES, bars, means, sheet
 from dalbe_testbed.study.breadth import SHARE_PERCENT, USE_PERCENT
 from dalbe_testbed.study.completion import NOBODY
 from dalbe_testbed.study.dynamics import (
@@ -34,14 +31,6 @@ from dalbe_testbed.study.tradeoff import USE_PERCENT as SMOOTH_USE
 from dalbe_testbed.study.voice import FAST_MBPS, FAST_MS, SLOW_MBPS, SLOW_MS
 
 OTHERS = SERIES[1:]  # the first is ours
-
-
-def bars(rows: pl.DataFrame, name: str) -> Any:
-    """Return the distances of means to the ends of their intervals, as errorbar() wants them."""
-    low, high = (
-        rows[f"{name}_{end}"].cast(pl.Float64).fill_null(rows[name]) for end in ("low", "high")
-    )
-    return [(rows[name] - low).to_list(), (high - rows[name]).to_list()]
 
 
 def _ladder_labels(ladder: Sequence[tuple[float, float]]) -> list[tuple[float, str]]:
@@ -66,8 +55,7 @@ def tradeoff(found: Finding, path: Path) -> None:
     """
     rows = found.summary
     ours = rows.filter(pl.col("w").is_not_null()).sort("w")
-    with mpl.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(9, 5))
+    with sheet(path, size=(9, 5)) as (_figure, [[axes]]):
         corner = rows.filter(who=CORNER)
         rows = rows.filter(pl.col("who") != CORNER)
         peers = rows.filter(pl.col("w").is_null())["who"].to_list()
@@ -75,17 +63,17 @@ def tradeoff(found: Finding, path: Path) -> None:
             name, mine = row.item(0, "who"), row.item(0, "w") is not None
             number = None if mine else peers.index(name)
             colour, marker = SERIES[0] if number is None else OTHERS[number % len(OTHERS)]
-            axes.errorbar(
+            means(
+                axes,
                 row["share_percent"],
-                row["use_percent"],
+                row,
+                "use_percent",
                 xerr=bars(row, "share_percent"),
-                yerr=bars(row, "use_percent"),
                 color=colour,
                 marker=marker,
                 markerfacecolor="none" if number and number >= len(OTHERS) else colour,
                 markersize=6,
                 capsize=2,
-                linestyle="none",
                 label=None if mine else name.replace("-g", ", G = "),
             )
         axes.plot(
@@ -110,8 +98,6 @@ def tradeoff(found: Finding, path: Path) -> None:
         axes.set_ylabel(f"use of an idle link, % of {YARDSTICK.upper()}'s")
         axes.set_title("w decides what is taken from others; what is idle is used whatever w")
         axes.legend(loc="lower right")
-        figure.tight_layout()
-        save(figure, path)
 
 
 def tuning(found: Finding, path: Path) -> None:
@@ -119,29 +105,16 @@ def tuning(found: Finding, path: Path) -> None:
     rows = found.summary.sort("w", nulls_last=True)
     weights = rows["w"].drop_nulls().unique()
     beside = float(weights.max() or 1) * 1.8  # type: ignore[arg-type]
-    with mpl.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(8, 4.5))
+    with sheet(path, size=(8, 4.5)) as (_figure, [[axes]]):
         rtts = rows["rtt"].unique().sort()
         for number, (rtt, (colour, marker)) in enumerate(zip(rtts, SERIES, strict=False)):
             here = rows.filter(rtt=rtt)
             ours, theirs = here.filter(pl.col("w").is_not_null()), here.filter(who=YARDSTICK)
             style: dict[str, Any] = {"color": colour, "marker": marker, "capsize": 2}
-            axes.errorbar(
-                ours["w"],
-                ours["share_percent"],
-                yerr=bars(ours, "share_percent"),
-                linewidth=1.2,
-                label=f"{rtt:g} ms",
-                **style,
-            )
-            axes.errorbar(
-                [beside * 1.06 ** (number - (len(rtts) - 1) / 2)] * theirs.height,  # side by side
-                theirs["share_percent"],
-                yerr=bars(theirs, "share_percent"),
-                markerfacecolor="none",
-                linestyle="none",
-                **style,
-            )
+            line = style | {"linewidth": 1.2, "linestyle": "-", "label": f"{rtt:g} ms"}
+            means(axes, ours["w"], ours, "share_percent", **line)
+            side_by_side = [beside * 1.06 ** (number - (len(rtts) - 1) / 2)] * theirs.height
+            means(axes, side_by_side, theirs, "share_percent", markerfacecolor="none", **style)
         axes.axhline(50, color="black", linewidth=0.8, linestyle=":")
         axes.set_xscale("log")
         axes.set_xticks([*weights, beside], [*(f"{w:g}" for w in weights), "CUBIC"])
@@ -157,8 +130,6 @@ def tuning(found: Finding, path: Path) -> None:
         ]
         axes.set_title("Two flows take " + ", ".join(said))
         axes.legend(loc="upper left", title="base RTT")
-        figure.tight_layout()
-        save(figure, path)
 
 
 def breadth(found: Finding, path: Path) -> None:
@@ -167,8 +138,7 @@ def breadth(found: Finding, path: Path) -> None:
     bdp = ("bdp_packets", "bandwidth-delay product, packets", None)
     use = ("use_percent", f"use of the idle link, % of {YARDSTICK.upper()}'s", USE_PERCENT)
     share = ("share_percent", "share taken, %", SHARE_PERCENT)
-    with mpl.rc_context(STYLE):
-        figure, panels = plt.subplots(1, 3, figsize=(15, 5))
+    with sheet(path, 1, 3, size=(15, 5)) as (_figure, [panels]):
         for axes, (x, y) in zip(panels, ((share, use), (bdp, share), (bdp, use)), strict=True):
             kinds = rows["flows.xsender.cc"].unique().sort()
             for kind, (colour, marker) in zip(kinds, SERIES, strict=False):
@@ -177,18 +147,16 @@ def breadth(found: Finding, path: Path) -> None:
             failed = rows.filter(~pl.col("met")).select("cell", x[0], y[0])
             for name, *place in failed.iter_rows():
                 axes.annotate(name, place, xytext=(4, 3), textcoords="offset points", fontsize=7.5)
-            axes.axhline(y[2], color="black", linewidth=0.9, linestyle="--")
+            axes.axhline(y[2], **REQUIRED)
             if x is bdp:
                 axes.set_xscale("log")
             else:
-                axes.axvline(x[2], color="black", linewidth=0.9, linestyle="--")
+                axes.axvline(x[2], **REQUIRED)
             axes.set_xlabel(x[1])
             axes.set_ylabel(y[1])
         held = found.summary["met"].sum()
         panels[0].set_title(f"{held} of {found.summary.height} cells are on the good side of both")
         panels[0].legend(title="competitors")
-        figure.tight_layout()
-        save(figure, path)
 
 
 def dynamics(found: Finding, path: Path) -> None:
@@ -202,10 +170,7 @@ def dynamics(found: Finding, path: Path) -> None:
         "departure": ("part of the link, %", BACK_PERCENT),
     }
     rtts = curves["rtt_ms"].unique().sort()
-    with mpl.rc_context(STYLE):
-        figure, panels = plt.subplots(
-            len(rtts), 2, figsize=(11, 2.5 * len(rtts)), sharey=True, squeeze=False
-        )
+    with sheet(path, len(rtts), 2, size=(11, 2.5 * len(rtts)), sharey=True) as (_figure, panels):
         for row, rtt in zip(panels, rtts, strict=True):
             due_s = {
                 "arrival": WITHIN_RTTS * rtt / 1e3,
@@ -233,8 +198,6 @@ def dynamics(found: Finding, path: Path) -> None:
         for axes, event in zip(panels[-1], events, strict=True):
             axes.set_xlabel(f"seconds since the {event}; dashed: what is required")
         panels[0, 0].legend()
-        figure.tight_layout()
-        save(figure, path)
 
 
 def fairness(found: Finding, path: Path) -> None:
@@ -247,29 +210,19 @@ def fairness(found: Finding, path: Path) -> None:
     ours = found.summary.filter(pl.col("w").is_not_null()).sort("flows")
     runs = found.runs.filter(pl.col("w").is_not_null())
     counts = ours["flows"].to_list()
-    with mpl.rc_context(STYLE):
-        figure, panels = plt.subplots(1, len(measures), figsize=(13, 4))
+    with sheet(path, 1, len(measures), size=(13, 4)) as (_figure, [panels]):
         for axes, (name, (label, limits)) in zip(panels, measures.items(), strict=True):
             each, there = runs.drop_nulls(name), ours.drop_nulls(name)
             places = [counts.index(count) for count in each["flows"]]
             axes.scatter(places, each[name], color=BLUE, s=12, alpha=0.4)
-            axes.errorbar(
-                [counts.index(count) + 0.15 for count in there["flows"]],
-                there[name],
-                yerr=bars(there, name),
-                color=BLUE,
-                marker="o",
-                capsize=3,
-                linestyle="none",
-            )
+            beside = [counts.index(count) + 0.15 for count in there["flows"]]
+            means(axes, beside, there, name, color=BLUE, marker="o")
             for limit in limits:
-                axes.axhline(limit, color="black", linewidth=0.9, linestyle="--")
+                axes.axhline(limit, **REQUIRED)
             axes.set_xticks(range(len(counts)), [str(count) for count in counts])
             axes.set_xlim(-0.5, len(counts) - 0.5)
             axes.set_xlabel("flows of ours; dots are runs, dashed what is required")
             axes.set_ylabel(label)
-        figure.tight_layout()
-        save(figure, path)
 
 
 def impairments(found: Finding, path: Path) -> None:
@@ -286,26 +239,24 @@ def impairments(found: Finding, path: Path) -> None:
         "share_percent": "share taken from two CUBIC flows, %",
         "others_mbps": "goodput of these two CUBIC flows, Mbit/s",
     }
-    with mpl.rc_context(STYLE):
-        figure, panels = plt.subplots(1, 3, figsize=(15, 5))
+    with sheet(path, 1, 3, size=(15, 5)) as (_figure, [panels]):
         for axes, (name, label) in zip(panels, panels_of.items(), strict=True):
             for number, (who, (colour, marker)) in enumerate(zip(flows, SERIES, strict=False)):
                 here = rows.filter(who=who).drop_nulls(name)
-                axes.errorbar(
+                means(
+                    axes,
                     [paths.index(it) + 0.15 * number for it in here["impairment"]],
-                    here[name],
-                    yerr=bars(here, name),
+                    here,
+                    name,
                     color="black" if who == CORNER else colour,
                     marker=marker,
-                    capsize=3,
-                    linestyle="none",
                     label=who,
                 )
             axes.set_xticks(range(len(paths)), paths, rotation=45)
             axes.set_ylim(bottom=0)
             axes.set_ylabel(label)
         _alone, shares, others = panels
-        shares.axhline(IMPAIRED_SHARE, color="black", linewidth=0.9, linestyle="--")
+        shares.axhline(IMPAIRED_SHARE, **REQUIRED)
         shares.set_xlabel("dashed: required")
         for row in rows.filter(who=CORNER).iter_rows(named=True):
             place, least = paths.index(row["impairment"]), row["others_mbps"] * (1 - HARM / 100)
@@ -316,8 +267,6 @@ def impairments(found: Finding, path: Path) -> None:
                 others.text(place, 0.1, f"{-harm:+.1f} %", color=BLUE, fontsize=8, ha="center")
         others.set_xlabel("dashed: required; numbers: against strict priority")
         panels[0].legend()
-        figure.tight_layout()
-        save(figure, path)
 
 
 def stalls(found: Finding, path: Path) -> None:
@@ -329,39 +278,32 @@ def stalls(found: Finding, path: Path) -> None:
         "use_percent": (f"use of the idle link, % of {YARDSTICK.upper()}'s", SMOOTH_USE),
         "share_percent": ("share taken from a CUBIC flow, %", SMOOTH_SHARE),
     }
-    with mpl.rc_context(STYLE):
-        figure, panels = plt.subplots(1, 2, figsize=(13, 5))
+    with sheet(path, 1, 2, size=(13, 5)) as (_figure, [panels]):
         for axes, (name, (label, bar)) in zip(panels, panels_of.items(), strict=True):
             for number, (one, (colour, marker)) in enumerate(zip(paths, SERIES, strict=False)):
                 here = rows.filter(path=one).drop_nulls(name)
-                axes.errorbar(
+                means(
+                    axes,
                     [late.index(it) + 0.12 * number - 0.24 for it in here["late"]],
-                    here[name],
-                    yerr=bars(here, name),
+                    here,
+                    name,
                     color=colour,
                     marker=marker,
-                    capsize=3,
-                    linestyle="none",
                     label=one,
                 )
-            axes.axhline(bar, color="black", linewidth=0.9, linestyle="--")
+            axes.axhline(bar, **REQUIRED)
             axes.set_xticks(range(len(late)), late, rotation=45, ha="right")
             axes.set_ylim(bottom=0)
             axes.set_ylabel(label)
         panels[1].set_xlabel("dashed: required")
         panels[0].legend()
-        figure.tight_layout()
-        save(figure, path)
 
 
 def completion(found: Finding, path: Path) -> None:
     """Draw how many short flows are done within a time, a panel per load."""
     curves = found.curves
     loads = curves["short_flows.load"].unique().sort()
-    with mpl.rc_context(STYLE):
-        figure, panels = plt.subplots(
-            1, len(loads), figsize=(6.5 * len(loads), 4.5), sharey=True, squeeze=False
-        )
+    with sheet(path, 1, len(loads), size=(6.5 * len(loads), 4.5), sharey=True) as (_figure, panels):
         for axes, load in zip(panels[0], loads, strict=True):
             here = curves.filter(pl.col("short_flows.load") == load)
             flows = here["who"].unique(maintain_order=True)
@@ -377,8 +319,6 @@ def completion(found: Finding, path: Path) -> None:
             axes.set_title(f"short flows of {100 * load:g} % of the link")
         panels[0, 0].set_ylabel("short flows done, %")
         panels[0, 0].legend(title="beside", loc="lower right")
-        figure.tight_layout()
-        save(figure, path)
 
 
 def voice(found: Finding, path: Path) -> None:
@@ -389,22 +329,22 @@ def voice(found: Finding, path: Path) -> None:
         "added_p95_ms": "95th percentile of the added delay, ms",
         "added_median_ms": "median of the added delay, ms",
     }
-    with mpl.rc_context(STYLE):
-        figure, panels = plt.subplots(1, 2, figsize=(12, 4.5), sharey=True)
+    with sheet(path, 1, 2, size=(12, 4.5), sharey=True) as (_figure, [panels]):
         for axes, (name, label) in zip(panels, panels_of.items(), strict=True):
             flows = rows["who"].unique(maintain_order=True).sort()
             for who, (colour, marker) in zip(flows, SERIES[1:], strict=False):
                 here = rows.filter(who=who).drop_nulls(name)
                 ours = here["w"].null_count() < here.height
-                axes.errorbar(
+                means(
+                    axes,
                     here["rate_mbps"],
-                    here[name],
-                    yerr=bars(here, name),
+                    here,
+                    name,
                     color=BLUE if ours else colour,
                     marker="o" if ours else marker,
-                    capsize=3,
                     linewidth=1.2,
                     label=who,
+                    linestyle="-",
                 )
             axes.set_xscale("log")
             axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
@@ -418,5 +358,3 @@ def voice(found: Finding, path: Path) -> None:
         panels[0].plot(SLOW_MBPS, SLOW_MS, color="black", marker="_", markersize=14)
         panels[0].set_title("dashed: what is required of ours")
         panels[0].legend()
-        figure.tight_layout()
-        save(figure, path)

@@ -11,30 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-
-mpl.use("Agg")
-
-import matplotlib.pyplot as plt
 import polars as pl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from dalbe_testbed.papers import cdg as paper
 from dalbe_testbed.papers.cdg import MODULES
 from dalbe_testbed.plan.sweep import Point, Sweep, axis
-from dalbe_testbed.report.plots import BLUE, GREEN, ORANGE, PURPLE, SKY, STYLE, VERMILLION
+from dalbe_testbed.report.charts import BLUE, SERIES, VERMILLION, sheet
 from dalbe_testbed.study import reproduction
 from dalbe_testbed.study.reproduction import Curve
 from dalbe_testbed.study.results import Results, Shares, g_ms
 from dalbe_testbed.study.stats import Estimate
 
-SERIES = list(
-    zip(
-        (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, "black"),
-        ("o", "s", "^", "v", "P", "X", "d"),
-        strict=True,
-    )
-)
 MODULE_COLOURS = dict(zip(MODULES, (BLUE, VERMILLION), strict=True))
 PAPER: dict[str, Any] = {
     "marker": "D",
@@ -45,12 +33,6 @@ PAPER: dict[str, Any] = {
     "zorder": 5,
 }
 SMOOTH_S = 1  # of Figure 2's lines, seconds
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure to `path` and forget it."""
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
 
 
 def share_over_time(out: Path, point: Point, seed: int) -> pl.DataFrame:
@@ -85,10 +67,7 @@ def box(shares: pl.DataFrame, flows: Iterable[str]) -> str:
 def figure_2(results: Results, module: str, path: Path) -> None:
     """Draw Figure 2: each flow's share over time, a panel per G, of the first seed there is."""
     points = reproduction.figure_2_points(results, module)
-    with mpl.rc_context(STYLE):
-        figure, panels = plt.subplots(
-            len(points), 1, figsize=(10, 2.6 * len(points)), sharex=True, squeeze=False
-        )
+    with sheet(path, len(points), 1, size=(10, 2.6 * len(points)), sharex=True) as (figure, panels):
         for axes, point in zip(panels[:, 0], points, strict=True):
             name = results.runs.filter(point=point.name, experiment=point.experiment.name)
             shares = share_over_time(results.out, point, int(name["seed"].min()))  # type: ignore[arg-type]
@@ -121,8 +100,6 @@ def figure_2(results: Results, module: str, path: Path) -> None:
             ncols=4,
             bbox_to_anchor=(0.5, -0.03),
         )
-        figure.tight_layout()
-        save(figure, path)
 
 
 def _draw_curve(axes: Axes, curve: Curve, places: dict[float, int], series: int) -> None:
@@ -156,10 +133,10 @@ def figure_3(curves: Sequence[Curve], path: Path) -> None:
     values = sorted({g for curve in curves for g in curve.g_ms})
     places = {g: index for index, g in enumerate(values)}
     rtts = sorted({curve.rtt_ms for curve in curves})
-    with mpl.rc_context(STYLE):
-        figure, panels = plt.subplots(
-            1, len(modules), figsize=(6.6 * len(modules), 5.2), sharey=True, squeeze=False
-        )
+    with sheet(path, 1, len(modules), size=(6.6 * len(modules), 5.2), sharey=True) as (
+        figure,
+        panels,
+    ):
         for axes, module in zip(panels[0], modules, strict=True):
             ours = [curve for curve in curves if curve.module == module and curve.points]
             for curve in ours:
@@ -176,16 +153,13 @@ def figure_3(curves: Sequence[Curve], path: Path) -> None:
         handles.append(mpl.lines.Line2D([], [], **PAPER))
         labels.append("the paper's values")
         figure.legend(handles, labels, loc="lower center", ncols=8, bbox_to_anchor=(0.5, -0.07))
-        figure.tight_layout()
-        save(figure, path)
 
 
 def table_1(results: Results, path: Path) -> None:
     """Draw Table I: the paper's values with their tolerance, and both modules with intervals."""
     rows = reproduction.table_1(results)
     titles = {"min": "one CDG flow at G = 0.1 ms", "max": "both CDG flows at G = 120 ms"}
-    with mpl.rc_context(STYLE):
-        figure, panels = plt.subplots(1, 2, figsize=(11, 4.2))
+    with sheet(path, 1, 2, size=(11, 4.2)) as (figure, [panels]):
         for axes, (which, title) in zip(panels, titles.items(), strict=True):
             chosen = [(bound, row) for bound, row in rows if bound.which == which]
             for place, (bound, row) in enumerate(chosen):
@@ -226,8 +200,6 @@ def table_1(results: Results, path: Path) -> None:
             mpl.patches.Patch(color="#EDEDED", label="within 25 % or 2 points"),
         ]
         figure.legend(handles=handles, loc="lower center", ncols=5, bbox_to_anchor=(0.5, -0.07))
-        figure.tight_layout()
-        save(figure, path)
 
 
 def _bars(estimate: Estimate) -> list[list[float]]:
@@ -258,8 +230,7 @@ def ablation(results: Results, sweep: Sweep, path: Path) -> None:
     values = list(dict.fromkeys(point.values[sweep.vary] for point in sweep.points))
     gs = sorted({g_ms(point) or 0 for point in sweep.points})
     width = 0.6 / max(1, len(values) - 1)
-    with mpl.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(8, 4))
+    with sheet(path, size=(8, 4)) as (_figure, [[axes]]):
         for point, measured in zip(sweep.points, shares, strict=True):
             if measured is None:
                 continue
@@ -287,5 +258,3 @@ def ablation(results: Results, sweep: Sweep, path: Path) -> None:
             for number, value in enumerate(values)
         ]
         axes.legend(handles=handles, loc="upper left")
-        figure.tight_layout()
-        save(figure, path)

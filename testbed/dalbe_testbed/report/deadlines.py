@@ -13,8 +13,16 @@ import polars as pl
 from matplotlib.axes import Axes
 
 from dalbe_testbed.papers.framework import DURATION_S, TRANSFER
-from dalbe_testbed.report.figures import save
-from dalbe_testbed.report.plots import BLUE, GREY, STYLE, VERMILLION, legend_below
+from dalbe_testbed.report.charts import (
+    BLUE,
+    GREY,
+    REQUIRED,
+    STYLE,
+    VERMILLION,
+    legend_below,
+    save,
+    sheet,
+)
 from dalbe_testbed.study.deadline import OURS
 from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.goals import CUBIC_PART
@@ -75,15 +83,9 @@ def draw(found: Finding, path: Path) -> None:
     rows = math.ceil(len(points) / COLUMNS)
     columns = min(COLUMNS, len(points))
     highest = _highest_mbps(found.curves)
-    with mpl.rc_context(STYLE):
-        figure, panels = plt.subplots(
-            rows,
-            columns,
-            figsize=(5 * columns, 2.9 * rows),
-            sharex=True,
-            squeeze=False,
-            layout="constrained",
-        )
+    with sheet(
+        path, rows, columns, size=(5 * columns, 2.9 * rows), sharex=True, layout="constrained"
+    ) as (figure, panels):
         for axes in panels.flat[len(points) :]:
             axes.set_visible(False)
         for axes, (eta, controller) in zip(panels.flat, points, strict=False):
@@ -96,7 +98,6 @@ def draw(found: Finding, path: Path) -> None:
         for row in panels:
             row[0].set_ylabel("Mbit/s")
         legend_below(figure, panels[0, 0], ncols=4)
-        save(figure, path)
 
 
 def _shown(finishes: pl.Series) -> pl.Series:
@@ -121,8 +122,8 @@ def _ends(axes: Axes, rows: pl.DataFrame, markers: Mapping[str, str]) -> None:
             ha=align,
             va="center",
         )
-    axes.axhline(1, color="black", linewidth=0.9, linestyle="--")
-    axes.axvline(CUBIC_PART, color="black", linewidth=0.9, linestyle="--")
+    axes.axhline(1, **REQUIRED)
+    axes.axvline(CUBIC_PART, **REQUIRED)
     axes.set_xlim(0, LAST + 0.05)
     axes.set_ylim(0, LAST + 0.05)
     axes.set_xlabel(f"CUBIC in our place is done, parts of the window ({LAST:g}: or later)")
@@ -132,21 +133,19 @@ def goals(found: Finding, path: Path) -> None:
     """Draw each goal: when it was met over when CUBIC would have met it; misses have a name."""
     controllers = found.runs["controller"].unique(maintain_order=True).to_list()
     markers = dict(zip(found.runs["load"].unique().sort(), "osv^D", strict=False))
-    with mpl.rc_context(STYLE):
-        figure, panels = plt.subplots(
-            1,
-            len(controllers),
-            figsize=(7 if len(controllers) == 1 else 5 * len(controllers), 5),
-            sharey=True,
-            squeeze=False,
-            layout="constrained",
-        )
+    with sheet(
+        path,
+        1,
+        len(controllers),
+        size=(7 if len(controllers) == 1 else 5 * len(controllers), 5),
+        sharey=True,
+        layout="constrained",
+    ) as (_figure, panels):
         for axes, controller in zip(panels[0], controllers, strict=True):
             _ends(axes, found.runs.filter(controller=controller), markers)
             axes.set_title(controller, fontsize=9.5)
         panels[0][0].set_ylabel(f"our transfer is done, parts of the window ({LAST:g}: or later)")
         panels[0][0].legend(title="load")
-        save(figure, path)
 
 
 def _boxes(axes: Axes, transfers: pl.DataFrame) -> None:
@@ -246,7 +245,7 @@ def robust(found: Finding, path: Path) -> None:
                 s=18,
                 label=label,
             )
-        axes.axhline(1, color="black", linewidth=0.9, linestyle="--")
+        axes.axhline(1, **REQUIRED)
         axes.set_xticks(range(len(places)), places, rotation=20, ha="right", fontsize=8)
         axes.set_ylim(0, LAST + 0.05)
         axes.set_ylabel("done, parts of the window")
@@ -269,8 +268,7 @@ def five(found: Finding, path: Path) -> None:
     """Draw each transfer's end in parts of its window, and its rate until the first deadline."""
     rtts = found.runs["rtt"].unique().sort().to_list()
     deadlines = found.runs["deadline_s"].unique().sort().to_list()
-    with mpl.rc_context(STYLE):
-        figure, (ends, rates) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+    with sheet(path, 1, 2, size=(10, 3.8), layout="constrained") as (_figure, [[ends, rates]]):
         for n, rtt in enumerate(rtts):
             here = found.runs.filter(rtt=rtt)
             shift = 0.2 * (n - (len(rtts) - 1) / 2)
@@ -278,7 +276,7 @@ def five(found: Finding, path: Path) -> None:
             look = {"s": 14, "marker": "os^D"[n % 4], "label": f"{rtt:g} ms"}
             ends.scatter(at, _shown(here["finish"]), **look)
             rates.scatter(at, here["early_mbps"], **look)
-        ends.axhline(1, color="black", linewidth=0.9, linestyle="--")
+        ends.axhline(1, **REQUIRED)
         ends.set_ylim(0, LAST + 0.05)
         ends.set_ylabel("done, parts of its window")
         rates.set_ylim(bottom=0)
@@ -287,4 +285,3 @@ def five(found: Finding, path: Path) -> None:
             axes.set_xticks(range(len(deadlines)), [f"{due:g}" for due in deadlines])
             axes.set_xlabel("deadline, s")
             axes.legend(fontsize=8)
-        save(figure, path)

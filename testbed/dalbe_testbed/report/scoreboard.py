@@ -7,14 +7,10 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import polars as pl
 from matplotlib.axes import Axes
 
-from dalbe_testbed.report.figures import save
-from dalbe_testbed.report.figures_scavenger import bars
-from dalbe_testbed.report.plots import BLUE, STYLE, legend_below
+from dalbe_testbed.report.charts import BLUE, bars, legend_below, sheet
 from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.scoreboard import CAP
 
@@ -122,18 +118,16 @@ def draw(found: Finding, path: Path) -> None:
     names = [name for name in PANELS if rows[name].null_count() < rows.height]
     lines = math.ceil(len(names) / COLUMNS)
     height = 0.8 + 0.27 * rows["transfer"].n_unique()
-    with mpl.rc_context(STYLE):
-        figure, panels = plt.subplots(
-            lines,
-            COLUMNS,
-            figsize=(3.1 * COLUMNS, height * lines),
-            sharey=True,
-            squeeze=False,
-            layout="constrained",
-        )
+    with sheet(
+        path,
+        lines,
+        COLUMNS,
+        size=(3.1 * COLUMNS, height * lines),
+        sharey=True,
+        layout="constrained",
+    ) as (figure, panels):
         for axes in panels.flat[len(names) :]:
             axes.set_visible(False)
         for axes, name in zip(panels.flat, names, strict=False):
             draw_panel(axes, rows, name, tasks)
         legend_below(figure, panels[0, 0], ncols=len(tasks))
-        save(figure, path)

@@ -7,15 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib as mpl
-
-mpl.use("Agg")
-
 import matplotlib.pyplot as plt
 import polars as pl
 
 from dalbe_testbed.papers import framework, numeric
 from dalbe_testbed.papers.framework import CROSS, OURS, TRANSFER
-from dalbe_testbed.report.plots import BLUE, GREY, STYLE, VERMILLION, legend_below
+from dalbe_testbed.report.charts import BLUE, GREY, STYLE, VERMILLION, legend_below
 
 
 def draw(runs: Mapping[tuple[str, float], pl.DataFrame], path: Path) -> None:

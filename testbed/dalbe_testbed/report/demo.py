@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The demo's pictures: each has its finding as its title.
-
-Colours are from Okabe and Ito's palette, which colour-blind readers can tell apart.
-"""
+"""The demo's pictures: each has its finding as its title."""
 
 from __future__ import annotations
 
@@ -11,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-
-mpl.use("Agg")
-
 import matplotlib.pyplot as plt
 import polars as pl
 from matplotlib.axes import Axes
@@ -21,27 +15,21 @@ from matplotlib.figure import Figure
 
 from dalbe_testbed.plan.experiment import Experiment
 from dalbe_testbed.reduce.tables import Run
+from dalbe_testbed.report.charts import (
+    BLUE,
+    BUSY,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    STRIP,
+    STYLE,
+    VERMILLION,
+)
 from dalbe_testbed.study.demo import CONTENDERS, FILE, INFEASIBLE, SUBJECT, cross_flows
 from dalbe_testbed.study.shares import GUARD_S, Interval
 
-BLUE, VERMILLION, ORANGE, GREEN = "#0072B2", "#D55E00", "#E69F00", "#009E73"
-SKY, PURPLE, GREY = "#56B4E9", "#CC79A7", "#B8B8B8"
-BUSY, STRIP = "#F3EDE2", "#404040"
-STYLE: dict[Any, Any] = {
-    "figure.dpi": 130,
-    "font.size": 10,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "grid.color": "#E6E6E6",
-    "grid.linewidth": 0.7,
-    "legend.frameon": False,
-    "savefig.bbox": "tight",
-}
 REGIME = {1: "alone", 2: "yielding", 3: "contended"}  # DALBE_REGIME_*
 LABEL = {
     "dalbe_cdg": "dalbe_cdg under a goal",
@@ -285,9 +273,3 @@ def demo(
             plt.close(figure)
             written.append(path)
     return written
-
-
-def legend_below(figure: Figure, axes: Axes, ncols: int) -> None:
-    """Put the legend of `axes`, which is that of all panels, below the figure, in ncols columns."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=ncols, fontsize=9)
