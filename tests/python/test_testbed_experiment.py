@@ -10,16 +10,8 @@ import pytest
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
 from dalbe_testbed.plan import experiment
-from dalbe_testbed.plan.experiment import (
-    Background,
-    Experiment,
-    Flow,
-    Goal,
-    Link,
-    ShortFlows,
-    Voice,
-    Web,
-)
+from dalbe_testbed.plan.experiment import Background, Experiment, Flow, Goal, ShortFlows, Voice, Web
+from dalbe_testbed.plan.link import Link
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError

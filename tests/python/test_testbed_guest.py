@@ -12,7 +12,7 @@ import pytest
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
 from dalbe_testbed.plan import experiment, sweep
-from dalbe_testbed.plan.experiment import FRAME_BYTES
+from dalbe_testbed.plan.link import FRAME_BYTES
 from dalbe_testbed.run import backends, runner
 from dalbe_testbed.run.backends import uml
 from dalbe_testbed.run.scenario import Tools

@@ -12,7 +12,7 @@ import pytest
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import EXPERIMENTS
 from dalbe_testbed.plan import experiment, schedule
-from dalbe_testbed.plan.experiment import Detour, Link
+from dalbe_testbed.plan.link import Detour, Link
 from dalbe_testbed.reduce import proof as link
 
 LINK = Link(rate_mbps=10.0, rtt_ms=50.0, xsender_rtt_ms=80.0, buffer_bdp=1.0)

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from dalbe_testbed.plan.experiment import MTU_BYTES
+from dalbe_testbed.plan.link import MTU_BYTES
 
 Value = str | int | float
 BUFFER, NEEDS = "link.buffer_bdp", ("link.rate_mbps", "link.rtt_ms")

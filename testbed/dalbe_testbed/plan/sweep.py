@@ -28,8 +28,9 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, m
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import EXPERIMENTS, SWEEPS, TESTBED
 from dalbe_testbed.plan import experiment
-from dalbe_testbed.plan.experiment import Experiment, Host, in_tree_g_ms
+from dalbe_testbed.plan.experiment import Experiment, in_tree_g_ms
 from dalbe_testbed.plan.explain import explain
+from dalbe_testbed.plan.link import Host
 from dalbe_testbed.plan.sample import Draw, Value
 
 RESULTS = ("manifest.json", "rates.parquet")

@@ -17,7 +17,7 @@ import polars as pl
 from scipy import stats
 
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.plan.experiment import FRAME_BYTES, Link
+from dalbe_testbed.plan.link import FRAME_BYTES, Link
 from dalbe_testbed.plan.schedule import FLOOD_PORT, PEER, PlannedFlow
 
 RATE_TOLERANCE = 0.02  # of the configured rate

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from dalbe_testbed.plan.sweep import Figure, Sweep
+from dalbe_testbed.plan.sweep import Figure
 from dalbe_testbed.study import (
     breadth,
     completion,
@@ -24,26 +24,26 @@ from dalbe_testbed.study import (
     tuning,
     voice,
 )
-from dalbe_testbed.study.engine import Finding
+from dalbe_testbed.study.engine import Finding, Study
 from dalbe_testbed.study.results import Results
 
-FIND: Mapping[Figure | None, Callable[[Results, Sweep], Finding]] = {
-    "tradeoff": tradeoff.STUDY.find,
-    "tuning": tuning.STUDY.find,
-    "breadth": breadth.STUDY.find,
-    "dynamics": dynamics.STUDY.find,
-    "own-flows": fairness.STUDY.find,
-    "impairments": impairments.STUDY.find,
-    "stalls": stalls.STUDY.find,
-    "short-flows": completion.STUDY.find,
-    "voice": voice.STUDY.find,
-    "deadline": deadline.STUDY.find,
-    "five": five.STUDY.find,
-    "goals": goals.STUDY.find,
-    "robust": robust.STUDY.find,
-    "sessions": sessions.STUDY.find,
-    "model": model.STUDY.find,
-    "scoreboard": scoreboard.STUDY.find,
+STUDIES: Mapping[Figure | None, Study] = {
+    "tradeoff": tradeoff.STUDY,
+    "tuning": tuning.STUDY,
+    "breadth": breadth.STUDY,
+    "dynamics": dynamics.STUDY,
+    "own-flows": fairness.STUDY,
+    "impairments": impairments.STUDY,
+    "stalls": stalls.STUDY,
+    "short-flows": completion.STUDY,
+    "voice": voice.STUDY,
+    "deadline": deadline.STUDY,
+    "five": five.STUDY,
+    "goals": goals.STUDY,
+    "robust": robust.STUDY,
+    "sessions": sessions.STUDY,
+    "model": model.STUDY,
+    "scoreboard": scoreboard.STUDY,
 }
 
 Findings = Mapping[str, Finding]
@@ -52,7 +52,7 @@ Findings = Mapping[str, Finding]
 def findings(results: Results) -> Findings:
     """Return what the sweeps of these kinds showed, by the sweep's name. Raises TestbedError."""
     return {
-        sweep.name: FIND[sweep.figure](results, sweep)
+        sweep.name: STUDIES[sweep.figure].find(results, sweep)
         for sweep in results.sweeps
-        if sweep.figure in FIND
+        if sweep.figure in STUDIES
     }
