@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the papers state and simulate, to be compared with what we measure."""
+"""Values and simulations of the papers, to compare our measurements with."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the CDG paper measured, and what counts as having reproduced it.
+"""The CDG paper's values, and how close to them counts as a reproduction.
 
 T. C. Tangenes, D. A. Hayes, A. Petlund, D. Ros, "Evaluating CAIA Delay Gradient as a Candidate for
 Deadline-Aware Less-than-Best-Effort Transport", 2017. Two CDG flows against two CUBIC flows;
@@ -32,7 +32,7 @@ SETUP = {
 """The paper's testbed (Section III.A), which the report sets beside ours."""
 
 UNTESTED = ("kernel 4.2", "iperf 2.0.5", "the timing of real hosts")
-"""What no ablation here can vary, and so may be behind a difference that none explains."""
+"""Possible causes of a difference that no ablation here can vary."""
 
 
 def tolerance_points(percent: float) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the framework paper's scenarios have in common: its Table I.
+"""Table I of the framework paper, the traffic of all its scenarios.
 
 D.A. Hayes, D. Ros, A. Petlund, I. Ahmed, "A framework for less than best effort congestion control
 with soft deadlines", IFIP Networking 2017.

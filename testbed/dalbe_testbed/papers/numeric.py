@@ -45,7 +45,7 @@ UNIT_BPS = 1_000_000
 
 PACKET_BYTES = 1500
 RTT_S = 0.1
-"""Of no influence but on how often the controller sees a loss, and on its rounds."""
+"""The controller's losses and rounds depend on it; nothing else does."""
 
 Q16, Q40, Q63 = 2**16, 2**40, 2**63
 

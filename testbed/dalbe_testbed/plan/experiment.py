@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What an experiment file may say: the schema of testbed/experiments/*.toml.
+"""The schema of testbed/experiments/*.toml.
 
 Units are part of every key. Times are seconds of virtual time since T=0. docs/experiments.md is
 the description for those who write such files.
@@ -102,7 +102,7 @@ class Web(Model):
 
 
 class Goal(Model):
-    """What dalbe is told: all of the flow's bytes, by deadline_s after its start, and how.
+    """The goal that dalbe gets: all of the flow's bytes by deadline_s after its start, and how.
 
     limit_increase is F(19) of the framework, and the host's: all of its goals have it, or none.
     """

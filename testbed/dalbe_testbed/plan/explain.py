@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is wrong with a file, in one line: which key, its value, and what is allowed.
+"""Explains in one line what is wrong with a file: the key, its value, the values allowed.
 
 Pydantic says what failed, the model's JSON schema what would not have.
 """

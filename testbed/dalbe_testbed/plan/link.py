@@ -243,7 +243,7 @@ class Link(Model):
 
     @property
     def ack_words(self) -> list[str]:
-        """What netem does to ACKs besides delaying them, likewise; empty: nothing.
+        """netem's options for ACKs, in tc's words; empty if it only delays them.
 
         A slot is a moment at which all go that are due; in between none does.
         """
@@ -275,7 +275,7 @@ class Link(Model):
 
     @property
     def socket_buffer_bytes(self) -> int:
-        """What a host's socket buffers must be able to hold, in bytes.
+        """Size that a host's socket buffers need, in bytes.
 
         Four times what can be in flight: the kernel counts a packet of one MTU as about twice its
         size, and holds it until its loss is repaired, which takes one more RTT.
@@ -358,6 +358,6 @@ class Link(Model):
 
     @property
     def queue_report(self) -> str:
-        """What the kernel must report the queue to be: discipline and limit, with its bands."""
+        """Disciplines and limits of the queue and its bands, as the kernel must report them."""
         queue, band = " ".join(self.qdisc_words[:3]), " ".join(self.band_words)
         return f"{queue}, {band}, {band}" if band else queue

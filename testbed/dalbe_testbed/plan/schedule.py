@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a seed decides of an experiment: starts, short transfers; and which port everything has."""
+"""Draws starts and short transfers of an experiment from a seed; gives everything its port."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PEER = {"sender": "receiver", "xsender": "xreceiver"}
 
 @dataclass(frozen=True)
 class Stream:
-    """What one shortflows process sends, from `host` to `to`; name: of its log and its schedule."""
+    """Transfers of one shortflows process, from `host` to `to`; name: of its log and schedule."""
 
     name: str
     host: str
@@ -34,7 +34,7 @@ class Stream:
 
     @property
     def forward(self) -> bool:
-        """Whether that is the direction of the bottleneck."""
+        """Whether the transfers go through the bottleneck, not back."""
         return self.host in PEER
 
 

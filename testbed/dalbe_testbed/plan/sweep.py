@@ -5,8 +5,8 @@ Each combination of the axes' values is a *point*; each point runs once per seed
 
     runs/EXPERIMENT/POINT/seedN          e.g. runs/cell/cdg-g0.1-rtt50/seed3
 
-depends on nothing but the settings, so that sweeps share the runs they have in common. What an
-axis does is written once for all sweeps, in sweeps/axes.toml; a value that is the axis's default
+depends on nothing but the settings, so that sweeps share the runs they have in common. Effects of
+an axis are written once for all sweeps, in sweeps/axes.toml; a value that is the axis's default
 changes nothing and is left out of the name. "flows.sender.KEY" is the KEY of every flow from host
 `sender`. A sweep may draw *cells* at random: then each combination is one point per cell, called
 cell01, cell02 and so on, and a value of the combination replaces the one drawn.
@@ -34,7 +34,7 @@ from dalbe_testbed.plan.link import Host
 from dalbe_testbed.plan.sample import Draw, Value
 
 RESULTS = ("manifest.json", "rates.parquet")
-"""What a finished run has left, as far as the workflow and the analysis go."""
+"""Files of a finished run that the workflow and the analysis need."""
 
 Kernel = Literal["6.1", "6.12", "7.2"]
 Backend = Literal["uml", "host", "qemu"]
@@ -78,7 +78,7 @@ class Environment(BaseModel):
 
 
 class Axis(BaseModel):
-    """What the values of an axis change: keys, settings per value, or the environment."""
+    """Changes that the values of an axis make: to keys, by settings, or to the environment."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -21,17 +21,18 @@ from dalbe_testbed.plan.experiment import Web
 from dalbe_testbed.plan.shortflows import Transfer
 
 MEAN_OBJECTS = 2.0
-"""Of a session: a geometric number, at least one."""
+"""Mean number of objects of a session, which is geometric, at least one."""
 
 THINK_S = 1.0
 """Mean time between the beginnings of two objects of a session; exponential."""
 
 SHAPE, LEAST_BYTES = 1.2, 4_000
-"""Of the sizes' bounded Pareto distribution: up to 5 MB its mean is 18.2 kB, which makes sessions
-of 37 kB."""
+"""Shape and least value of the objects' sizes, a bounded Pareto distribution.
+
+Up to 5 MB its mean is 18.2 kB, which makes sessions of 37 kB."""
 
 SEGMENT_BYTES, HEADER_BYTES = 1448, 66
-"""Of an Ethernet frame of TCP with timestamps: payload, and what is around it."""
+"""Payload and headers of an Ethernet frame of TCP with timestamps."""
 
 HANDSHAKE_FRAMES = 3
 """Without payload, of the sender of an object: SYN, its ACK, FIN."""

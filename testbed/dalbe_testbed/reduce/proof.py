@@ -37,7 +37,7 @@ UNLIKELY = 1e-9  # a loss that chance makes in no run of a lifetime
 
 @dataclass(frozen=True)
 class Impairment:
-    """What netem was told to do at last to what leaves by a port, and how many packets it lost."""
+    """netem's last settings for a port, and how many packets it lost there."""
 
     loss: float  # probability
     delay_ms: float  # mean; uniform, by at most jitter_ms more or less
@@ -49,7 +49,7 @@ class Impairment:
 
 @dataclass(frozen=True)
 class LinkProof:
-    """What was measured of the link before and during a run."""
+    """Measurements of the link before and during a run."""
 
     rate_bps: float  # behind the bottleneck, of the CBR flood that precedes T=0; or acknowledged
     base_rtt_ms: Mapping[str, float]  # per sender, of a ping on the idle link

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What all pictures share: colours, style, sheets of panels, means with their intervals.
+"""Tools of all pictures: colours, style, sheets of panels, means with their intervals.
 
 Colours are from Okabe and Ito's palette, which colour-blind readers can tell apart.
 """

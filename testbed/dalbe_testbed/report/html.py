@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The report of a reproduction: a directory with index.html, its pictures and the tables as CSV.
 
-It needs no network. What it says of the paper comes from `reproduction` and `cdg`, what it says of
-a scavenger from the studies' findings.
+It needs no network. Sections on the paper come from `reproduction` and `cdg`, those on a scavenger
+from the studies' findings.
 """
 
 from __future__ import annotations

@@ -28,10 +28,10 @@ PANELS = {
     "added_queue_mean_ms": "added queue, mean, ms",
     "added_queue_p95_ms": "added queue, p95, ms",
 }
-"""What is drawn of the summary, and how it is called; a measure that no point has is left out."""
+"""The measures of the summary that are drawn, with their titles; those without a value are not."""
 
 MISSES = ("miss_percent", "late_percent")
-"""What says nothing of a task that nobody can do in time."""
+"""Measures left out of a task that nobody does in time: everybody misses it."""
 
 PARTS = ("idle_percent", "behind_percent")
 """Parts of what there is: intervals of few runs reach beyond none and all."""

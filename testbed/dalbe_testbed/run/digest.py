@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What tells one version of a file from another, for manifest.json."""
+"""Hashes of files, for manifest.json."""
 
 from __future__ import annotations
 

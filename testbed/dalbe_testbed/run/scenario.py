@@ -48,7 +48,7 @@ EVER = "1E"  # more bytes than any flow sends
 
 @dataclass(frozen=True)
 class Tools:
-    """What a run uses from outside the package.
+    """Programs and modules from outside the package that a run uses.
 
     backend: where it takes place. module: tcp_dalbe_cdg.ko, needed by flows of cc = 'dalbe_cdg'.
     dalbectl: the program, needed by those with a goal, or with one of several G on a host.

@@ -15,7 +15,7 @@ from dalbe_testbed.study.tradeoff import YARDSTICK
 from dalbe_testbed.study.verdict import Verdict
 
 USE_PERCENT, SHARE_PERCENT = 93.0, 6.0
-"""What is required of a cell's means: use of the idle link at least, share taken at most."""
+"""Limits of a cell's means: use of the idle link at least, share taken at most."""
 
 CELLS_PERCENT = 90
 """How many of the cells must hold, at least."""
@@ -35,7 +35,7 @@ class Cell:
 
     @property
     def failed(self) -> str:
-        """What does not hold: "use", "share", "use and share", "runs missing"; "" if all does."""
+        """The failed half: "use", "share", "use and share", "runs missing"; "" if both hold."""
         if self.missing or self.use is None or self.share is None:
             return "runs missing"
         halves = {

@@ -2,7 +2,7 @@
 """Completion times of short flows beside a long one, against the same short flows without it.
 
 A seed has one schedule, whoever the long flow is: request by request the same bytes at the same
-time. What is compared are quantiles over one run's requests; one that was not over takes for ever.
+time. We compare quantiles over one run's requests; a request that was not over takes for ever.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ YIELD_ROUNDS = 10
 """Within so many of its own RTT rounds ours has seen that it is not alone."""
 
 CUBIC_PARTS = (0.7, 1.1)
-"""What a transfer that cannot be in time has, in every span, of what CUBIC in its place has there.
+"""Rate of a transfer that cannot be in time, in parts of CUBIC's in its place, in every span.
 
 Rates are in those of the CUBIC flows beside it. CUBIC in its place does not have 1 of that in every
 span: who comes last, or was there before, makes a difference of a tenth for minutes.
@@ -45,7 +45,7 @@ DECLARED_TW = 3
 """After so many update intervals it is to be called infeasible."""
 
 SETTLE_S, SHORTEST_S = 20.0, 30.0
-"""What does not count of a span, and how long the rest has to be."""
+"""Beginning of a span that does not count, and the least length of the rest, s."""
 
 CURVE_S = 5.0
 """The means that the curves are made of."""
@@ -54,7 +54,7 @@ CURVE_S = 5.0
 NO_CONTROL = pl.DataFrame(
     schema={"t_s": pl.Float64, "target_Bps": pl.Int64, "w_ppm": pl.Int64, "status": pl.String}
 )
-"""What control.parquet holds of a run without a goal."""
+"""control.parquet of a run without a goal."""
 
 
 def infeasible(point: Point) -> bool:

@@ -2,12 +2,12 @@
 """How soon flows of host `sender` yield when one from `xsender` arrives, and return when it leaves.
 
 Bytes are counted as they leave the bottleneck, Ethernet headers included. The competitor is there
-from its first packet to its last. What is compared to a limit is a mean over a window that ends
-then: of one base RTT, but at least 50 ms on arrival and 0.5 s on departure.
+from its first packet to its last. Limits are for a mean over a window that ends at the time in
+question: of one base RTT, but at least 50 ms on arrival and 0.5 s on departure.
 
-Who yields late need not be in the way: a newcomer that left slow start early does not ask for the
-whole link for seconds. So what the link did meanwhile is measured, too: where it is in use and its
-queue no longer than ours alone keeps it, ours has what nobody asked for.
+A flow that yields late does no harm to a newcomer that does not ask for the link: one that left
+slow start early does not for seconds. So we also measure the link meanwhile: its use, and its queue
+beside the one that ours keeps alone.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ QUEUE_RTTS = 5
 """How many RTTs after an arrival the queue begins to count."""
 
 BEFORE_S, AFTER_S = 1.0, 10.0
-"""What the curves show of a departure; of an arrival, as much in RTTs, times three."""
+"""Seconds around a departure that the curves show; around an arrival, RTTs times three."""
 
 
 def series(rates: pl.DataFrame, queue: pl.DataFrame, point: Point) -> pl.DataFrame:

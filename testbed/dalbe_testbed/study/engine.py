@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Finding:
-    """What a sweep showed.
+    """Tables and verdicts of a sweep.
 
     runs: a row per run. summary: a row per point that has runs. curves: what a figure draws that
     is in neither; empty if there is nothing of the kind.

@@ -19,7 +19,7 @@ RTT (CDG). Others help to tell where its errors come from:
 - `random`, of CDG: x = MSS (1 - b - l) / (RTT ((1 - beta) b + l / 2)), b and l being backoffs and
   losses per round. Cuts that come at random find the mean window, those of a sawtooth its peak.
 
-What is required is that MBC can do its work with `own`. It multiplies the model's errors up, a
+MBC must be able to do its work with `own`. It multiplies the model's errors up, a
 quarter of each interval's, and holds their product to 1/8 .. 8 (dalbe_mbc_trim()): beyond that it
 never gets to zeta. And 25 % at the median, either way: eight of the 128 intervals of a window leave
 less than 3 % of that, and transfers aim 1/32 of the window early.
@@ -48,13 +48,13 @@ MODELS = {"ladder": ("fair",), "CDG": ("all", "random")}
 """The models, and what the rate is predicted by besides `own`."""
 
 LEAST_RATIO, MOST_RATIO = 1 / 8, 8.0
-"""What 1 + eps can correct: DALBE_TRIM_MIN_Q16 and DALBE_TRIM_MAX_Q16."""
+"""Range that 1 + eps can correct: DALBE_TRIM_MIN_Q16 and DALBE_TRIM_MAX_Q16."""
 
 MEDIAN_PERCENT = 25.0
 """The median over points of the error of `own`, whatever its sign, at most."""
 
 DELAY_CUT, LOSS_CUT = 1 - 724 / 1024, 1 / 2
-"""What a cut takes of the window, C(5)."""
+"""Part of the window that a cut takes, C(5)."""
 
 
 def model(point: Point) -> str:
@@ -98,7 +98,7 @@ def _measure_ladder(
 
 @dataclass(frozen=True)
 class Cuts:
-    """What CDG met: RTT rounds in which it could grow, and cuts, each with a round of its own.
+    """RTT rounds in which CDG could grow, and its cuts, each with a round of its own.
 
     cut: mean part of the window that a backoff took.
     """

@@ -127,7 +127,7 @@ class Curve:
 
     @property
     def name(self) -> str:
-        """What tells it from the other curves, in words."""
+        """The curve's name: module, base RTT, other settings."""
         words = [MODULES.get(self.module, self.module), f"{self.rtt_ms:g} ms", self.others]
         return ", ".join(filter(None, words))
 
@@ -174,7 +174,7 @@ def curves(results: Results, sweep: Sweep) -> list[Curve]:
 
 @dataclass(frozen=True)
 class Effect:
-    """What one change to the cell does to both CDG flows' share at one G (ms), in points."""
+    """Effect of one change to the cell on both CDG flows' share at one G (ms), in points."""
 
     axis: str
     value: Value

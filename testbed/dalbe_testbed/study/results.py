@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the finished runs of some sweeps measured: shares of the link, by run and by point.
+"""The finished runs of some sweeps, and the shares of the link in them, by run and by point.
 
 A flow's share is its bytes on the wire as they leave the sender, which is where the paper's
 tcpdump was, over the second half of the run, in percent of the bottleneck's rate. `one` is the
@@ -28,12 +28,12 @@ Measure = Literal["one", "both"]
 RATE_COLUMNS = {"t_s", "flow", "sent_bytes"}
 
 MODULE_DIGITS = 12
-"""Of the SHA-256 of dalbe_cdg, by which runs of one build are known."""
+"""Digits of dalbe_cdg's SHA-256 in tables: runs of one build have the same."""
 
 
 @dataclass(frozen=True)
 class Shares:
-    """What one point's runs measured: shares in percent by seed, in the order of the seeds.
+    """Shares of one point's runs, in percent, in the order of the seeds.
 
     tcp: the share of all TCP flows together.
     """

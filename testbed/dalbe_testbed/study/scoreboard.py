@@ -34,7 +34,7 @@ OURS, CAP = "ours", "cap-"
 """The transfer's flow; and how CUBIC's name begins that is paced to its size in so many seconds."""
 
 JUDGED = "mbc"
-"""What makes the transfer of which something is required: the module's default."""
+"""The controller that requirements are for: the module's default."""
 
 HARM_PART = 0.5
 """How much of a cap's harm to short flows is allowed."""
@@ -53,7 +53,7 @@ SOLO: Mapping[str, bool] = {
     "delay_mean_ms": False,
     "delay_p95_ms": False,
 }
-"""What harm is done to: measures of others, and whether more of it is better."""
+"""Measures of others that harm is computed from, and whether more is better."""
 
 QUEUES = ("queue_mean_ms", "queue_p95_ms")
 

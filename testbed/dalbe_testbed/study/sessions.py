@@ -35,7 +35,7 @@ MISS_PERCENT = {0.6: 2.0, 1.0: 5.0}
 """How many deadlines may be missed up to a load."""
 
 LATE_PERCENT = 2.0
-"""Of the window: a miss is to be less late than this."""
+"""Part of the window by which a transfer may be late at most."""
 
 
 def window_s(sweep: Sweep) -> float:
@@ -57,7 +57,7 @@ def measure(results: Results, run: Run, sweep: Sweep) -> Row:
     """Return a run's transfers, and the loads that were carried in parts of the link's rate.
 
     Raises TestbedError if a table is missing. _parts: when each transfer was done, in parts of its
-    window; inf: never. One that the end of the run cut off before it was due is not among them.
+    window; inf: never. A transfer that was not due when the run ended is left out.
     carried: the sessions' bytes behind the bottleneck, with what was sent again. carried_back: the
     frames of the objects that were fetched the other way, where acknowledgements share the link.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Who had which share of the bottleneck, while others competed and while nobody did.
+"""Shares of the bottleneck, while others compete and while nobody does.
 
 A bin of the rate table counts as *contended* if at least one cross flow was active throughout,
 as *alone* if none was active at any time; in both cases only if the flow in question was

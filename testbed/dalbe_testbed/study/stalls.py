@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Paths that stand still now and then, and ACKs in clumps: use of an idle link, and share, there.
 
-What comes late looks like a newcomer's queue at first. Required is what is required on a smooth
-path; use is in percent of what CUBIC gets where the path stands still for as long.
+A late packet looks like a newcomer's queue at first. The limits are those of a smooth path; use is
+in percent of CUBIC's on a path that stands still for as long.
 """
 
 from __future__ import annotations

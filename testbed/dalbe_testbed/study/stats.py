@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What repetitions of a run say about its mean: intervals, differences, inversions, agreement.
+"""Statistics of repeated runs: intervals of means, differences, inversions, agreement.
 
 Samples are one value per seed. Nothing here depends on chance: the bootstrap's generator has a
 fixed seed.

@@ -23,13 +23,13 @@ from dalbe_testbed.study.stats import Estimate
 from dalbe_testbed.study.verdict import Case, Verdict, judge
 
 SETTLED_S = 10.0
-"""What is left out after a flow's start, in seconds: arrival is measured elsewhere."""
+"""Seconds after a flow's start that do not count: `dynamics` measures arrivals."""
 
 YARDSTICK = "cubic"
 """The congestion control whose use of the idle link counts as all of it."""
 
 USE_PERCENT, QUEUE_MS, SHARE_PERCENT = 97.0, 10.0, 3.0
-"""What is required at the least weight: use at least, mean queue below, share at most."""
+"""Limits at the least weight: use at least, mean queue below, share at most."""
 
 CORNER = "strict_priority"
 """The limit of every scavenger: CUBIC flows that a scheduler lets send when nobody else does."""
@@ -82,7 +82,7 @@ ERRORS = ("yields_per_minute", "held_percent", "carried_on_percent")
 that time it held back, and for how much of the time with others it did not."""
 
 MEASURES = ("alone_mbps", "queue_ms", "queue_p95_ms", "share_percent", "others_mbps", *ERRORS)
-"""What a run shows, where it has such a phase. alone_mbps: while alone. queue_ms, queue_p95_ms:
+"""Measures of a run, where it has such a phase. alone_mbps: while alone. queue_ms, queue_p95_ms:
 mean and 95th percentile of the bins' queues meanwhile. share_percent: of all TCP payload while the
 others are there. others_mbps: what these get then."""
 

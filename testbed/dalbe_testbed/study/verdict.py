@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Requirements, and whether they are met. What was not measured meets nothing."""
+"""Requirements, and whether they are met. One that was not measured is not met."""
 
 from __future__ import annotations
 

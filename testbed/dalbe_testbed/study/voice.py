@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a flow adds to the delay of a voice-like one: queueing delay, less that with nobody there.
+"""Delay that a flow adds to a voice-like one: queueing delay, less that with nobody there.
 
 Packets count from the flow's latest start on. Delays are of those that arrived; what was dropped is
 lost_percent.

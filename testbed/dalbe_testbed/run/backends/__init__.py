@@ -22,7 +22,7 @@ from dalbe_testbed.run.backends.uml import Uml
 
 
 class Backend(Protocol):
-    """What a run needs of a kernel."""
+    """A kernel to run in."""
 
     @property
     def name(self) -> str:
@@ -34,7 +34,7 @@ class Backend(Protocol):
 
     @property
     def build_dir(self) -> Path:
-        """What an external module for this kernel is built against."""
+        """Build directory for external modules of this kernel."""
 
     def on_clock(self, clock: str | None) -> Backend:
         """Return this backend with a "virtual" or "real" clock; None: with its own.
