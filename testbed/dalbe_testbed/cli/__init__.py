@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The command line: dalbe-testbed run, demo, numeric, sweep."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The command line's part for the numerical experiments: dalbe-testbed numeric."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Annotated

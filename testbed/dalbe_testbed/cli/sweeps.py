@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The command line's part for sweeps: dalbe-testbed sweep run, report."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

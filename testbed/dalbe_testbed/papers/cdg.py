@@ -6,8 +6,6 @@ Deadline-Aware Less-than-Best-Effort Transport", 2017. Two CDG flows against two
 shares are of the bottleneck's rate, in percent, over the second half of the run.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal

@@ -5,8 +5,6 @@ D.A. Hayes, D. Ros, A. Petlund, I. Ahmed, "A framework for less than best effort
 with soft deadlines", IFIP Networking 2017.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 OURS = "dalbe"

@@ -6,8 +6,6 @@ M/M/1/K queue. The transfer's w and phi are set by dalbe.c itself, compiled for 
 a second implementation. Rates are in units of a hundredth of the link's greatest capacity.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -5,13 +5,11 @@ Units are part of every key. Times are seconds of virtual time since T=0. docs/e
 the description for those who write such files.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     Field,
@@ -79,7 +77,7 @@ class ShortFlows(Model):
     stop_s: Duration | None = None
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> ShortFlows:
+    def _makes_sense(self) -> Self:
         if self.min_bytes > self.max_bytes:
             raise ValueError(
                 f"min_bytes = {self.min_bytes} exceeds max_bytes = {self.max_bytes}: give both"
@@ -151,7 +149,7 @@ class Flow(Model):
     count: Annotated[int | None, Field(ge=0, le=FLOWS_MAX, exclude=True)] = None
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> Flow:
+    def _makes_sense(self) -> Self:
         if self.name in RESERVED:
             raise ValueError(f"name = '{self.name}' is the testbed's own: choose another")
         if self.link_s is not None:  # the experiment has put bytes for it, had it been alone
@@ -179,7 +177,7 @@ class Flow(Model):
         return self
 
     @model_validator(mode="after")
-    def _has_such_a_receiver(self) -> Flow:
+    def _has_such_a_receiver(self) -> Self:
         if self.read_mbps is not None and self.kind != "iperf":
             raise ValueError("read_mbps is for kind = 'iperf'")
         if self.both_ways and (self.kind != "iperf" or self.duration_s is None):
@@ -252,7 +250,7 @@ class Experiment(Model):
         return flows
 
     @model_validator(mode="after")
-    def _consistent(self) -> Experiment:
+    def _consistent(self) -> Self:
         if self.limit_s is not None and self.limit_s < self.duration_s:
             raise ValueError(
                 f"limit_s = {self.limit_s:g} is before duration_s = {self.duration_s:g}"
@@ -300,7 +298,7 @@ class Experiment(Model):
         return self
 
     @model_validator(mode="after")
-    def _does_without_captures(self) -> Experiment:
+    def _does_without_captures(self) -> Self:
         """TCP's counters stand in for captures: they know flows, and nothing else."""
         if self.captures:
             return self
@@ -392,7 +390,7 @@ class Experiment(Model):
         """When a run gives up waiting for transfers that are not done."""
         return self.duration_s if self.limit_s is None else self.limit_s
 
-    def contender(self, name: str) -> Experiment:
+    def contender(self, name: str) -> "Experiment":
         """Return the experiment as `name` runs it: its flows changed as the file says.
 
         A key set to "none" is removed from the flow. Raises TestbedError if there is
@@ -400,7 +398,7 @@ class Experiment(Model):
         """
         return self._contender(name, self.name)
 
-    def _contender(self, name: str, where: str) -> Experiment:
+    def _contender(self, name: str, where: str) -> "Experiment":
         if name not in self.contenders:
             known = ", ".join(self.contenders) or "none"
             raise TestbedError(f"{where}: no contender '{name}'; there are: {known}")

@@ -4,8 +4,6 @@
 Pydantic says what failed, the model's JSON schema what would not have.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Sequence
 from functools import cache

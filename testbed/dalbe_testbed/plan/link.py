@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The table [link] of an experiment: the path, and what the kernel is told to make of it."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -52,7 +50,7 @@ class Detour(Model):
     to_s: Duration | None = None
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> Detour:
+    def _makes_sense(self) -> Self:
         if self.to_s is not None and self.to_s <= self.from_s:
             raise ValueError(f"to_s = {self.to_s:g} is not after from_s = {self.from_s:g}")
         return self
@@ -80,7 +78,7 @@ class Stall(Model):
     from_s: Seconds = 0
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> Stall:
+    def _makes_sense(self) -> Self:
         if self.for_ms >= self.every_s * 1e3:
             raise ValueError(
                 f"for_ms = {self.for_ms:g} is not less than every_s = {self.every_s:g}: the host "
@@ -127,7 +125,7 @@ class Link(Model):
     offloads: bool = False
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> Link:
+    def _makes_sense(self) -> Self:
         buffers = ("buffer_bdp", "buffer_packets", "buffer_bytes")
         given = [key for key in buffers if getattr(self, key) is not None]
         if len(given) != 1:

@@ -6,8 +6,6 @@ burst must not be marked; the kernel keeps the average in 32 bits. Both refuse w
 with a message that names no parameter, so what fits is worked out here.
 """
 
-from __future__ import annotations
-
 import bisect
 import math
 from dataclasses import dataclass

@@ -5,12 +5,10 @@ A value depends on the seed, its key and the cell's number alone: more cells, or
 those drawn before as they are.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -34,7 +32,7 @@ class Distribution(BaseModel):
     least_packets: Annotated[int, Field(ge=1)] | None = None
 
     @model_validator(mode="after")
-    def _one_kind(self) -> Distribution:
+    def _one_kind(self) -> Self:
         if (self.log is None) == (self.choice is None):
             raise ValueError("give one of log = [low, high] and choice = [...]")
         if self.log is not None and self.log[0] > self.log[1]:
@@ -60,7 +58,7 @@ class Draw(BaseModel):
     values: Annotated[dict[str, Distribution], Field(min_length=1)]
 
     @model_validator(mode="after")
-    def _packets_are_known(self) -> Draw:
+    def _packets_are_known(self) -> Self:
         for key, distribution in self.values.items():
             if distribution.least_packets is None:
                 continue

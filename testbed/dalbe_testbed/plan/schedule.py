@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Draws starts and short transfers of an experiment from a seed; gives everything its port."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

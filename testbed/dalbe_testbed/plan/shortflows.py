@@ -5,8 +5,6 @@ The schedule is drawn from the seed alone, so that every congestion control of t
 the same one. testbed/guest/shortflows.c plays it.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterator, Sequence

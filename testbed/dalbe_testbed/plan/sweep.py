@@ -12,8 +12,6 @@ changes nothing and is left out of the name. "flows.sender.KEY" is the KEY of ev
 cell01, cell02 and so on, and a value of the combination replaces the one drawn.
 """
 
-from __future__ import annotations
-
 import itertools
 import shlex
 import tomllib
@@ -21,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, model_validator
 
@@ -95,7 +93,7 @@ class Axis(BaseModel):
         return self.words.format(value)
 
     @model_validator(mode="after")
-    def _one_kind(self) -> Axis:
+    def _one_kind(self) -> Self:
         kinds = (self.keys, self.settings, self.environment)
         if sum(map(bool, kinds)) != 1:
             raise ValueError("give one of keys, settings and environment")
@@ -159,7 +157,7 @@ class _File(BaseModel):
     grid: Annotated[list[_Grid], Field(min_length=1)]
 
     @model_validator(mode="after")
-    def _an_ablation_varies_something(self) -> _File:
+    def _an_ablation_varies_something(self) -> Self:
         if (self.figure == "ablation") != (self.vary is not None):
             raise ValueError("figure = 'ablation' and vary = AXIS go together")
         if self.vary is not None and axis(self.vary).default is None:
@@ -366,6 +364,15 @@ def _settings(file: Path, names: Iterable[str], values: dict[str, Value], where:
     return settings
 
 
+@dataclass(frozen=True)
+class Combination:
+    """The values of a point by axis; those in `naming` are said in its name."""
+
+    values: dict[str, Value]
+    naming: frozenset[str]
+    cell: str | None = None
+
+
 def _point(file: Path, chosen: Combination, sweep: Path) -> Point:
     """Return the point of a combination of `file`; sweep: the file that messages name."""
     where = sweep.name
@@ -388,15 +395,6 @@ def _point(file: Path, chosen: Combination, sweep: Path) -> Point:
             "say cc = cdg, or type the run's own command with --module"
         )
     return Point(point, file, what, tuple(settings), environment, values, chosen.cell)
-
-
-@dataclass(frozen=True)
-class Combination:
-    """The values of a point by axis; those in `naming` are said in its name."""
-
-    values: dict[str, Value]
-    naming: frozenset[str]
-    cell: str | None = None
 
 
 def _with_times(values: dict[str, Value], grid: _Grid, where: str) -> dict[str, Value]:

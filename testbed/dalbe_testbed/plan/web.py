@@ -10,8 +10,6 @@ are scaled so that the offered load, which is that without losses and retransmis
 The schedule is drawn from the seed alone, and shortflows.c plays it: an object is a TCP connection.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from typing import Literal

@@ -7,8 +7,6 @@ the bottleneck, it has a queueing delay, or it was dropped. That needs neither s
 model, and holds for every queue discipline, also one that reorders flows.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping
 from pathlib import Path

@@ -11,8 +11,6 @@ plots of downloads stay empty. What rrul_var does not know, the queue and G, is 
 well, in the summary and in the CSV that flent writes.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The proof that the link was what the experiment says. Without it a run is no result."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """When each short transfer was done, from what shortflows.c wrote."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """From what a guest recorded to the tables of a run, each as NAME.parquet."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """From what tcpsample.c wrote in the senders to a table of cwnd, srtt, G and w over time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 

@@ -9,8 +9,6 @@ Fields are taken as they come: what the module adds later becomes a column. All 
 event have the same fields, so a table is one regular expression over one column.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

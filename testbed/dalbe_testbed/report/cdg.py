@@ -4,8 +4,6 @@
 Where the paper states a value it is drawn over ours, as a hollow diamond.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any

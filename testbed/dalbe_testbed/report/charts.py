@@ -4,8 +4,6 @@
 Colours are from Okabe and Ito's palette, which colour-blind readers can tell apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The picture of a deadline's finding: rates over time, one panel per point."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The demo's pictures: each has its finding as its title."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

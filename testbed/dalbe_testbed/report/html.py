@@ -5,8 +5,6 @@ It needs no network. Sections on the paper come from `reproduction` and `cdg`, t
 from the studies' findings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The picture of the models behind MBC: predicted over measured rates, a panel per model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

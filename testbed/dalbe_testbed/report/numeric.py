@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The picture of the numerical experiments: rates over time, a row per curve of the paper."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

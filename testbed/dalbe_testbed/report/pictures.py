@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How the finding of each kind of sweep is drawn to a file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The pictures of a scavenger's report. Each is drawn from a finding's tables alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The scoreboard's picture: a panel per measure, a line per transfer, a marker per task."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

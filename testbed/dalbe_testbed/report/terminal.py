@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Results as one table on the terminal."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

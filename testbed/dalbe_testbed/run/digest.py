@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Hashes of files, for manifest.json."""
 
-from __future__ import annotations
-
 import hashlib
 from functools import cache
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Several runs at once, one guest per core, with their progress on the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

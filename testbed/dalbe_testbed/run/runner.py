@@ -24,8 +24,6 @@ The directory holds
 No table depends on the wall clock: the same manifest gives the same tables byte for byte.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """From an experiment to what the guest does: the input directory of scenario.sh."""
 
-from __future__ import annotations
-
 import os
 import random
 import shlex

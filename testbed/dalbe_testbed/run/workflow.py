@@ -7,8 +7,6 @@ long as this process or its Snakemake lives, which makes Snakemake's own lock fi
 their owner, unnecessary.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

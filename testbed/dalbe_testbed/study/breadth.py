@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Breadth: a scavenger in cells drawn at random. A cell holds if its use and its share do."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass

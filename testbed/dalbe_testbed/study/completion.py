@@ -5,8 +5,6 @@ A seed has one schedule, whoever the long flow is: request by request the same b
 time. We compare quantiles over one run's requests; a request that was not over takes for ever.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 

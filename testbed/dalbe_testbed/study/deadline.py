@@ -6,8 +6,6 @@ the others are those of host `xsender`. A *span* is a time in which nobody comes
 seconds do not count. Bytes are counted as they leave the bottleneck, headers included.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 

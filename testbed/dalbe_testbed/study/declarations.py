@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The kinds of sweeps that measure a scavenger, by the key `figure` of a sweep file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from dalbe_testbed.plan.sweep import Figure

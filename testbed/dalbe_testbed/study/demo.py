@@ -5,8 +5,6 @@ The contenders see the same cross traffic. `infeasible` is the one whose goal ca
 judged by whether it says so in time and by whether it stays at the share of one CUBIC flow.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 from pathlib import Path

@@ -10,8 +10,6 @@ slow start early does not for seconds. So we also measure the link meanwhile: it
 beside the one that ours keeps alone.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable

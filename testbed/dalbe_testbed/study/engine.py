@@ -7,8 +7,6 @@ Columns have units in their names. A mean `x` has its confidence interval beside
 `x_high`, null with a single run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -4,8 +4,6 @@
 Rates are TCP payload. The latecomer is the flow called so; it starts when the others have settled.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from dalbe_testbed.plan.sweep import Point, Run, Sweep

@@ -6,8 +6,6 @@ More is told by the rates until the first deadline, when all are still under way
 means over the seeds must be that of the deadlines.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from statistics import mean
 

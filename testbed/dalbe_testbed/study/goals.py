@@ -5,8 +5,6 @@ Each cell is run with our transfer, flow `ours`, and with CUBIC in its place. A 
 is done within CUBIC_PART of the window. Where there are several controllers, each is judged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from dalbe_testbed.plan.experiment import CONTROLLER_DEFAULT

@@ -8,8 +8,6 @@ counts as well: how much less CUBIC gets beside ours than beside flows of strict
 measured behind FIFOs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from dalbe_testbed.plan.sweep import Point

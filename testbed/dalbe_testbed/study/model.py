@@ -25,8 +25,6 @@ never gets to zeta. And 25 % at the median, either way: eight of the 128 interva
 less than 3 % of that, and transfers aim 1/32 of the window early.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ A flow's regime is what its last judged RTT round ended in: the column `effect` 
 It holds until the flow's next round and into whatever window follows; a flow begins alone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@
 Everything said here is computed from the runs; what was not run is not claimed.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ tcpdump was, over the second half of the run, in percent of the bottleneck's rat
 mean share of the flows from host `sender`, `both` their sum. Background bytes are nobody's share.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@ queues, other competitors. A goal counts if plain CUBIC in our place, with the s
 with ease, as in `goals`: where it does not the path, not we, would be what is judged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

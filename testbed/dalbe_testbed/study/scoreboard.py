@@ -12,8 +12,6 @@ count from the transfer's start to its deadline, whenever it is done: who is ear
 afterwards.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

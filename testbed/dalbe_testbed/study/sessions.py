@@ -6,8 +6,6 @@ little; one that was not done when the run ended is late by all there is. Plain 
 where a sweep has it, says whether the deadlines can be held: of that nothing is required.
 """
 
-from __future__ import annotations
-
 import math
 
 import polars as pl

@@ -8,8 +8,6 @@ ending) is at least GUARD_S before it. A share is the mean rate over such bins, 
 wire, divided by the rate of the link: the background's bytes are nobody's share.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -5,8 +5,6 @@ A late packet looks like a newcomer's queue at first. The limits are those of a 
 in percent of CUBIC's on a path that stands still for as long.
 """
 
-from __future__ import annotations
-
 from dalbe_testbed.plan.sweep import Point
 from dalbe_testbed.study import tradeoff
 from dalbe_testbed.study.engine import Found, Row, Study

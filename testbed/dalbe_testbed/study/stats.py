@@ -5,8 +5,6 @@ Samples are one value per seed. Nothing here depends on chance: the bootstrap's 
 fixed seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

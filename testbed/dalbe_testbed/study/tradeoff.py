@@ -6,8 +6,6 @@ host `xsender` come and stay. Either phase may be missing. Rates are TCP payload
 says whose the flows of `sender` are; use is in percent of what CUBIC's got at equal other settings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 

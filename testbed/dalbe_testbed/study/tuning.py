@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The tuning range: the share that flows of weight w take from as many CUBIC flows, over RTTs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from dalbe_testbed.plan.sweep import Point

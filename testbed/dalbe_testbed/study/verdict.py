@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Requirements, and whether they are met. One that was not measured is not met."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

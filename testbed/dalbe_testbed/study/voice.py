@@ -5,8 +5,6 @@ Packets count from the flow's latest start on. Delays are of those that arrived;
 lost_percent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import polars as pl

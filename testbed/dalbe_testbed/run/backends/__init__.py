@@ -8,8 +8,6 @@
 docs/backends.md says what their kernels differ in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -36,7 +34,7 @@ class Backend(Protocol):
     def build_dir(self) -> Path:
         """Build directory for external modules of this kernel."""
 
-    def on_clock(self, clock: str | None) -> Backend:
+    def on_clock(self, clock: str | None) -> "Backend":
         """Return this backend with a "virtual" or "real" clock; None: with its own.
 
         Raises TestbedError if it has no such clock.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The kernel of this machine, in namespaces of its own; as root, in real time."""
 
-from __future__ import annotations
-
 import hashlib
 import platform
 from dataclasses import dataclass
@@ -25,7 +23,7 @@ class Host:
     virtual_clock: bool = False
 
     @classmethod
-    def choose(cls, kernel: str | None) -> Host:
+    def choose(cls, kernel: str | None) -> "Host":
         """Check that this machine can do it. Raises TestbedError, which says what is missing."""
         if kernel is not None:
             raise TestbedError("--backend host runs the kernel that is running: give no --kernel")
@@ -37,7 +35,7 @@ class Host:
         """Return the kernel's headers."""
         return Path("/lib/modules") / self.release / "build"
 
-    def on_clock(self, clock: str | None) -> Host:
+    def on_clock(self, clock: str | None) -> "Host":
         """Return this backend. Raises TestbedError for a virtual clock: there is none."""
         if clock == "virtual":
             raise TestbedError("clock = 'virtual': --backend host has a real clock; say uml")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Run a backend's script and follow what its guest says."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A distribution's kernel, two processors, in qemu through virtme-ng."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,7 +31,7 @@ class Qemu:
     name: str = "qemu"
 
     @classmethod
-    def choose(cls, kernel: str | None) -> Qemu:
+    def choose(cls, kernel: str | None) -> "Qemu":
         """Find the kernel, and whether KVM boots one (tried once). Raises TestbedError."""
         chosen = ["-k", kernel] if kernel else []
         lines = process.ask(SCRIPT, *chosen, "-p").splitlines()
@@ -45,7 +43,7 @@ class Qemu:
         """Return the kernel's headers."""
         return Path("/lib/modules") / self.release / "build"
 
-    def on_clock(self, clock: str | None) -> Qemu:
+    def on_clock(self, clock: str | None) -> "Qemu":
         """Return the same kernel on that clock. Raises TestbedError for a virtual one under KVM."""
         if clock == "virtual" and not self.virtual_clock:
             raise TestbedError("clock = 'virtual': under KVM it is real; set VNG_KVM=0 to emulate")

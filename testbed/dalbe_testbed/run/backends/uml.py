@@ -4,8 +4,6 @@
 On a real clock it is a machine of one slow processor, and whatever else the host does shows.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Sequence
@@ -55,7 +53,7 @@ class Uml:
     virtual_clock: bool = True
 
     @classmethod
-    def choose(cls, kernel: str | None) -> Uml:
+    def choose(cls, kernel: str | None) -> "Uml":
         """Take the kernel built in a directory, or build the plain one. Raises TestbedError."""
         if kernel is None:
             script = TESTBED / "guest/build-kernel.sh"
@@ -72,7 +70,7 @@ class Uml:
                 )
         return cls(build_dir)
 
-    def on_clock(self, clock: str | None) -> Uml:
+    def on_clock(self, clock: str | None) -> "Uml":
         """Return the same kernel on that clock."""
         return replace(self, virtual_clock=clock != "real")
 
