@@ -44,7 +44,7 @@ usage()
 usage: dumbbell.sh LINK
 
 Builds the dumbbell in namespaces, as root; every step is echoed. LINK is a file
-of KEY=VALUE lines, as dalbe_testbed/scenario.py writes it:
+of KEY=VALUE lines, as dalbe_testbed/run/scenario.py writes it:
 
   RATE_BPS          rate of the bottleneck, bits per second
   BURST_BYTES       that may leave it at once; missing: one full packet

@@ -10,7 +10,7 @@ usage()
 	cat <<EOF
 usage: scenario.sh INPUT_DIR
 
-Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/scenario.py, holds
+Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/run/scenario.py, holds
 
   link       SNAPLEN, FLOOD_PPS, TRACE_KB, IMPAIRMENT, ACK_IMPAIRMENT, STALLED,
              BOTH_WAYS, NO_CAPTURES and what dumbbell.sh needs, one KEY=VALUE a line

@@ -15,7 +15,7 @@ from typing import Any
 
 from cffi import FFI
 
-from dalbe_testbed.backends.process import TESTBED
+from dalbe_testbed.paths import TESTBED
 
 ROOT = TESTBED.parent
 HEADERS = ("cdg.h", "cubic.h", "effect.h", "owd.h", "dalbe.h", "pure.h")

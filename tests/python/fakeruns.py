@@ -16,10 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
-from dalbe_testbed import experiment, results, sweep
-from dalbe_testbed.experiment import Experiment
-from dalbe_testbed.results import Results, cc, g_ms, rtt_ms
-from dalbe_testbed.sweep import Run
+from dalbe_testbed.plan import experiment, sweep
+from dalbe_testbed.plan.experiment import Experiment
+from dalbe_testbed.plan.sweep import Run
+from dalbe_testbed.study import results
+from dalbe_testbed.study.results import Results, cc, g_ms, rtt_ms
 
 BYTES = ("sent_bytes", "wire_bytes", "payload_bytes")
 TOOLS = {"iperf": "iperf version 2.1.8", "tcpdump": "tcpdump version 4.99.3"}

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from dalbe_testbed.backends.process import TESTBED
+from dalbe_testbed.paths import TESTBED
 
 AGAIN = TESTBED / "guest/again.sh"
 

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import backends, experiment, scenario
-from dalbe_testbed.backends import Host, Qemu, Uml, process
-from dalbe_testbed.backends.process import TESTBED
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.scenario import Tools
+from dalbe_testbed.paths import TESTBED
+from dalbe_testbed.plan import experiment
+from dalbe_testbed.run import backends, scenario
+from dalbe_testbed.run.backends import Host, Qemu, Uml, process
+from dalbe_testbed.run.scenario import Tools
 
 FACTS = {"backend", "kernel_release", "kernel_sha256", "clock"}
 # The cell, so short that an emulated processor gets to its end in seconds.

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import breadth, figures_scavenger, sweep
-from dalbe_testbed.finding import Finding
-from dalbe_testbed.sweep import Point
+from dalbe_testbed.plan import sweep
+from dalbe_testbed.plan.sweep import Point
+from dalbe_testbed.report import scavenger as figures_scavenger
+from dalbe_testbed.study import breadth
+from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
 
 TEN_CELLS = (sweep.SWEEPS / "breadth.toml").read_text().replace("cells = 60", "cells = 10")
@@ -24,7 +26,7 @@ def made(tmp_path: Path, changed: dict[str, tuple[float, float] | None]) -> Find
         if chosen is not None:
             use, share = chosen
             site.write(run, {"ours": use / 10}, {"ours": share / 10, "other1": 10 - share / 10})
-    return breadth.find(site.results(), site.sweep)
+    return breadth.STUDY.find(site.results(), site.sweep)
 
 
 @pytest.mark.parametrize(

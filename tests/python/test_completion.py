@@ -9,9 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import completion, figures_scavenger
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.finding import Finding
+from dalbe_testbed.report import scavenger as figures_scavenger
+from dalbe_testbed.study import completion
+from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
 
 SWEEP = """
@@ -47,7 +48,7 @@ def made(
             end[-unfinished:] = [None] * unfinished
         sizes = [1000.0 * (1 + n) + run.seed + (other and who == "w0.01") for n in range(REQUESTS)]
         site.write_table(run, "requests", {"start_s": start, "bytes": sizes, "end_s": end})
-    return completion.find(site.results(), site.sweep)
+    return completion.STUDY.find(site.results(), site.sweep)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_somebody_in_nobodys_place_is_an_error(tmp_path: Path):
     run = next(run for run in site.runs if run.point.values["who"] == "reno")
     site.write(run, {"ours1": 8.0}, {})
     with pytest.raises(TestbedError, match=r"who = 'reno' sent \d+ bytes"):
-        completion.find(site.results(), site.sweep)
+        completion.STUDY.find(site.results(), site.sweep)
 
 
 def test_a_run_that_lacks_its_table_is_named(tmp_path: Path):
@@ -102,7 +103,7 @@ def test_a_run_that_lacks_its_table_is_named(tmp_path: Path):
     site = Site(tmp_path, SWEEP)
     (site.out / site.runs[0].directory / "requests.parquet").unlink()
     with pytest.raises(TestbedError, match=r"requests.parquet: .*: remove the run and make it"):
-        completion.find(site.results(), site.sweep)
+        completion.STUDY.find(site.results(), site.sweep)
 
 
 def test_a_lost_base_fails_and_lost_runs_are_counted(tmp_path: Path):
@@ -111,7 +112,7 @@ def test_a_lost_base_fails_and_lost_runs_are_counted(tmp_path: Path):
     for run in site.runs:
         if run.point.values["who"] == "reno" and run.point.values["link.rate_mbps"] == 10:
             (site.out / run.directory / "manifest.json").unlink()
-    found = completion.find(site.results(), site.sweep)
+    found = completion.STUDY.find(site.results(), site.sweep)
     assert [verdict.met for verdict in found.verdicts] == [False, True]
     assert found.verdicts[0].detail.startswith("link.rate_mbps 10, median: no run to compare")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from dalbe_testbed.backends.process import TESTBED
+from dalbe_testbed.paths import TESTBED
 
 ROOT = TESTBED.parent
 PARTS = ("cdg", "cubic", "dalbe", "effect", "owd")

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import deadline, figures_deadline, framework
-from dalbe_testbed.finding import Finding
-from dalbe_testbed.sweep import Run
+from dalbe_testbed.papers import framework
+from dalbe_testbed.plan.sweep import Run
+from dalbe_testbed.report import charts
+from dalbe_testbed.report import deadlines as figures_deadline
+from dalbe_testbed.study import deadline
+from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
 from matplotlib.figure import Figure
 
@@ -85,7 +88,7 @@ def made(tmp_path: Path, etas: str, **what: float | None) -> Finding:
     for run in site.runs:
         is_cubic = run.point.values["controller"] == "cubic"
         write(site, run, **({"end_s": None} if is_cubic else what))  # type: ignore[arg-type]
-    return deadline.find(site.results(), site.sweep)
+    return deadline.STUDY.find(site.results(), site.sweep)
 
 
 def test_what_is_measured(tmp_path: Path):
@@ -147,7 +150,7 @@ def test_a_lost_run_meets_nothing(tmp_path: Path):
     for run in site.runs:
         if run.seed == 1:
             write(site, run, declared_tw=2)
-    found = deadline.find(site.results(), site.sweep)
+    found = deadline.STUDY.find(site.results(), site.sweep)
     assert not any(v.met for v in found.verdicts)
     assert all("1 run missing" in v.detail for v in found.verdicts)
 
@@ -157,7 +160,7 @@ def test_other_controllers_are_reported_but_not_judged(tmp_path: Path):
     for run in site.runs:
         late = run.point.values["controller"] == "pid"
         write(site, run, end_s=1900 if late else 1650)
-    found = deadline.find(site.results(), site.sweep)
+    found = deadline.STUDY.find(site.results(), site.sweep)
     assert all(v.met for v in found.verdicts)
     assert found.summary.select("controller", "in_time").rows() == [("mbc", 2), ("pid", 0)]
 
@@ -181,7 +184,7 @@ def test_a_rate_that_grows_without_bound_does_not_flatten_the_figure(
     def look(figure: Figure, _: Path) -> None:
         tops.extend(axes.get_ylim()[1] for axes in figure.axes if axes.get_ylabel() == "Mbit/s")
 
-    monkeypatch.setattr(figures_deadline, "save", look)
+    monkeypatch.setattr(charts, "save", look)
     figures_deadline.draw(found, tmp_path / "deadline.png")
     assert tops
     assert all(LINK_MBPS / 2 < top < 2 * LINK_MBPS for top in tops)

@@ -7,9 +7,9 @@ import math
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import sweep
-from dalbe_testbed.draw import Distribution, Draw, bdp_packets
 from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.plan import sweep
+from dalbe_testbed.plan.sample import Distribution, Draw, bdp_packets
 
 HEAD = 'title = "t"\nexperiment = "scavenger.toml"\nseeds = 2\n'
 DRAW = """
@@ -133,7 +133,7 @@ def test_a_file_may_depend_on_an_axis():
         ),
         (GRID, "grid.in_rtts: needs values of rtt or link.rtt_ms"),
         (DRAW + GRID.replace("plus_s", "plus"), "unknown key; did you mean 'plus_s'?"),
-        ("[[grid]]\ncompetitors = [9]", "experiment: there is no file breadth9.toml"),
+        ("[[grid]]\ncompetitors = [9]", "competitors = 9: say one of 0, 1, 2, 3, 4"),
     ],
 )
 def test_a_broken_draw_is_one_clear_line(tmp_path: Path, text: str, message: str):

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import dynamics, figures_scavenger
-from dalbe_testbed.finding import Finding
-from dalbe_testbed.sweep import Run
+from dalbe_testbed.plan.sweep import Run
+from dalbe_testbed.report import scavenger as figures_scavenger
+from dalbe_testbed.study import dynamics
+from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
 
 TWO_RTTS = """
@@ -41,7 +42,7 @@ def made(tmp_path: Path, yields_s: float, returns_s: float, again_s: float = 999
     site = Site(tmp_path, TWO_RTTS)
     for run in site.runs:
         write(site, run, yields_s, returns_s, again_s)
-    return dynamics.find(site.results(), site.sweep)
+    return dynamics.STUDY.find(site.results(), site.sweep)
 
 
 def test_times_are_to_the_end_of_the_window_that_crosses_the_limit(tmp_path: Path):
@@ -86,7 +87,9 @@ def test_a_pair_of_packets_now_and_then_is_no_tenth_of_a_short_rtt(tmp_path: Pat
     for run in site.runs:
         site.write_rates(run, mbps)
     assert 2 * 1514 * 8 > 0.1 * 10e6 * 0.02  # in a window of one RTT it would be
-    assert max(dynamics.find(site.results(), site.sweep).runs["yielded_s"]) == pytest.approx(0.05)
+    assert max(dynamics.STUDY.find(site.results(), site.sweep).runs["yielded_s"]) == pytest.approx(
+        0.05
+    )
 
 
 @pytest.mark.parametrize(
@@ -108,7 +111,7 @@ def test_what_the_link_did_until_ours_yielded(tmp_path: Path, yields_s, link_per
         counts = [0.25 <= round(t - ARRIVAL_S, 6) < min(yields_s + 0.1, 59) for t in bins]
         rows = {"t_s": bins, "queue_ms": [7.0 if it else 1000.0 for it in counts]}
         pl.DataFrame(rows).write_parquet(site.out / run.directory / "queue.parquet")
-    found = dynamics.find(site.results(), site.sweep)
+    found = dynamics.STUDY.find(site.results(), site.sweep)
     rows = found.runs.filter(seed=1)
     assert rows["link_meanwhile_percent"].to_list() == pytest.approx(link_percent)
     assert rows["queue_meanwhile_ms"].to_list() == pytest.approx(queue_ms)
@@ -124,7 +127,7 @@ def test_use_meanwhile_is_everybodys(tmp_path: Path):
     site = Site(tmp_path, TWO_RTTS)
     for run in site.runs:  # neither takes what the other leaves
         site.write_rates(run, lambda flow, t_s: 2.0 if flow == "ours" else 4.0 * (t_s > ARRIVAL_S))
-    found = dynamics.find(site.results(), site.sweep)
+    found = dynamics.STUDY.find(site.results(), site.sweep)
     assert list(found.runs["link_meanwhile_percent"]) == pytest.approx([60] * 4)
     assert found.runs["yielded_s"].null_count() == 4
 
@@ -136,7 +139,7 @@ def test_a_run_without_a_competitor_is_no_run(tmp_path: Path):
             site.write_rates(run, lambda flow, _t: 9.0 * (flow == "ours"))
         else:
             write(site, run, 0.1, 0.5)
-    found = dynamics.find(site.results(), site.sweep)
+    found = dynamics.STUDY.find(site.results(), site.sweep)
     assert not any(verdict.met for verdict in found.verdicts)
     assert "1 run missing" in found.verdicts[0].detail
     assert found.summary["runs"].to_list() == [1, 1]

@@ -6,8 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import fairness, figures_scavenger, sweep
-from dalbe_testbed.finding import Finding
+from dalbe_testbed.plan import sweep
+from dalbe_testbed.report import scavenger as figures_scavenger
+from dalbe_testbed.study import fairness
+from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,7 +52,7 @@ def made(tmp_path: Path, *, late: float = 1.0, starving: int = 0, total: float =
             return whole * parts[flow] / present
 
         site.write_rates(run, mbps)
-    return fairness.find(site.results(), site.sweep)
+    return fairness.STUDY.find(site.results(), site.sweep)
 
 
 def met(found: Finding) -> list[bool]:
@@ -82,7 +84,7 @@ def test_a_lost_yardstick_and_a_lost_run_fail(tmp_path: Path):
         who, flows = run.point.values["who"], run.point.values["own_flows"]
         if who == "cubic" or (flows, run.seed) == (5, 2):
             (site.out / run.directory / "manifest.json").unlink()
-    found = fairness.find(site.results(), site.sweep)
+    found = fairness.STUDY.find(site.results(), site.sweep)
     assert met(found) == [False] * 4
     assert "5 flows: 1.000 [" not in found.verdicts[2].detail
     assert "1 run missing" in found.verdicts[2].detail

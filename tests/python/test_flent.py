@@ -11,8 +11,8 @@ from pathlib import Path
 import matplotlib.image
 import polars as pl
 import pytest
-from dalbe_testbed import flentfile
 from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.reduce import flentfile
 from flent import resultset
 
 CLOCK_US = 1_700_000_000_000_000

@@ -7,15 +7,17 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import experiment, figures_deadline, goals, sweep
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.finding import Finding
-from dalbe_testbed.sweep import Run
+from dalbe_testbed.plan import experiment, sweep
+from dalbe_testbed.plan.sweep import Run
+from dalbe_testbed.report import deadlines as figures_deadline
+from dalbe_testbed.study import goals
+from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
 
 SWEEP = """
 title = "four scenarios"
-experiment = "goals60.toml"
+experiment = "goals.toml"
 figure = "goals"
 seeds = 1
 [draw]
@@ -47,7 +49,7 @@ def made(tmp_path: Path, ours: dict[str, float | None], cubic: dict[str, float |
         ends = cubic if goals.in_place(run.point) == "cubic" else ours
         if (run.point.cell or "") in ends:
             write(site, run, ends[run.point.cell or ""])
-    return goals.find(site.results(), site.sweep)
+    return goals.STUDY.find(site.results(), site.sweep)
 
 
 EASY = {f"cell{n}": 0.4 for n in range(1, 5)}
@@ -79,7 +81,7 @@ def test_each_controller_is_judged(tmp_path: Path):
     for run in site.runs:
         late = goals.controller(run.point) == "pid" and run.point.cell == "cell2"
         write(site, run, 0.4 if goals.in_place(run.point) == "cubic" else 0.97 + 0.1 * late)
-    found = goals.find(site.results(), site.sweep)
+    found = goals.STUDY.find(site.results(), site.sweep)
     mbc, pid = found.verdicts
     assert (mbc.met, pid.met) == (True, False)
     assert (mbc.requirement[:4], pid.requirement[:4]) == ("mbc:", "pid:")
@@ -97,7 +99,7 @@ def test_without_drawn_cells_each_goal_has_its_own_peer(tmp_path: Path):
     for run in site.runs:
         easy = 0.4 if goals.window_s(run.point) == 60 else 0.7
         write(site, run, easy if goals.in_place(run.point) == "cubic" else 0.97)
-    found = goals.find(site.results(), site.sweep)
+    found = goals.STUDY.find(site.results(), site.sweep)
     assert dict(found.runs.select("window", "cubic_finish").rows()) == {60: 0.4, 3600: 0.7}
 
 
@@ -130,7 +132,7 @@ def test_the_figure_names_the_misses(tmp_path: Path):
 
 
 def test_a_size_in_seconds_of_the_link():
-    file = sweep.EXPERIMENTS / "goals60.toml"
+    file = sweep.EXPERIMENTS / "goals.toml"
     what = experiment.load(file, ["link.rate_mbps=20", "flows.ours.link_s=3"])
     assert what.flows[0].bytes == 7_500_000
     with pytest.raises(TestbedError, match="give one of bytes and link_s"):

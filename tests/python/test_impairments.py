@@ -6,10 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import figures_scavenger, impairments, sweep
-from dalbe_testbed.finding import Finding
-from dalbe_testbed.impairments import where
-from dalbe_testbed.tradeoff import CORNER, who
+from dalbe_testbed.plan import sweep
+from dalbe_testbed.report import scavenger as figures_scavenger
+from dalbe_testbed.study import impairments
+from dalbe_testbed.study.engine import Finding, who
+from dalbe_testbed.study.impairments import where
+from dalbe_testbed.study.tradeoff import CORNER
 from fakeruns import Site
 
 PATHS = """
@@ -48,7 +50,7 @@ def made(
             rates = changed.get(path, rates)
         if (run.point.name, run.seed) not in absent:
             site.write(run, {"ours1": rates[0]}, {"ours2": rates[1], "cubic1": rates[2]})
-    return impairments.find(site.results(), site.sweep)
+    return impairments.STUDY.find(site.results(), site.sweep)
 
 
 GENTLE: dict[str, Rates] = {"loss0.01": (4.0, 0.1, 4.0)}
@@ -106,7 +108,7 @@ def test_a_sweep_without_strict_priority_shows_no_lack_of_harm(tmp_path: Path):
     site = Site(tmp_path, PATHS.partition('[[grid]]\nimpairment = ["none", "loss0.01"]\n')[0])
     for run in site.runs:
         site.write(run, {"ours1": 8.0}, {"ours2": 0.1, "cubic1": 9.9})
-    verdict = impairments.find(site.results(), site.sweep).verdicts[2]
+    verdict = impairments.STUDY.find(site.results(), site.sweep).verdicts[2]
     assert (verdict.met, verdict.detail) == (False, "no run")
 
 

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import figures_model, model, sweep
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.finding import Finding
-from dalbe_testbed.model import Cuts
-from dalbe_testbed.tradeoff import Window
+from dalbe_testbed.plan import sweep
+from dalbe_testbed.report import model as figures_model
+from dalbe_testbed.study import model
+from dalbe_testbed.study.engine import Finding
+from dalbe_testbed.study.model import Cuts
+from dalbe_testbed.study.tradeoff import Window
 from fakeruns import Site
 from hypothesis import given
 from hypothesis import strategies as st
@@ -115,7 +117,7 @@ def made(
             mbps = peak_to_mean * SEGMENT_BITS / SRTT_MS * 1e-3
             site.write(run, {}, {"ours": mbps / cdg})
             write_rounds(site, run, sawtooth(40, loss=False))
-    return model.find(site.results(), site.sweep)
+    return model.STUDY.find(site.results(), site.sweep)
 
 
 def failed(found: Finding) -> list[str]:
@@ -169,7 +171,7 @@ def test_a_flow_that_paid_nothing_is_told_apart_from_a_good_model(tmp_path: Path
         if model.weight(run.point) is None:
             site.write(run, {}, {"ours": 1.0})
             write_rounds(site, run, still)
-    found = model.find(site.results(), site.sweep)
+    found = model.STUDY.find(site.results(), site.sweep)
     assert failed(found) == list(REQUIRED)
     assert found.summary["own_mbps"].to_list() == [None, None]
     assert "inf to inf" in found.verdicts[2].detail
@@ -181,7 +183,7 @@ def test_a_flow_that_got_nothing_is_infinitely_off(tmp_path: Path) -> None:
         if model.weight(run.point) is not None:
             site.write(run, {}, {"other1": 9.0})
             write_control(site, run, 1.0)
-    assert failed(model.find(site.results(), site.sweep)) == list(REQUIRED)
+    assert failed(model.STUDY.find(site.results(), site.sweep)) == list(REQUIRED)
 
 
 @given(st.integers(8, 200), st.booleans())
@@ -237,7 +239,7 @@ def test_a_run_without_an_update_is_an_error(tmp_path: Path) -> None:
         site.out / run.directory / "control.parquet"
     )
     with pytest.raises(TestbedError, match="has no update of ours"):
-        model.find(site.results(), site.sweep)
+        model.STUDY.find(site.results(), site.sweep)
 
 
 def test_the_figure(tmp_path: Path) -> None:

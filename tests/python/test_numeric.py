@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from dalbe_testbed import cli_numeric, framework, numeric
-from dalbe_testbed.framework import CROSS, OURS, TRANSFER
+from dalbe_testbed.cli import numeric as cli_numeric
+from dalbe_testbed.papers import framework, numeric
+from dalbe_testbed.papers.framework import CROSS, OURS, TRANSFER
 from dalbe_testbed.purecode import Pure
 from hypothesis import given
 from hypothesis import strategies as st

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from dalbe_testbed import regimes
 from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.study import regimes
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import cli_sweep, html, paper, reproduction, results, sweep
+from dalbe_testbed.cli import sweeps as cli_sweep
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.results import Results
-from dalbe_testbed.sweep import Run
+from dalbe_testbed.papers import cdg as paper
+from dalbe_testbed.plan import sweep
+from dalbe_testbed.plan.sweep import Run
+from dalbe_testbed.report import html
+from dalbe_testbed.study import reproduction, results
+from dalbe_testbed.study.results import Results
 from fakeruns import Site, four_flows, write_run, write_runs
 from typer.testing import CliRunner
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import figures_deadline, five, robust, sweep
-from dalbe_testbed.finding import Finding
-from dalbe_testbed.goals import in_place
-from dalbe_testbed.sweep import Run
+from dalbe_testbed.plan import sweep
+from dalbe_testbed.plan.sweep import Run
+from dalbe_testbed.report import deadlines as figures_deadline
+from dalbe_testbed.study import five, robust
+from dalbe_testbed.study.engine import Finding
+from dalbe_testbed.study.goals import in_place
 from fakeruns import Site
 
 ROBUST = """
@@ -57,7 +59,7 @@ def paths(tmp_path: Path, ours: dict[str, float | None], cubic: dict[str, float 
             site.write_rates(run, lambda flow, _t: 2.0 if flow == "ours" else 3.0)
             part = finishes[place]
             write_ends(site, run, {"ours": None if part is None else START_S + part * WINDOW_S})
-    return robust.find(site.results(), site.sweep)
+    return robust.STUDY.find(site.results(), site.sweep)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ def goals(tmp_path: Path, finish: dict[str, float | None], mbps: dict[str, float
             for flow, goal in five.transfers(run.point)
         }
         write_ends(site, run, ends)
-    return five.find(site.results(), site.sweep)
+    return five.STUDY.find(site.results(), site.sweep)
 
 
 FALLING = {"due60": 3.0, "due120": 2.5, "due180": 2.0, "due240": 1.5, "due300": 1.0}
@@ -144,6 +146,6 @@ def test_a_lost_run_of_several_goals(tmp_path: Path):
     for run in site.runs[:2]:
         site.write_rates(run, lambda flow, _t: FALLING.get(flow, 1.0))
         write_ends(site, run, {flow.name: 20.0 for flow, _goal in five.transfers(run.point)})
-    found = five.find(site.results(), site.sweep)
+    found = five.STUDY.find(site.results(), site.sweep)
     assert [verdict.met for verdict in found.verdicts] == [False, False]
     assert all("1 run missing" in verdict.detail for verdict in found.verdicts)

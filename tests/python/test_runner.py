@@ -7,8 +7,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import experiment, runner, scenario
-from dalbe_testbed.backends.process import TESTBED
+from dalbe_testbed.paths import TESTBED
+from dalbe_testbed.plan import experiment, schedule
+from dalbe_testbed.reduce import tables
 
 SIZE = 162_500_000  # of the transfer in framework.toml
 FRAMEWORK = TESTBED / "experiments/framework.toml"
@@ -28,7 +29,7 @@ FRAMEWORK = TESTBED / "experiments/framework.toml"
 def test_a_flow_is_finished_if_its_bytes_are_through(
     tmp_path: Path, sizes: list[int], left: list[bool], status: int, finished: bool, end_s: float
 ):
-    flows = scenario.plan(experiment.load(FRAMEWORK, []), 1)
+    flows = schedule.plan(experiment.load(FRAMEWORK, []), 1)
     (ours,) = (planned for planned in flows if planned.flow.name == "ours")
     assert ours.flow.bytes == SIZE
     (tmp_path / "ends").write_text(f"ours\t30000000\t{status}\n")
@@ -43,11 +44,11 @@ def test_a_flow_is_finished_if_its_bytes_are_through(
         },
         schema_overrides={"out_us": pl.Int64},
     )
-    row = runner.flow_table([ours], packets, tmp_path, 60.0, {ours.port}).to_dicts()[0]
+    row = tables.flow_table([ours], packets, tmp_path, 60.0, {ours.port}).to_dicts()[0]
     assert (row["finished"], row["end_s"]) == (finished, end_s)
     assert row["payload_bytes"] == sum(s for s, out in zip(sizes, left, strict=True) if out)
     # without captures the last half second is not known, and the program's word counts
-    row = runner.flow_table(
+    row = tables.flow_table(
         [ours], packets, tmp_path, 60.0, {ours.port}, captured=False
     ).to_dicts()[0]
     assert (row["finished"], row["end_s"]) == (status == 0, 30.0)

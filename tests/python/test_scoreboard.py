@@ -9,10 +9,12 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import polars as pl
 import pytest
-from dalbe_testbed import figures_scoreboard, scoreboard, stats, sweep
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.finding import Finding
-from dalbe_testbed.sweep import Run
+from dalbe_testbed.plan import sweep
+from dalbe_testbed.plan.sweep import Run
+from dalbe_testbed.report import scoreboard as figures_scoreboard
+from dalbe_testbed.study import scoreboard, stats
+from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,7 +77,7 @@ class Case:
                 name = "idle" if name == "mbc" else "idle nobody"
             if run.seed <= self.seeds.get(name, 2):
                 write(site, run, self.did.get(name, Did()))
-        return scoreboard.find(site.results(), site.sweep)
+        return scoreboard.STUDY.find(site.results(), site.sweep)
 
 
 def greedy(run: Run, t_s: float) -> str | None:

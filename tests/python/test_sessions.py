@@ -7,9 +7,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import figures_deadline, sessions, sweep, web
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.finding import Finding
+from dalbe_testbed.plan import sweep, web
+from dalbe_testbed.report import deadlines as figures_deadline
+from dalbe_testbed.study import sessions
+from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
 
 SWEEP = """
@@ -71,7 +73,7 @@ def made(
             strict=False,
         )
         fetched.write_parquet(directory / "web.parquet")
-    return sessions.find(site.results(), site.sweep)
+    return sessions.STUDY.find(site.results(), site.sweep)
 
 
 def failed(found: Finding) -> list[str]:

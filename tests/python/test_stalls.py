@@ -6,7 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import figures_scavenger, stalls, sweep
+from dalbe_testbed.plan import sweep
+from dalbe_testbed.report import scavenger as figures_scavenger
+from dalbe_testbed.study import stalls
 from fakeruns import Site
 
 PATHS = """
@@ -39,7 +41,7 @@ def test_where_cubic_gets_half_of_the_link_we_are_to_get_nearly_that(
         if stall is None or stall.for_ms < 50:
             mbps, share = (9.0, 0.1) if ours else (9.0, 4.5)
         site.write(run, {"ours": mbps}, {"ours": share, "cubic": 9.0 if ours else 4.5})
-    found = stalls.find(site.results(), site.sweep)
+    found = stalls.STUDY.find(site.results(), site.sweep)
     assert tuple(verdict.met for verdict in found.verdicts) == met
     assert detail in found.verdicts[0].detail
     assert found.summary["late"].unique(maintain_order=True).to_list() == [

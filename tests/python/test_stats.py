@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dalbe_testbed import stats
-from dalbe_testbed.stats import Estimate
+from dalbe_testbed.study import stats
+from dalbe_testbed.study.stats import Estimate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import experiment, paper, sweep
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.scenario import cdg_backoff_factor
-from dalbe_testbed.sweep import Environment
+from dalbe_testbed.plan import experiment, sweep
+from dalbe_testbed.plan.experiment import cdg_backoff_factor
+from dalbe_testbed.plan.sweep import Environment
 
 NAMES = sorted(path.stem for path in sweep.SWEEPS.glob("*.toml") if path.stem != "axes")
 REDUCED_RUNS = 400  # at 8 core seconds each: half an hour on two cores, less what the report takes
@@ -58,7 +58,7 @@ def test_every_g_is_a_factor_of_its_own_in_the_in_tree_module():
     assert len(values) == 20
     assert len({cdg_backoff_factor(float(g)) for g in values}) == 20
     assert all(
-        cdg_backoff_factor(paper.in_tree_g_ms(float(g))) == cdg_backoff_factor(float(g))
+        cdg_backoff_factor(experiment.in_tree_g_ms(float(g))) == cdg_backoff_factor(float(g))
         for g in values
     )
 

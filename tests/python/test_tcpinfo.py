@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import tcpinfo
 from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.reduce import tcpinfo
 
 SOURCE = Path(__file__).resolve().parents[2] / "testbed/guest/tcpsample.c"
 CLOCK_US = 1_000_000_000_000_000

@@ -6,8 +6,8 @@ from pathlib import Path
 import dpkt
 import polars as pl
 import pytest
-from dalbe_testbed import capture
 from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.reduce import capture
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -7,19 +7,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import experiment
-from dalbe_testbed.backends.process import TESTBED
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.experiment import (
-    Background,
-    Experiment,
-    Flow,
-    Goal,
-    Link,
-    ShortFlows,
-    Voice,
-    Web,
-)
+from dalbe_testbed.paths import TESTBED
+from dalbe_testbed.plan import experiment
+from dalbe_testbed.plan.experiment import Background, Experiment, Flow, Goal, ShortFlows, Voice, Web
+from dalbe_testbed.plan.link import Link
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -551,3 +543,16 @@ def test_a_stall_has_its_place_on_the_path(host: str, others: dict, refused: str
 def test_a_host_runs_between_its_stalls():
     with pytest.raises(ValidationError, match="the host would never run"):
         link(stall={"host": "sender", "for_ms": 1000, "every_s": 1})
+
+
+def test_a_count_makes_flows_that_differ_in_name_only() -> None:
+    file = TESTBED / "experiments/breadth.toml"
+    one, *others = experiment.load(file, ["flows.other2.start_s=50", "flows.other.count=3"]).flows
+    assert [flow.name for flow in others] == ["other1", "other2", "other3"]
+    assert [flow.start_s for flow in others] == [41, 50, 41]
+    assert experiment.load(file, ["flows.other.count=0"]).flows == [one]
+    assert "count" not in one.model_dump()
+    with pytest.raises(TestbedError, match=r"flows.other.count: 300 is not allowed; give .* 256"):
+        experiment.load(file, ["flows.other.count=300"])
+    with pytest.raises(TestbedError, match="there is no 'other3' in the experiment"):
+        experiment.load(file, ["flows.other.count=2", "flows.other3.start_s=1"])

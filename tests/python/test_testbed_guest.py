@@ -9,12 +9,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import backends, experiment, runner
-from dalbe_testbed.backends import uml
-from dalbe_testbed.backends.process import TESTBED
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.experiment import FRAME_BYTES
-from dalbe_testbed.scenario import Tools
+from dalbe_testbed.paths import TESTBED
+from dalbe_testbed.plan import experiment, sweep
+from dalbe_testbed.plan.link import FRAME_BYTES
+from dalbe_testbed.run import backends, runner
+from dalbe_testbed.run.backends import uml
+from dalbe_testbed.run.scenario import Tools
 
 pytestmark = pytest.mark.guest
 
@@ -225,13 +226,16 @@ def test_a_failing_script_fails_the_run(kernel: Path, tmp_path: Path):
         uml.boot(kernel, tmp_path / "out", [str(script)], name="failing")
 
 
+IN_30_S = sweep.axes()["window"].settings["30"]
+
+
 def test_a_deadline_is_held_where_the_losses_of_others_empty_the_buffer(
     kernel: Path, tmp_path: Path
 ):
     """Cell 75 of `goals`: CUBIC needs 0.4 of the window. Losses once passed for answers: 1.3."""
     settings = ["link.rate_mbps=199", "link.rtt_ms=53.1", "link.buffer_bdp=0.709"]
     settings += ["flows.ours.link_s=4.94", "flows.other2.duration_s=12"]
-    short_buffer = experiment.load(TESTBED / "experiments/goals30.toml", settings)
+    short_buffer = experiment.load(TESTBED / "experiments/goals.toml", [*IN_30_S, *settings])
     run = runner.run(short_buffer, 1, tmp_path / "run", tools_with_goals(kernel))
     ours = run.flows.filter(flow="ours").row(0, named=True)
     assert ours["finished"]
@@ -242,7 +246,7 @@ def idle_link(*settings: str) -> experiment.Experiment:
     """A transfer, and nobody else but for a few small packets."""
     alone = [f"flows.{name}.duration_s=none" for name in ("other1", "other2")]
     alone += [f"flows.{name}.bytes=1000" for name in ("other1", "other2")]
-    return experiment.load(TESTBED / "experiments/goals30.toml", [*settings, *alone])
+    return experiment.load(TESTBED / "experiments/goals.toml", [*IN_30_S, *settings, *alone])
 
 
 ALONE = ["duration_s=31", "link.buffer_bdp=none", "background=none", "flows.ours.duration_s=31"]

@@ -9,9 +9,11 @@ from typing import Any
 
 import polars as pl
 import pytest
-from dalbe_testbed import experiment, link, scenario
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.experiment import Detour, Link
+from dalbe_testbed.paths import EXPERIMENTS
+from dalbe_testbed.plan import experiment, schedule
+from dalbe_testbed.plan.link import Detour, Link
+from dalbe_testbed.reduce import proof as link
 
 LINK = Link(rate_mbps=10.0, rtt_ms=50.0, xsender_rtt_ms=80.0, buffer_bdp=1.0)
 GOOD = link.LinkProof(
@@ -270,8 +272,8 @@ def test_an_impairment_that_is_not_there_is_no_result(
     ],
 )
 def test_who_must_fill_the_queue(settings: list[str], span: tuple[float, float] | None) -> None:
-    file = Path(scenario.__file__).parents[1] / "experiments/cell.toml"
-    flows = scenario.plan(experiment.load(file, settings), seed=1)
+    file = EXPERIMENTS / "cell.toml"
+    flows = schedule.plan(experiment.load(file, settings), seed=1)
     got = link.fills_its_queue(flows, 300)
     if span is None:
         assert got is None

@@ -6,10 +6,12 @@ import shlex
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import experiment, scenario
-from dalbe_testbed.backends import uml
-from dalbe_testbed.backends.process import TESTBED
 from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.paths import TESTBED
+from dalbe_testbed.plan import experiment
+from dalbe_testbed.plan import schedule as drawn
+from dalbe_testbed.run import scenario
+from dalbe_testbed.run.backends import uml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -170,7 +172,7 @@ def test_what_is_not_asked_for_is_not_in_the_input(tmp_path: Path, setting: str)
 def test_sender_s_flows_have_low_priority():
     def low(*settings: str) -> list[int] | None:
         cell = experiment.load(CELL, list(settings))
-        return scenario.low_priority_ports(cell, scenario.plan(cell, 1))
+        return drawn.low_priority_ports(cell, drawn.plan(cell, 1))
 
     assert low() is None
     assert low("link.qdisc=strict_priority") == [5001, 5002]
@@ -198,7 +200,7 @@ def test_modules(tmp_path: Path, cc: str, module: str):
 
 
 def test_in_tree_backoff_factor():
-    assert [scenario.cdg_backoff_factor(g) for g in (0.002, 0.1, 3, 120)] == [62500, 1250, 42, 1]
+    assert [experiment.cdg_backoff_factor(g) for g in (0.002, 0.1, 3, 120)] == [62500, 1250, 42, 1]
 
 
 def test_commands_of_flows(tmp_path: Path):
@@ -380,7 +382,7 @@ def test_short_flows(tmp_path: Path):
     assert serve in files["setup"].splitlines()
     assert "/k/net/ipv4/tcp_bbr.ko" in files["modules"].splitlines()
     lines = [line.split() for line in (tmp_path / "requests").read_text().splitlines()]
-    (stream,) = scenario.streams(experiment.load(CELL, ["short_flows={load=0.3}"]), 1)
+    (stream,) = drawn.streams(experiment.load(CELL, ["short_flows={load=0.3}"]), 1)
     assert [(int(at), int(size)) for at, size in lines] == [
         (round(transfer.start_s * 1e6), transfer.bytes) for transfer in stream.transfers
     ]
@@ -429,7 +431,7 @@ def test_one_transfer_after_another(tmp_path: Path):
 def test_short_flows_of_sender_have_low_priority():
     settings = ["link.qdisc=strict_priority", "short_flows={load=0.3,host='sender'}"]
     cell = experiment.load(CELL, settings)
-    assert scenario.low_priority_ports(cell, scenario.plan(cell, 1)) == [5001, 5002, 9200]
+    assert drawn.low_priority_ports(cell, drawn.plan(cell, 1)) == [5001, 5002, 9200]
 
 
 # The schedule
@@ -439,7 +441,7 @@ def test_the_same_seed_gives_the_same_starts():
     cell = experiment.load(CELL)
 
     def starts(seed: int) -> list[float]:
-        return [planned.start_s for planned in scenario.plan(cell, seed)]
+        return [planned.start_s for planned in drawn.plan(cell, seed)]
 
     assert starts(1) == starts(1) == [1, 1.3, 32.111182, 34.947357]
     assert starts(1) != starts(2)
@@ -448,7 +450,7 @@ def test_the_same_seed_gives_the_same_starts():
 @given(st.integers(0, 99_999_999))
 def test_every_flow_starts_in_its_interval_on_its_port(seed: int):
     mixed = experiment.load(MIXED)
-    plan = scenario.plan(mixed, seed)
+    plan = drawn.plan(mixed, seed)
     assert [planned.flow for planned in plan] == mixed.flows
     assert len({planned.port for planned in plan}) == len(plan)
     for planned in plan:
@@ -458,12 +460,12 @@ def test_every_flow_starts_in_its_interval_on_its_port(seed: int):
 def test_cross_traffic_is_the_same_for_all_contenders():
     demo = experiment.load(DEMO)
     plans = [
-        [(p.flow.name, p.port, p.start_s) for p in scenario.plan(demo.contender(name), 7)]
+        [(p.flow.name, p.port, p.start_s) for p in drawn.plan(demo.contender(name), 7)]
         for name in demo.contenders
     ]
     assert all(plan == plans[0] for plan in plans)
     assert plans[0] != [
-        (p.flow.name, p.port, p.start_s) for p in scenario.plan(demo.contender("cubic"), 8)
+        (p.flow.name, p.port, p.start_s) for p in drawn.plan(demo.contender("cubic"), 8)
     ]
 
 
@@ -475,16 +477,16 @@ def test_ports_of_256_flows_do_not_meet():
     data["flows"] = [(flow, rsync)[n % 2] | {"name": f"f{n}", "cc": "reno"} for n in range(256)]
     for one in data["flows"]:
         one.pop("g_ms")
-    ports = {planned.port for planned in scenario.plan(experiment.parse(data, "x"), 1)}
+    ports = {planned.port for planned in drawn.plan(experiment.parse(data, "x"), 1)}
     assert len(ports) == 256
     signalling = 9000  # ITGRecv's
     taken = {
-        scenario.BACKGROUND_PORT,
-        scenario.BACKGROUND_PORT + 1,
-        scenario.FLOOD_PORT,
-        scenario.REQUESTS_PORT,
-        scenario.VOICE_PORT,
-        scenario.REVERSE_PORT,
+        drawn.BACKGROUND_PORT,
+        drawn.BACKGROUND_PORT + 1,
+        drawn.FLOOD_PORT,
+        drawn.REQUESTS_PORT,
+        drawn.VOICE_PORT,
+        drawn.REVERSE_PORT,
         signalling,
     }
     assert not ports & taken

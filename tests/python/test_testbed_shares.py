@@ -3,8 +3,8 @@
 
 import polars as pl
 import pytest
-from dalbe_testbed import demo, shares
-from dalbe_testbed.shares import Interval
+from dalbe_testbed.study import demo, shares
+from dalbe_testbed.study.shares import Interval
 
 RATE = 10e6
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import trace
 from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.reduce import trace
 from hypothesis import given
 from hypothesis import strategies as st
 from inputs import Q32, gs_ns

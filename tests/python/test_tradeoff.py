@@ -7,10 +7,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed import experiment, figures_scavenger, finding, tradeoff
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.sweep import EXPERIMENTS, Point, Sweep
-from dalbe_testbed.tradeoff import Tradeoff, Window
+from dalbe_testbed.paths import EXPERIMENTS
+from dalbe_testbed.plan import experiment
+from dalbe_testbed.plan.sweep import Point, Sweep
+from dalbe_testbed.report import scavenger as figures_scavenger
+from dalbe_testbed.study import engine, tradeoff
+from dalbe_testbed.study.engine import Group
+from dalbe_testbed.study.tradeoff import Window
 from fakeruns import Site
 
 TWO_RTTS = """
@@ -33,11 +37,15 @@ def points(chosen: Sweep, rtt: float = 50) -> dict[str, Point]:
     return {str(p.values["who"]): p for p in chosen.points if p.values["rtt"] == rtt}
 
 
-def measured(point: Point, alone: float, queue: float = 5.0, share: float = 2.0) -> Tradeoff:
+def measured(point: Point, alone: float, queue: float = 5.0, share: float = 2.0) -> Group:
     """A point whose three seeds measured about this."""
-    step = (-0.1, 0.0, 0.1)
-    values = (tuple(value + d for d in step) for value in (alone, queue, 2 * queue, share))
-    return Tradeoff(point, (1, 2, 3), *values)
+    names = ("alone_mbps", "queue_ms", "queue_p95_ms", "share_percent")
+    values = dict(zip(names, (alone, queue, 2 * queue, share), strict=True))
+    rows = [
+        {"seed": seed} | {name: value + d for name, value in values.items()}
+        for seed, d in ((1, -0.1), (2, 0.0), (3, 0.1))
+    ]
+    return Group(point, rows)
 
 
 def test_windows_leave_out_starts_and_do_not_overlap():
@@ -107,7 +115,7 @@ def test_the_least_weight_is_judged(tmp_path: Path, alone, queue, share, met: li
             {"ours1": share / 10, "cubic1": 10 - share / 10},
             queue_ms=queue if ours else 30,
         )
-    found = tradeoff.find(site.results(), site.sweep)
+    found = tradeoff.STUDY.find(site.results(), site.sweep)
     assert [verdict.met for verdict in found.verdicts] == met
     assert f"take {share}" in found.sentence
     assert found.runs.height == 12
@@ -123,7 +131,7 @@ def test_the_effect_tests_errors_are_our_flows_alone(tmp_path: Path):
         site.write(run, {"ours1": 8.0}, {"ours1": 0.1, "cubic1": 9.9})
         if run.point.values["who"] == "w0.01":  # what counts is 11.3 to 60 and 75 to 180 s
             site.write_rounds(run, [(1, 2), (2, 0), (20.3, 1), (25.17, 0), (60, 2), (159, 0)])
-    found = tradeoff.find(site.results(), site.sweep)
+    found = tradeoff.STUDY.find(site.results(), site.sweep)
     rows = found.summary.select("who", *tradeoff.ERRORS)
     assert rows.row(0)[1:] == pytest.approx((60 / 48.7, 10.0, 20.0))
     assert rows.row(1) == ("w1", 0.0, 0.0, 100.0)  # carries on, and nothing else
@@ -139,7 +147,7 @@ def test_a_run_of_ours_without_rounds_is_named(tmp_path: Path):
         site.write(run, {"ours1": 8.0}, {"ours1": 0.1, "cubic1": 9.9})
     site.write_rounds(site.runs[0], [])
     with pytest.raises(TestbedError, match=r"^runs/scavenger/rtt20/seed1: .* no round before"):
-        tradeoff.measure(site.results(), site.sweep)
+        tradeoff.STUDY.look(site.results(), site.sweep)
 
 
 def test_a_missing_run_fails_what_it_should_have_shown(tmp_path: Path):
@@ -147,7 +155,7 @@ def test_a_missing_run_fails_what_it_should_have_shown(tmp_path: Path):
     for run in site.runs:
         if (run.point.values["who"], run.seed) != ("w0.01", 3):
             site.write(run, {"ours1": 8.0}, {"ours1": 0.1, "cubic1": 9.9})
-    found = tradeoff.find(site.results(), site.sweep)
+    found = tradeoff.STUDY.find(site.results(), site.sweep)
     assert not any(verdict.met for verdict in found.verdicts)
     assert "1 run missing" in found.verdicts[0].detail
 
@@ -160,7 +168,7 @@ def test_nothing_is_claimed_without_a_yardstick_or_runs_of_ours(two_rtts: Site):
 
 def test_the_table_has_a_row_per_run_and_the_axes(two_rtts: Site):
     who = points(two_rtts.sweep, rtt=20)
-    table = tradeoff.frame([measured(who["w1"], 8.0), measured(who["vegas"], 8.0)])
+    table = engine.table([measured(who["w1"], 8.0), measured(who["vegas"], 8.0)])
     assert table["who"].to_list() == ["w1"] * 3 + ["vegas"] * 3
     assert table["rtt"].to_list() == [20] * 6
     assert table["w"].to_list() == [1.0] * 3 + [None] * 3
@@ -173,8 +181,8 @@ def test_a_window_that_no_phase_has_is_an_error(tmp_path: Path):
     for run in site.runs:
         site.write(run, {"ours1": 8.0}, {"cubic1": 8.0})
     with pytest.raises(TestbedError, match=r"mine.toml: last_s: no phase of .* is that long"):
-        tradeoff.find(site.results(), site.sweep)
+        tradeoff.STUDY.find(site.results(), site.sweep)
 
 
 def test_a_finding_without_runs_has_no_tables():
-    assert list(finding.Finding("", [], pl.DataFrame(), pl.DataFrame()).tables()) == []
+    assert list(engine.Finding("", [], pl.DataFrame(), pl.DataFrame()).tables()) == []

@@ -6,9 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import figures_scavenger, tradeoff, tuning
-from dalbe_testbed.finding import Finding
-from dalbe_testbed.tradeoff import Window
+from dalbe_testbed.report import scavenger as figures_scavenger
+from dalbe_testbed.study import tradeoff, tuning
+from dalbe_testbed.study.engine import Finding
+from dalbe_testbed.study.tradeoff import Window
 from fakeruns import Site
 
 TWO_RTTS = """
@@ -32,7 +33,7 @@ def made(tmp_path: Path, changed: dict[tuple[str, int], float | None]) -> Findin
         share = changed.get((who, rtt), SHARES[who])
         if share is not None:
             site.write(run, {}, {"ours1": share / 10, "cubic2": 10 - share / 10})
-    return tuning.find(site.results(), site.sweep)
+    return tuning.STUDY.find(site.results(), site.sweep)
 
 
 def test_the_second_half_counts(tmp_path: Path):

@@ -9,8 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dalbe_testbed import figures_scavenger, voice
-from dalbe_testbed.finding import Finding
+from dalbe_testbed.report import scavenger as figures_scavenger
+from dalbe_testbed.study import voice
+from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
 
 SWEEP = """
@@ -44,7 +45,7 @@ def made(tmp_path: Path, added: dict[float, float], *, lost: int = 0) -> Finding
         if ours:
             queue[103 : 103 + lost] = [None] * lost
         site.write_table(run, "voice", {"t_s": times, "queue_ms": queue})
-    return voice.find(site.results(), site.sweep)
+    return voice.STUDY.find(site.results(), site.sweep)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_a_lost_run_and_a_lost_base_fail(tmp_path: Path):
         who, rate = run.point.values["who"], run.point.values["link.rate_mbps"]
         if (who, rate) == ("reno", 1) or (who, rate, run.seed) == ("w0.01", 50, 2):
             (site.out / run.directory / "manifest.json").unlink()
-    found = voice.find(site.results(), site.sweep)
+    found = voice.STUDY.find(site.results(), site.sweep)
     assert [verdict.met for verdict in found.verdicts] == [False, False]
     assert "1 run missing" in found.verdicts[0].detail
     assert "no run to compare" in found.verdicts[1].detail

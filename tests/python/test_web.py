@@ -8,9 +8,9 @@ from typing import get_args
 
 import polars as pl
 import pytest
-from dalbe_testbed import web
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.experiment import Web
+from dalbe_testbed.plan import web
+from dalbe_testbed.plan.experiment import Web
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -15,8 +15,10 @@ from pathlib import Path
 
 import fakeruns
 import pytest
-from dalbe_testbed import cli_sweep, sweep, workflow
+from dalbe_testbed.cli import sweeps as cli_sweep
 from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.plan import sweep
+from dalbe_testbed.run import workflow
 from typer.testing import CliRunner
 
 SWEEP = """
@@ -53,7 +55,7 @@ class Site:
         return result.output, result.exception
 
     def start(self) -> subprocess.Popen[str]:
-        code = "from dalbe_testbed.cli_sweep import app; app()"
+        code = "from dalbe_testbed.cli.sweeps import app; app()"
         return subprocess.Popen(
             [sys.executable, "-c", code, *self.words(), "--jobs", "1"],
             stdout=subprocess.PIPE,

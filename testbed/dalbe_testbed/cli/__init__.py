@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The command line: dalbe-testbed run, demo, numeric, sweep."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from dalbe_testbed.cli import numeric as cli_numeric
+from dalbe_testbed.cli import sweeps as cli_sweep
+from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.paths import TESTBED
+from dalbe_testbed.plan import experiment
+from dalbe_testbed.report import terminal as report
+from dalbe_testbed.run import backends
+from dalbe_testbed.run import pool as batch
+from dalbe_testbed.run.scenario import Tools
+from dalbe_testbed.study import demo
+
+EXPERIMENTS = TESTBED / "experiments"
+
+app = typer.Typer(
+    help="Runs dalbe's experiments in a time-travel guest and analyses them.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(cli_sweep.app, name="sweep")
+app.command("numeric")(cli_numeric.numeric_command)
+console = Console()
+
+Out = Annotated[Path, typer.Option("--out", help="Directory for the results.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Change a key: link.rtt_ms=20, flows.file.bytes=1000000."),
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", min=1, help="Guests at once; by default one per core.")
+]
+Seeds = Annotated[int, typer.Option("--seeds", min=1, help="How many seeds.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=99_999_999, help="First seed.")]
+BackendName = Annotated[str, typer.Option("--backend", help=f"Where: {', '.join(backends.NAMES)}.")]
+Kernel = Annotated[
+    str | None,
+    typer.Option("--kernel", help="uml: the guest kernel's build directory; qemu: a release."),
+]
+Module = Annotated[Path | None, typer.Option("--module", help="tcp_dalbe_cdg.ko.")]
+Dalbectl = Annotated[Path | None, typer.Option("--dalbectl", help="The dalbectl program.")]
+Keep = Annotated[bool, typer.Option("--keep-captures", help="Keep the packet captures.")]
+
+
+def _tools(
+    kernel: str | None, module: Path | None, dalbectl: Path | None, backend: str = "uml"
+) -> Tools:
+    for path, option in ((module, "--module"), (dalbectl, "--dalbectl")):
+        if path is not None and not path.is_file():
+            raise TestbedError(f"{option} {path}: no such file; build it with make")
+    return Tools(backend=backends.choose(backend, kernel), module=module, dalbectl=dalbectl)
+
+
+@app.command("run")
+def run_command(
+    file: Annotated[Path, typer.Argument(help="The experiment, a TOML file.")],
+    out: Out,
+    seed: Seed = 1,
+    seeds: Seeds = 1,
+    settings: Settings = None,
+    contender: Annotated[str | None, typer.Option(help="Run as this contender.")] = None,
+    jobs: Jobs = None,
+    backend: BackendName = "uml",
+    kernel: Kernel = None,
+    module: Module = None,
+    dalbectl: Dalbectl = None,
+    keep_captures: Keep = False,
+) -> None:
+    """Run one experiment and leave its tables in OUT."""
+    what = experiment.load(file, settings)
+    if contender:
+        what = what.contender(contender)
+    tools = _tools(kernel, module, dalbectl, backend)
+    todo = [
+        batch.Job(contender or what.name, what, n, out / f"seed{n}" if seeds > 1 else out)
+        for n in range(seed, seed + seeds)
+    ]
+    runs = batch.run_all(todo, tools, workers=jobs, console=console, keep_captures=keep_captures)
+    for run in runs:
+        console.print(report.run_table(run))
+
+
+@app.command("demo")
+def demo_command(
+    out: Out,
+    seed: Seed = 1,
+    seeds: Seeds = 1,
+    settings: Settings = None,
+    file: Annotated[Path, typer.Option("--experiment", help="Its TOML file.")] = EXPERIMENTS
+    / "demo.toml",
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit with 1 if a requirement is not met.")
+    ] = False,
+    jobs: Jobs = None,
+    kernel: Kernel = None,
+    module: Module = None,
+    dalbectl: Dalbectl = None,
+    keep_captures: Keep = False,
+) -> None:
+    """Send one file by its deadline over a busy link; compare with CUBIC and --bwlimit.
+
+    Leaves demo.json and PNG plots in OUT; with several seeds demo-seeds.json, demo-seeds.csv
+    and one directory per seed.
+    """
+    from dalbe_testbed.report import demo as plots  # noqa: PLC0415 (a run need not wait for matplotlib)
+
+    what = experiment.load(file, settings)
+    tools = _tools(kernel, module, dalbectl)
+    numbers = list(range(seed, seed + seeds))
+    runs = batch.run_all(
+        demo.jobs(what, numbers, out),
+        tools,
+        workers=jobs,
+        console=console,
+        keep_captures=keep_captures,
+    )
+    results = []
+    for number in numbers:
+        ours = [run for run in runs if run.seed == number]
+        where = out / f"seed{number}" if seeds > 1 else out
+        result = demo.summarise(what, ours)
+        demo.save(result, where / "demo.json")
+        plots.demo(what, result, ours, where)
+        results.append(result)
+    if seeds == 1:
+        console.print(report.demo_table(results[0]))
+        console.print(report.verdict_lines(results[0]))
+    else:
+        table = demo.distribution(results)
+        met = {key: sum(r["verdicts"][key] for r in results) for key in results[0]["verdicts"]}
+        demo.save(
+            {"seeds": results, "distribution": table.to_dicts(), "met": met},
+            out / "demo-seeds.json",
+        )
+        table.write_csv(out / "demo-seeds.csv")
+        console.print(report.distribution_table(table, f"{what.name}, {seeds} seeds"))
+        for requirement, count in met.items():
+            console.print(f"{count} of {seeds}  {requirement}", highlight=False)
+    console.print(f"Results and plots: {out}", highlight=False)
+    if check and not all(all(result["verdicts"].values()) for result in results):
+        raise TestbedError("a requirement was not met: see the lines above")
+
+
+def main() -> None:
+    """Run the command line; a TestbedError is one line on stderr and exit status 1."""
+    try:
+        app()
+    except TestbedError as error:
+        Console(stderr=True, soft_wrap=True).print(
+            f"dalbe-testbed: {error}", style="red", highlight=False, markup=False
+        )
+        raise SystemExit(1) from None

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Table I of the framework paper, the traffic of all its scenarios.
+
+D.A. Hayes, D. Ros, A. Petlund, I. Ahmed, "A framework for less than best effort congestion control
+with soft deadlines", IFIP Networking 2017.
+"""
+
+from dataclasses import dataclass
+
+OURS = "dalbe"
+DURATION_S = 2000.0
+ETAS = (0.1, 0.3)
+"""Size of the transfer, as part of what the capacity carries from its start to its deadline."""
+
+GAP_S = (1000.0, 1010.0)
+"""When nobody but the transfer has something to send."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source of Table I; times in s. The transfer's stop is its soft deadline."""
+
+    name: str
+    start_s: float
+    stop_s: float
+
+
+CROSS = (
+    Source("tcp1", 0, 600),
+    Source("tcp2", 200, 1000),
+    Source("tcp3", 800, 1000),
+    Source("tcp4", 1010, 1600),
+    Source("tcp5", 1200, 2000),
+    Source("tcp6", 1400, 1800),
+)
+TRANSFER = Source(OURS, 400, 1700)
+WINDOW_S = TRANSFER.stop_s - TRANSFER.start_s
+
+
+def arrivals() -> list[float]:
+    """Return when another source joins those that the transfer competes with, s."""
+    low_s, high_s = TRANSFER.start_s, TRANSFER.stop_s
+    return [source.start_s for source in CROSS if low_s < source.start_s < high_s]

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The framework paper's numerical experiments, Figures 1, 2 and 6, by the module's controllers.
+
+Sources whose rates follow F(17) and F(18) share one bottleneck, whose price is a probability of an
+M/M/1/K queue. The transfer's w and phi are set by dalbe.c itself, compiled for this machine: not by
+a second implementation. Rates are in units of a hundredth of the link's greatest capacity.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from dalbe_testbed.papers import framework
+from dalbe_testbed.papers.framework import CROSS, OURS, TRANSFER, WINDOW_S
+from dalbe_testbed.purecode import Pure
+
+STEP_S = 0.1
+TW_S = 10.0
+REDRAW_S = 5.0
+"""The capacity is drawn anew so often,"""
+
+LEAST, MOST = 80.0, 100.0
+"""uniformly between these: 90 on average (the paper does not say from what distribution)."""
+
+GAMMA = 0.02
+"""F(18): what a source makes up, in a step, of what its rate is off."""
+
+PLACES = 100
+"""K of the M/M/1/K queue."""
+
+LONG_QUEUE = 10
+"""Q_T: Figure 6's transfer pays for a queue that is longer."""
+
+ALPHA = 2.0
+"""F(15) of TCP, and of the transfer except in Figure 6."""
+
+UNIT_BPS = 1_000_000
+"""Bytes/s in a unit. Only the controller's arithmetic sees it."""
+
+PACKET_BYTES = 1500
+RTT_S = 0.1
+"""The controller's losses and rounds depend on it; nothing else does."""
+
+Q16, Q40, Q63 = 2**16, 2**40, 2**63
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A curve of the paper: who controls, and what the transfer's congestion control is like.
+
+    alpha is its utility, F(15); delay says that its price is the probability of a long queue.
+    """
+
+    name: str
+    title: str
+    controller: str
+    limited: bool = True
+    alpha: float = ALPHA
+    delay: bool = False
+
+
+SCHEMES = (
+    Scheme("pid", "Figure 1a: PID", "PID", limited=False),
+    Scheme("mbc", "Figure 1b: MBC", "MBC", limited=False),
+    Scheme("mbc-limited", "Figure 2: MBC, increase of w limited", "MBC"),
+    Scheme("mixed", "Figure 6: the same, other utility and price", "MBC", alpha=1.2, delay=True),
+    Scheme("floor", "Not in the paper: rate floor", "FLOOR"),
+)
+
+
+def blocking(load: float, places: int = PLACES) -> float:
+    """Return the probability that a packet finds an M/M/1/K queue full; load from 0 on."""
+    return longer(load, places - 1, places)
+
+
+def longer(load: float, than: int, places: int = PLACES) -> float:
+    """Return the probability of more than so many packets in an M/M/1/K queue; load from 0 on."""
+    if load > 1:  # from the other end: no power can overflow
+        return 1 - longer(1 / load, places - than - 1, places)
+    if math.isclose(load, 1, rel_tol=1e-9):
+        return (places - than) / (places + 1)
+    return (load ** (than + 1) - load ** (places + 1)) / (1 - load ** (places + 1))
+
+
+def wanted(price: float, weight: float, alpha: float) -> float:
+    """Return F(17): the rate at which a source of this utility pays price / weight, units.
+
+    At most what the link could carry: a price of nothing wants any rate.
+    """
+    return MOST if price <= 0 else min(MOST, math.pow(price / weight, -1 / alpha))
+
+
+@dataclass
+class Transfer:
+    """The transfer: a rate, and the module's controller above it."""
+
+    pure: Pure
+    scheme: Scheme
+    size: float  # unit seconds
+    rate: float = 0.0
+    done: float = 0.0  # unit seconds
+    steps: int = 0
+    price_sum: float = 0.0
+    loss_sum: float = 0.0
+    lost: float = 0.0  # packets
+    contended: int = 0  # steps
+    _keep: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Set the goal, at the transfer's start."""
+        pure, scheme = self.pure, self.scheme
+        config = pure.new(
+            "dalbe_config",
+            controller=getattr(pure, f"CONTROLLER_{scheme.controller}"),
+            unlimited=not scheme.limited,
+            tw_ms=round(TW_S * 1000),
+            wmin_q16=Q16 // 100,
+        )
+        self.control = pure.new("dalbe")
+        pure.dalbe_start(
+            self.control, config, round(self.size * UNIT_BPS), 0, 0, round(WINDOW_S * 1e9)
+        )
+        model = pure.ffi.callback("u64(void *, u64)", self._price_q40)
+        self.model = pure.new("dalbe_model", price_q40=model)
+        self._keep = [model]
+
+    def _price_q40(self, _arg: Any, rate_bytes: int) -> int:
+        """F(12): the price at which the source would send at this rate, bytes/s."""
+        units = max(rate_bytes / UNIT_BPS, 1e-6)
+        return min(round(math.pow(units, -self.scheme.alpha) * Q40), Q63)
+
+    @property
+    def w(self) -> float:
+        """The weight in force."""
+        return float(self.control.w_q16) / Q16
+
+    def step(self, load: float, *, others: bool) -> None:
+        """Let a step pass at this load of the queue. Others: somebody else sends."""
+        loss = blocking(load)
+        price = longer(load, LONG_QUEUE) if self.scheme.delay else loss
+        mu = self.pure.dalbe_mu_q16(self.control) / Q16
+        self.rate += GAMMA * (wanted(price, mu, self.scheme.alpha) - self.rate)
+        self.done += self.rate * STEP_S
+        self.price_sum += price
+        self.loss_sum += loss
+        self.lost += loss * self.rate * STEP_S * UNIT_BPS / PACKET_BYTES
+        self.contended += others
+        self.steps += 1
+        if self.steps % round(TW_S / STEP_S) == 0:
+            self._update()
+
+    def _update(self) -> None:
+        steps = round(TW_S / STEP_S)
+        price, loss = self.price_sum / steps, self.loss_sum / steps
+        sample = self.pure.new(
+            "dalbe_sample",
+            now_ns=round(self.steps * STEP_S * 1e9),
+            elapsed_ns=round(TW_S * 1e9),
+            bytes_done=round(self.done * UNIT_BPS),
+            price_q40=round(price * Q40),
+            price_std_q40=round(loss * Q40),
+            weight_std_q40=Q40,
+            srtt_us=round(RTT_S * 1e6),
+            rounds=round(TW_S / RTT_S),
+            losses=round(self.lost),
+            contended=self.contended > steps / 2,
+        )
+        self.pure.dalbe_update(self.control, sample, self.model)
+        self.price_sum = self.loss_sum = self.lost = 0.0
+        self.contended = 0
+
+
+def simulate(pure: Pure, scheme: Scheme, eta: float, seed: int) -> pl.DataFrame:
+    """Return a run: every STEP_S its t_s, capacity, each source's rate, w, mu and target.
+
+    Rates are in units, and None while a source does not send. w, mu and the target, F(6), are of
+    the transfer while it lasts.
+    """
+    random = np.random.default_rng(seed)
+    rates = {source.name: 0.0 for source in CROSS}
+    transfer = Transfer(pure, scheme, eta * MOST * WINDOW_S)
+    rows: list[dict[str, float | None]] = []
+    capacity = MOST
+    for step in range(round(framework.DURATION_S / STEP_S)):
+        t_s = step * STEP_S
+        if step % round(REDRAW_S / STEP_S) == 0:
+            capacity = random.uniform(LEAST, MOST)
+        sending = t_s >= TRANSFER.start_s and transfer.done < transfer.size
+        active = {source.name for source in CROSS if source.start_s <= t_s < source.stop_s}
+        load = (sum(rates[name] for name in active) + transfer.rate * sending) / capacity
+        row: dict[str, float | None] = {"t_s": t_s, "capacity": capacity}
+        for name, rate in rates.items():
+            wants = wanted(blocking(load), 1, ALPHA)
+            rates[name] = rate + GAMMA * (wants - rate) if name in active else 0.0
+            row[name] = rates[name] if name in active else None
+        if sending:
+            transfer.step(load, others=bool(active))
+        row[OURS] = transfer.rate if sending else None
+        row["w"] = transfer.w if sending else None
+        row["mu"] = pure.dalbe_mu_q16(transfer.control) / Q16 if sending else None
+        row["target"] = transfer.control.target_Bps / UNIT_BPS if sending else None
+        rows.append(row)
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _mean(run: pl.DataFrame, column: str, begin_s: float, end_s: float) -> float:
+    values = run.filter(pl.col("t_s").is_between(begin_s, end_s, closed="left"))[column]
+    return float(values.fill_null(0).mean())  # type: ignore[arg-type]
+
+
+def finish(run: pl.DataFrame) -> float | None:
+    """Return when the transfer was done, as part of its window; None if it was not."""
+    last_s = float(run.filter(pl.col(OURS).is_not_null())["t_s"].max())  # type: ignore[arg-type]
+    if last_s >= framework.DURATION_S - 1.5 * STEP_S:
+        return None
+    return (last_s + STEP_S - TRANSFER.start_s) / WINDOW_S
+
+
+def gap_use(run: pl.DataFrame) -> float | None:
+    """Return what the transfer takes of the link while nobody else sends; None if it is done."""
+    if _mean(run.with_columns(pl.col(OURS).is_not_null().alias("x")), "x", *framework.GAP_S) < 1:
+        return None
+    return _mean(run, OURS, *framework.GAP_S) / _mean(run, "capacity", *framework.GAP_S)
+
+
+def gives_way(run: pl.DataFrame, for_s: float = 60.0) -> float | None:
+    """Return the mean part of its target that the transfer leaves to newcomers.
+
+    Over the so many seconds that follow each arrival at a busy link; None if it is done before.
+    """
+    parts = []
+    for begin_s in framework.arrivals():
+        if begin_s == framework.GAP_S[1]:  # comes to an idle link
+            continue
+        span = run.filter(pl.col("t_s").is_between(begin_s, begin_s + for_s, closed="left"))
+        if span[OURS].null_count():
+            continue
+        short = (1 - span[OURS] / span["target"]).clip(0)
+        parts.append(float(short.mean()))  # type: ignore[arg-type]
+    return sum(parts) / len(parts) if parts else None
+
+
+def greatest_part(run: pl.DataFrame, over_s: float = 20.0) -> float | None:
+    """Return the most that the transfer takes beside others, in rates of one of them.
+
+    Means of so many seconds; the seconds after an arrival, when a newcomer has yet to find its
+    rate, are left out. None if it never meets anybody.
+    """
+    found = []
+    for begin_s in np.arange(TRANSFER.start_s, framework.DURATION_S, over_s):
+        span = run.filter(pl.col("t_s").is_between(begin_s, begin_s + over_s, closed="left"))
+        present = [s.name for s in CROSS if span[s.name].null_count() == 0]
+        young = any(0 <= begin_s - s.start_s < 3 * over_s for s in CROSS)
+        if young or not present or span[OURS].null_count():
+            continue
+        means = [_mean(span, name, begin_s, begin_s + over_s) for name in (OURS, *present)]
+        found.append(means[0] * len(present) / sum(means[1:]))
+    return max(found, default=None)
+
+
+MEASURES = {
+    "finish": finish,
+    "gap_use": gap_use,
+    "gives_way": gives_way,
+    "greatest_part": greatest_part,
+}
+
+
+def table(pure: Pure, seeds: Iterable[int]) -> pl.DataFrame:
+    """Return a row per scheme, eta and seed, with each of MEASURES."""
+    numbers = list(seeds)
+    return pl.DataFrame(
+        [
+            {"scheme": scheme.name, "eta": eta, "seed": seed}
+            | {name: measure(run) for name, measure in MEASURES.items()}
+            for scheme in SCHEMES
+            for eta in framework.ETAS
+            for seed in numbers
+            for run in (simulate(pure, scheme, eta, seed),)
+        ]
+    )

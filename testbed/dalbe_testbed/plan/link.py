@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The table [link] of an experiment: the path, and what the kernel is told to make of it."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from dalbe_testbed.plan.explain import quoted
+from dalbe_testbed.plan.red import Red
+
+MTU_BYTES = 1500  # of IP: what the paper counts a BDP in
+FRAME_BYTES = 1514  # the same with its Ethernet header: what a queue holds
+REVERSE_FLOWS_MAX = 16
+
+Host = Literal["sender", "xsender"]
+Seconds = Annotated[float, Field(ge=0, le=1e6)]
+Duration = Annotated[float, Field(ge=0.01, le=1e6)]
+Rtt = Annotated[float, Field(ge=0.01, le=4000)]
+
+# The queue disciplines that a key is for. All but the FIFOs can mark.
+KEY_IS_FOR = {
+    "target_ms": ("codel", "fq_codel", "pie"),
+    "interval_ms": ("codel", "fq_codel"),
+    "tupdate_ms": ("pie",),
+    "min_packets": ("red",),
+    "max_packets": ("red",),
+    "probability": ("red",),
+}
+FIFOS = ("pfifo", "bfifo")
+MARKING = ("codel", "fq_codel", "pie", "red")
+TARGET_MS = {"codel": 5.0, "fq_codel": 5.0, "pie": 15.0}  # tc's defaults, as the next three
+INTERVAL_MS = 100.0
+TUPDATE_MS = 15.0
+PROBABILITY = 0.02
+
+
+class Model(BaseModel):
+    """Base of the schema: TOML's types as they are, unknown keys are errors, all is final."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class Detour(Model):
+    """A longer route behind the bottleneck, which data takes for a time: to_s None: to the end."""
+
+    extra_ms: Annotated[float, Field(gt=0, le=4000)]
+    from_s: Seconds = 0
+    to_s: Duration | None = None
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        if self.to_s is not None and self.to_s <= self.from_s:
+            raise ValueError(f"to_s = {self.to_s:g} is not after from_s = {self.from_s:g}")
+        return self
+
+    @property
+    def changes_s(self) -> list[float]:
+        """When, after T = 0, the route changes, in s."""
+        return [t_s for t_s in (self.from_s, self.to_s) if t_s]
+
+    def extra_us(self, t_s: float) -> int:
+        """Return by how much the route is longer at T = t_s, in microseconds."""
+        on = self.from_s <= t_s and (self.to_s is None or t_s < self.to_s)
+        return round(self.extra_ms * 1e3) if on else 0
+
+
+class Stall(Model):
+    """A host stands still for for_ms every every_s: what arrives meanwhile comes at once then.
+
+    Of the router, in front of its queue: so a whole path stands still.
+    """
+
+    host: Literal["sender", "xsender", "receiver", "xreceiver", "router"]
+    for_ms: Annotated[float, Field(gt=0, le=10_000)]
+    every_s: Annotated[float, Field(ge=0.01, le=1e6)]
+    from_s: Seconds = 0
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        if self.for_ms >= self.every_s * 1e3:
+            raise ValueError(
+                f"for_ms = {self.for_ms:g} is not less than every_s = {self.every_s:g}: the host "
+                "would never run"
+            )
+        return self
+
+    def spans_s(self, end_s: float) -> Iterator[tuple[float, float]]:
+        """Yield when the host stops, up to end_s, and when it goes on, in s after T = 0."""
+        times = itertools.count(self.from_s, self.every_s)
+        for begin_s in itertools.takewhile(lambda t_s: t_s < end_s, times):
+            yield begin_s, begin_s + self.for_ms / 1e3
+
+
+class Link(Model):
+    """The path: a queue in front of a link of fixed rate, delay lines, access links."""
+
+    rate_mbps: Annotated[float, Field(ge=0.1, le=10_000)]
+    rtt_ms: Rtt
+    sender_rtt_ms: Rtt | None = None
+    xsender_rtt_ms: Rtt | None = None
+    delay: Literal["split", "data", "acks"] = "split"
+    sender_qdisc: Literal["none", "pfifo_fast", "fq", "fq_codel", "cake"] = "none"
+    access_mbps: Annotated[float, Field(ge=0.1, le=100_000)] | None = None
+    buffer_bdp: Annotated[float, Field(gt=0, le=100)] | None = None
+    buffer_packets: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    buffer_bytes: Annotated[int, Field(ge=FRAME_BYTES, le=1_514_000_000)] | None = None
+    qdisc: Literal["pfifo", "bfifo", "codel", "fq_codel", "pie", "red", "strict_priority"] = "pfifo"
+    ecn: bool = False
+    target_ms: Annotated[float, Field(ge=0.1, le=10_000)] | None = None
+    interval_ms: Annotated[float, Field(ge=0.1, le=60_000)] | None = None
+    tupdate_ms: Annotated[float, Field(ge=1, le=10_000)] | None = None
+    min_packets: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    max_packets: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    probability: Annotated[float, Field(gt=0, le=1)] | None = None
+    loss: Annotated[float, Field(ge=0, le=0.5)] | None = None
+    jitter_ms: Annotated[float, Field(ge=0, le=1000)] | None = None
+    detour: Detour | None = None
+    stall: Stall | None = None
+    ack_loss: Annotated[float, Field(ge=0, le=0.95)] | None = None
+    ack_slot_ms: Annotated[float, Field(ge=0, le=1000)] | None = None
+    reverse_flows: Annotated[int, Field(ge=0, le=REVERSE_FLOWS_MAX)] | None = None
+    reverse_bottleneck: bool = False  # reverse_flows have one anyway
+    offloads: bool = False
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        buffers = ("buffer_bdp", "buffer_packets", "buffer_bytes")
+        given = [key for key in buffers if getattr(self, key) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                "give exactly one of buffer_bdp, buffer_packets and buffer_bytes, "
+                f"not {' and '.join(given) or 'none'}"
+            )
+        for key in ("sender_rtt_ms", "xsender_rtt_ms"):
+            rtt_ms = getattr(self, key)
+            if rtt_ms is not None and rtt_ms < self.rtt_ms:
+                raise ValueError(
+                    f"{key} = {rtt_ms:g} is below rtt_ms = {self.rtt_ms:g}, which all packets "
+                    "share: make rtt_ms the smaller RTT"
+                )
+        if self.sender_qdisc != "none" and self.access_mbps is not None:
+            raise ValueError(
+                "sender_qdisc and access_mbps: an interface has one of the two; remove one"
+            )
+        if self.access_mbps is not None and self.access_mbps < self.rate_mbps:
+            raise ValueError(
+                f"access_mbps = {self.access_mbps:g} is below rate_mbps = {self.rate_mbps:g}: "
+                "the bottleneck must be the slowest link"
+            )
+        self._check_stall()
+        self._check_qdisc()
+        return self
+
+    def _check_stall(self) -> None:
+        """Packets wait for a stalled host where others are delayed or impaired on their way to it.
+
+        For the router they wait in the delay line before it.
+        """
+        if not self.stall:
+            return
+        if self.stall.host == "router" and self.delay == "acks":
+            raise ValueError("stall of router needs delay = 'split' or 'data'")
+        keys = {
+            "sender": ["sender_rtt_ms"],
+            "xsender": ["xsender_rtt_ms"],
+            "router": [],
+        }.get(self.stall.host, ["loss", "jitter_ms", "detour"])
+        for key in keys:
+            if getattr(self, key):
+                raise ValueError(
+                    f"stall of {self.stall.host} and {key} are both on the way to it; remove one"
+                )
+
+    def _check_qdisc(self) -> None:
+        for key, qdiscs in KEY_IS_FOR.items():
+            if getattr(self, key) is not None and self.qdisc not in qdiscs:
+                raise ValueError(f"{key} is for qdisc = {quoted(qdiscs)}, not '{self.qdisc}'")
+        if self.ecn and self.qdisc not in MARKING:
+            raise ValueError(
+                f"ecn = true is for qdisc = {quoted(MARKING)}: '{self.qdisc}' cannot mark"
+            )
+        if self.qdisc in KEY_IS_FOR["interval_ms"] and self._target_ms >= self._interval_ms:
+            raise ValueError(
+                f"target_ms = {self._target_ms:g} must be less than "
+                f"interval_ms = {self._interval_ms:g}"
+            )
+        if self.qdisc == "red" and (fault := self._red.fault(self.queue_bytes)):
+            raise ValueError(
+                f"qdisc = 'red' {fault}; they are min_packets = "
+                f"{self._red.min_bytes / FRAME_BYTES:g}, max_packets = "
+                f"{self._red.max_bytes / FRAME_BYTES:g} and {self.queue_packets}"
+            )
+
+    @property
+    def rate_bps(self) -> int:
+        """Rate of the bottleneck in bits per second, Ethernet headers included."""
+        return round(self.rate_mbps * 1e6)
+
+    @property
+    def access_bps(self) -> int:
+        """Rate of each host's own link in bits per second; 0: no limit."""
+        return 0 if self.access_mbps is None else round(self.access_mbps * 1e6)
+
+    @property
+    def _rtt_us(self) -> int:
+        return round(self.rtt_ms * 1e3)
+
+    @property
+    def data_delay_us(self) -> int:
+        """Delay of every packet on its way to the bottleneck, in microseconds."""
+        return {"split": self._rtt_us // 2, "data": self._rtt_us, "acks": 0}[self.delay]
+
+    @property
+    def acks_delay_us(self) -> int:
+        """Delay of every packet on its way back, in microseconds."""
+        return self._rtt_us - self.data_delay_us
+
+    def extra_delay_us(self, host: Host) -> int:
+        """Return the delay that is added on the way back to `host` alone, in microseconds."""
+        return round(self.base_rtt_ms(host) * 1e3) - self._rtt_us
+
+    def base_rtt_ms(self, host: Host) -> float:
+        """Return the RTT between `host` and its receiver while all queues are empty, in ms."""
+        own = self.sender_rtt_ms if host == "sender" else self.xsender_rtt_ms
+        return self.rtt_ms if own is None else own
+
+    def impairment_words(self, t_s: float = 0) -> list[str]:
+        """Return what netem does to data behind the bottleneck at T = t_s, in tc(8)'s words.
+
+        Empty if it has nothing to do in the whole run. It draws each packet's delay from
+        jitter_ms +- jitter_ms. The rate, which is as good as none, is what makes it keep the
+        packets in order, also where a detour ends.
+        """
+        jitter_us = round((self.jitter_ms or 0) * 1e3)
+        delay_us = jitter_us + (self.detour.extra_us(t_s) if self.detour else 0)
+        delay = ["delay", f"{delay_us}us", f"{jitter_us}us", "rate", "100gbit"]
+        loss = ["loss", f"{100 * (self.loss or 0):.9g}%"]
+        return [*(delay if jitter_us or self.detour else []), *(loss if self.loss else [])]
+
+    @property
+    def ack_words(self) -> list[str]:
+        """netem's options for ACKs, in tc's words; empty if it only delays them.
+
+        A slot is a moment at which all go that are due; in between none does.
+        """
+        slot_us = round((self.ack_slot_ms or 0) * 1e3)
+        loss = ["loss", f"{100 * (self.ack_loss or 0):.9g}%"] if self.ack_loss else []
+        slot = ["slot", f"{slot_us}us"] if slot_us else []
+        return ["delay", f"{self.acks_delay_us}us", *loss, *slot] if loss or slot else []
+
+    @property
+    def queue_packets(self) -> int:
+        """Capacity of the bottleneck's queue in packets of one MTU, at least 1.
+
+        A BDP is rate_mbps times rtt_ms, whatever the RTT of a host, in packets of 1500 bytes.
+        """
+        if self.buffer_packets is not None:
+            return self.buffer_packets
+        if self.buffer_bytes is not None:
+            return self.buffer_bytes // FRAME_BYTES
+        assert self.buffer_bdp is not None
+        bdp_bytes = self.rate_bps / 8 * self.rtt_ms / 1e3
+        return max(1, int(bdp_bytes * self.buffer_bdp / MTU_BYTES))
+
+    @property
+    def queue_bytes(self) -> int:
+        """Capacity of the bottleneck's queue in bytes, Ethernet headers included."""
+        if self.buffer_bytes is not None:
+            return self.buffer_bytes
+        return self.queue_packets * FRAME_BYTES
+
+    @property
+    def socket_buffer_bytes(self) -> int:
+        """Size that a host's socket buffers need, in bytes.
+
+        Four times what can be in flight: the kernel counts a packet of one MTU as about twice its
+        size, and holds it until its loss is repaired, which takes one more RTT.
+        """
+        rtt_ms = max(self.base_rtt_ms("sender"), self.base_rtt_ms("xsender"))
+        return 4 * (round(self.rate_bps / 8 * rtt_ms / 1e3) + self.queue_bytes)
+
+    @property
+    def fifo(self) -> bool:
+        """Whether the queue is a plain one, which drops only at its tail."""
+        return self.qdisc in FIFOS
+
+    @property
+    def _target_ms(self) -> float:
+        return TARGET_MS[self.qdisc] if self.target_ms is None else self.target_ms
+
+    @property
+    def _interval_ms(self) -> float:
+        return INTERVAL_MS if self.interval_ms is None else self.interval_ms
+
+    @property
+    def _tupdate_ms(self) -> float:
+        return TUPDATE_MS if self.tupdate_ms is None else self.tupdate_ms
+
+    @property
+    def _red(self) -> Red:
+        quarter = max(FRAME_BYTES, self.queue_bytes // 4)
+        low, high = self.min_packets, self.max_packets
+        return Red(
+            min_bytes=quarter if low is None else low * FRAME_BYTES,
+            max_bytes=self.queue_bytes * 3 // 4 if high is None else high * FRAME_BYTES,
+            probability=PROBABILITY if self.probability is None else self.probability,
+        )
+
+    @property
+    def qdisc_words(self) -> list[str]:
+        """The bottleneck's queue in the words of tc(8): what follows `tc qdisc add ...`.
+
+        Every parameter is said, also where it is tc's default, and whether to mark: fq_codel
+        would if it were not told otherwise.
+        """
+        packets, ecn = f"limit {self.queue_packets}", "ecn" if self.ecn else "noecn"
+        match self.qdisc:
+            case "pfifo":
+                text = packets
+            case "bfifo":
+                text = f"limit {self.queue_bytes}"
+            case "codel" | "fq_codel":
+                text = f"{packets} target {self._target_ms:g}ms interval {self._interval_ms:g}ms "
+                text += ecn
+            case "pie":
+                text = f"{packets} target {self._target_ms:g}ms tupdate {self._tupdate_ms:g}ms "
+                text += ecn
+            case "red":
+                red = self._red
+                text = (
+                    f"limit {self.queue_bytes} min {red.min_bytes} max {red.max_bytes} "
+                    f"avpkt 1000 burst {red.burst_packets()} bandwidth {self.rate_bps}bit "
+                    f"probability {red.probability:g}{' ecn' if self.ecn else ''}"
+                )
+            case "strict_priority":  # the band of every TOS; dumbbell.sh knows whose is the other
+                return ["prio", "bands", "2", "priomap", *(["0"] * 16)]
+        return [self.qdisc, *text.split()]
+
+    @property
+    def reverse_words(self) -> list[str]:
+        """The queue of the reverse bottleneck, likewise; empty if there is none."""
+        return (
+            ["pfifo", "limit", str(self.queue_packets)]
+            if self.reverse_flows or self.reverse_bottleneck
+            else []
+        )
+
+    @property
+    def band_words(self) -> list[str]:
+        """The queue of each band of strict_priority, likewise; of other disciplines empty."""
+        if self.qdisc != "strict_priority":
+            return []
+        return ["pfifo", "limit", str(self.queue_packets)]
+
+    @property
+    def queue_report(self) -> str:
+        """Disciplines and limits of the queue and its bands, as the kernel must report them."""
+        queue, band = " ".join(self.qdisc_words[:3]), " ".join(self.band_words)
+        return f"{queue}, {band}, {band}" if band else queue

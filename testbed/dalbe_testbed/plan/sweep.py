@@ -1,0 +1,487 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A sweep file says which runs to make: an experiment, its axes, and the seeds.
+
+Each combination of the axes' values is a *point*; each point runs once per seed. A run's directory,
+
+    runs/EXPERIMENT/POINT/seedN          e.g. runs/cell/cdg-g0.1-rtt50/seed3
+
+depends on nothing but the settings, so that sweeps share the runs they have in common. Effects of
+an axis are written once for all sweeps, in sweeps/axes.toml; a value that is the axis's default
+changes nothing and is left out of the name. "flows.sender.KEY" is the KEY of every flow from host
+`sender`. A sweep may draw *cells* at random: then each combination is one point per cell, called
+cell01, cell02 and so on, and a value of the combination replaces the one drawn.
+"""
+
+import itertools
+import shlex
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, model_validator
+
+from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.paths import EXPERIMENTS, SWEEPS, TESTBED
+from dalbe_testbed.plan import experiment
+from dalbe_testbed.plan.experiment import Experiment, in_tree_g_ms
+from dalbe_testbed.plan.explain import explain
+from dalbe_testbed.plan.link import Host
+from dalbe_testbed.plan.sample import Draw, Value
+
+RESULTS = ("manifest.json", "rates.parquet")
+"""Files of a finished run that the workflow and the analysis need."""
+
+Kernel = Literal["6.1", "6.12", "7.2"]
+Backend = Literal["uml", "host", "qemu"]
+Figure = Literal[
+    "figure2",
+    "figure3",
+    "table1",
+    "ablation",
+    "tradeoff",
+    "tuning",
+    "breadth",
+    "dynamics",
+    "own-flows",
+    "impairments",
+    "stalls",
+    "short-flows",
+    "voice",
+    "deadline",
+    "five",
+    "goals",
+    "robust",
+    "sessions",
+    "model",
+    "scoreboard",
+]
+
+
+class Environment(BaseModel):
+    """Where a run takes place. hz: timer interrupts per second of the guest kernel, 100 or 250."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kernel: Kernel = "6.12"
+    hz: Literal[100, 250] = 100
+    backend: Backend = "uml"
+
+    @property
+    def name(self) -> str | None:
+        """Name of the guest kernel that a run needs, "6.12-hz100"; None if it brings its own."""
+        return f"{self.kernel}-hz{self.hz}" if self.backend == "uml" else None
+
+
+class Axis(BaseModel):
+    """Changes that the values of an axis make: to keys, by settings, or to the environment."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    keys: list[str] = []
+    nearest_in_tree_g: bool = False
+    settings: dict[str, list[str]] = {}
+    environment: Literal["kernel", "hz", "backend"] | None = None
+    default: Value | None = None
+    prefix: str | None = None
+    words: str = "{}"
+
+    def say(self, value: Value) -> str:
+        """Return a value in words, "a buffer of 4 BDP"."""
+        return self.words.format(value)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        kinds = (self.keys, self.settings, self.environment)
+        if sum(map(bool, kinds)) != 1:
+            raise ValueError("give one of keys, settings and environment")
+        return self
+
+    def changes(self, value: Value) -> list[str]:
+        """Return the `--set` settings of a value. Raises KeyError if the axis does not know it."""
+        if value == self.default or self.environment:
+            return []
+        if self.settings:
+            return self.settings[str(value)]
+        if self.nearest_in_tree_g:
+            value = in_tree_g_ms(float(value))
+        return [f"{key}={value}" for key in self.keys]
+
+
+class _Axes(RootModel[dict[str, Axis]]):
+    """The schema of sweeps/axes.toml."""
+
+
+class InRtts(BaseModel):
+    """A time that grows with the base RTT: so many RTTs, plus seconds, but at least so many."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rtts: Annotated[float, Field(ge=0)]
+    plus_s: Annotated[float, Field(ge=0)] = 0
+    at_least_s: Annotated[float, Field(ge=0)] = 0
+
+    def seconds(self, rtt_ms: float) -> float:
+        """Return the time in whole milliseconds of a second, for a base RTT in ms."""
+        return round(max(self.rtts * rtt_ms / 1e3 + self.plus_s, self.at_least_s), 3)
+
+
+class _Grid(BaseModel):
+    """One [[grid]]: lists of values by axis, and times in base RTTs by axis."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, list[Value]]
+
+    in_rtts: dict[str, InRtts] = {}
+
+    @property
+    def lists(self) -> dict[str, list[Value]]:
+        """The values of each axis."""
+        return self.__pydantic_extra__
+
+
+class _File(BaseModel):
+    """The schema of sweeps/*.toml."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    experiment: str
+    figure: Figure | None = None
+    vary: str | None = None
+    last_s: Annotated[float, Field(gt=0, le=1e6)] | None = None
+    seeds: Annotated[int, Field(ge=1, le=10_000)]
+    draw: Draw | None = None
+    grid: Annotated[list[_Grid], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _an_ablation_varies_something(self) -> Self:
+        if (self.figure == "ablation") != (self.vary is not None):
+            raise ValueError("figure = 'ablation' and vary = AXIS go together")
+        if self.vary is not None and axis(self.vary).default is None:
+            raise ValueError(f"vary = '{self.vary}': an axis with a default in axes.toml")
+        if self.vary is not None and not all(self.vary in grid.lists for grid in self.grid):
+            raise ValueError(f"vary = '{self.vary}' is not an axis of every [[grid]]")
+        return self
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination of values. `values` are as in the sweep file, defaults included.
+
+    cell: the drawn cell that it belongs to, if cells are drawn.
+    """
+
+    name: str
+    file: Path
+    experiment: Experiment
+    settings: tuple[str, ...]
+    environment: Environment
+    values: dict[str, Value] = field(hash=False)
+    cell: str | None = None
+
+    @property
+    def directory(self) -> str:
+        """Where its runs go, relative to the output directory."""
+        return f"runs/{self.experiment.name}/{self.name}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A point and a seed."""
+
+    point: Point
+    seed: int
+
+    @property
+    def directory(self) -> str:
+        """Where the run goes, relative to the output directory."""
+        return f"{self.point.directory}/seed{self.seed}"
+
+    def words(self, *, file: Path | None = None) -> list[str]:
+        """Return the words of its command line, without kernel, module and output directory.
+
+        file: how to name the experiment file, by default with its absolute path.
+        """
+        words = ["dalbe-testbed", "run", str(file or self.point.file), "--seed", str(self.seed)]
+        for setting in self.point.settings:
+            words += ["--set", setting]
+        if self.point.environment.backend != "uml":
+            words += ["--backend", self.point.environment.backend]
+        return words
+
+    def replay(self) -> str:
+        """Return the shell command, typed at the top of a clone, that makes this run again."""
+        inside = self.point.file.is_relative_to(TESTBED)
+        file = self.point.file.relative_to(TESTBED.parent) if inside else self.point.file
+        command = shlex.join(self.words(file=file))
+        if self.point.environment.name:
+            kernel = " ".join(["testbed/guest/build-kernel.sh", *kernel_words(self.point)])
+            what = self.point.experiment
+            if any(what.by_dalbectl(flow) for flow in what.flows):
+                command += " --dalbectl tools/dalbectl"
+            command = (
+                f'kernel=$({kernel}) && {command} --kernel "$kernel"'
+                ' --module "$(scripts/guest-module.sh "$kernel")"'
+            )
+        return f"{command} --out replay/{self.point.name}-seed{self.seed}"
+
+
+def kernel_words(point: Point) -> list[str]:
+    """Return the arguments of build-kernel.sh for a point's guest kernel."""
+    return kernel_arguments(point.environment.kernel, point.environment.hz)
+
+
+def kernel_arguments(series: str, hz: int) -> list[str]:
+    """Return the arguments of build-kernel.sh for a kernel series and HZ of 100 or 250."""
+    usual = Environment()
+    own = [] if series == usual.kernel else ["--series", series]
+    return [*own, "plain" if hz == usual.hz else f"hz{hz}"]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep file, read and checked. `name` is the file's, without .toml.
+
+    last_s: the seconds at the end of a phase that count, see tradeoff.windows().
+    """
+
+    name: str
+    title: str
+    figure: Figure | None
+    vary: str | None
+    last_s: float | None
+    seeds: tuple[int, ...]
+    points: tuple[Point, ...]
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """All its runs: first one seed of every point, so that a sweep cut short has them all."""
+        return tuple(Run(point, seed) for seed in self.seeds for point in self.points)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except OSError as error:
+        raise TestbedError(f"{path}: {error.strerror}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise TestbedError(f"{path}: not TOML: {error}") from None
+
+
+@cache
+def axes() -> dict[str, Axis]:
+    """Return the axes of sweeps/axes.toml, in the order in which they name a point."""
+    path = SWEEPS / "axes.toml"
+    data = _read(path)
+    try:
+        return _Axes.model_validate(data).root
+    except ValidationError as error:
+        raise TestbedError(explain(error, _Axes, data, path.name)) from None
+
+
+def axis(name: str) -> Axis:
+    """Return an axis by name; a dotted key of the experiment is an axis of its own."""
+    known = axes().get(name)
+    return known or Axis(keys=[name], prefix=name.rpartition(".")[2])
+
+
+def label(name: str, value: Value) -> str:
+    """Return how a value of an axis appears in a point's name: "rtt50", for 50 as for 50.0."""
+    prefix = axis(name).prefix
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{name if prefix is None else prefix}{text}"
+
+
+def _environment(values: dict[str, Value], where: str) -> Environment:
+    chosen = {
+        kind: value
+        for name, value in values.items()
+        if (kind := axis(name).environment) is not None
+    }
+    try:
+        environment = Environment.model_validate(chosen)
+    except ValidationError as error:
+        raise TestbedError(explain(error, Environment, chosen, where)) from None
+    if environment.name is None and environment != Environment(backend=environment.backend):
+        raise TestbedError(f"{where}: kernel and hz are for backend = 'uml', not for the others")
+    return environment
+
+
+@cache
+def _flows(file: Path, counts: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return the names of an experiment's flows, by host; counts: settings of their numbers."""
+    flows = experiment.load(file, list(counts)).flows
+    return {host: [flow.name for flow in flows if flow.host == host] for host in get_args(Host)}
+
+
+def _of_every_flow(file: Path, setting: str, counts: tuple[str, ...]) -> list[str]:
+    """Return a setting for each flow that it means: those of a host, if it names one."""
+    flows, _, rest = setting.partition(".")
+    host, _, change = rest.partition(".")
+    if flows != "flows" or host not in get_args(Host):
+        return [setting]
+    return [f"flows.{name}.{change}" for name in _flows(file, counts)[host]]
+
+
+def _experiment(name: str, sweep: Path) -> Path:
+    """Return an experiment's file: beside the sweep's, or one of testbed/experiments.
+
+    A sweep is no experiment, even if it is called like one.
+    """
+    for file in (sweep.with_name(name), EXPERIMENTS / name):
+        if file.is_file() and file != sweep and file.parent != SWEEPS:
+            return file
+    raise TestbedError(f"{sweep.name}: experiment: there is no file {name}")
+
+
+def _settings(file: Path, names: Iterable[str], values: dict[str, Value], where: str) -> list[str]:
+    settings: list[str] = []
+    owner: dict[str, str] = {}
+    for name in names:
+        if "." not in name and name not in axes() and name not in Experiment.model_fields:
+            raise TestbedError(
+                f"{where}: '{name}' is no axis: say one of {', '.join(axes())}, "
+                "or a dotted key of the experiment such as link.rate_mbps"
+            )
+        try:
+            for setting in axis(name).changes(values[name]):
+                counts = tuple(filter(experiment.sets_count, settings))
+                for changed in _of_every_flow(file, setting, counts):
+                    key = changed.partition("=")[0]
+                    if owner.setdefault(key, name) != name:
+                        raise TestbedError(f"{where}: {owner[key]} and {name} both set {key}")
+                    settings.append(changed)
+        except KeyError:
+            default = axis(name).default
+            usual = [] if default is None else [str(default)]
+            allowed = ", ".join(dict.fromkeys([*usual, *axis(name).settings]))
+            raise TestbedError(
+                f"{where}: {name} = {values[name]!r}: say one of {allowed}"
+            ) from None
+    return settings
+
+
+@dataclass(frozen=True)
+class Combination:
+    """The values of a point by axis; those in `naming` are said in its name."""
+
+    values: dict[str, Value]
+    naming: frozenset[str]
+    cell: str | None = None
+
+
+def _point(file: Path, chosen: Combination, sweep: Path) -> Point:
+    """Return the point of a combination of `file`; sweep: the file that messages name."""
+    where = sweep.name
+    values, order = chosen.values, list(axes())
+    names = sorted(values, key=lambda n: (order.index(n), "") if n in order else (len(order), n))
+    settings = _settings(file, names, values, where)
+    own = [name for name in names if name in chosen.naming and values[name] != axis(name).default]
+    parts = [label(name, values[name]) for name in own]
+    point = "-".join(filter(None, [chosen.cell, *parts])) or "base"
+    if "/" in point:
+        raise TestbedError(f"{where}: {point}: a value that names a directory must not hold '/'")
+    try:
+        what = experiment.load(file, settings)
+    except TestbedError as error:
+        raise TestbedError(f"{where}: {point}: {error}") from None
+    environment = _environment(values, where)
+    if environment.name is None and any(flow.cc == "dalbe_cdg" for flow in what.flows):
+        raise TestbedError(
+            f"{where}: {point}: sweeps bring no dalbe_cdg for backend {environment.backend}: "
+            "say cc = cdg, or type the run's own command with --module"
+        )
+    return Point(point, file, what, tuple(settings), environment, values, chosen.cell)
+
+
+def _with_times(values: dict[str, Value], grid: _Grid, where: str) -> dict[str, Value]:
+    """Return values with the grid's times in RTTs, which need one of the two axes of the RTT."""
+    if not grid.in_rtts:
+        return values
+    rtt_ms = values.get("link.rtt_ms", values.get("rtt"))
+    if rtt_ms is None:
+        raise TestbedError(f"{where}: grid.in_rtts: needs values of rtt or link.rtt_ms")
+    return values | {key: time.seconds(float(rtt_ms)) for key, time in grid.in_rtts.items()}
+
+
+def _combinations(grid: _Grid, draw: Draw | None, where: str) -> Iterator[Combination]:
+    for name, values in grid.lists.items():
+        if not values or len(set(values)) < len(values):
+            raise TestbedError(f"{where}: grid.{name}: give values, each of them once")
+    cells = range(1, draw.cells + 1) if draw else (None,)
+    for number, combination in itertools.product(cells, itertools.product(*grid.lists.values())):
+        drawn = draw.cell(number) if draw and number else {}
+        listed = dict(zip(grid.lists, combination, strict=True))
+        yield Combination(
+            _with_times(drawn | listed, grid, where),
+            frozenset(listed.keys() - drawn.keys()),
+            draw.name(number) if draw and number else None,
+        )
+
+
+def find(name: str) -> Path:
+    """Return the file of a sweep given by name ("figure3") or by path.
+
+    What follows a colon ("figure3-full:3") stays at the end: see load().
+    """
+    name, colon, seeds = name.partition(":")
+    file = SWEEPS / f"{name}.toml" if name == Path(name).stem else Path(name).resolve()
+    return file.with_name(file.name + colon + seeds)
+
+
+def load(path: Path) -> Sweep:
+    """Read a sweep file, and each of its points' experiment. Raises TestbedError.
+
+    The experiment's file is one of testbed/experiments, or relative to the sweep's own. A number
+    behind a colon in `path` limits the seeds.
+    """
+    name, _colon, limit = path.name.partition(":")
+    path = path.with_name(name)
+    if limit and not (limit.isdigit() and int(limit)):
+        raise TestbedError(f"{name}:{limit}: behind the colon goes how many seeds to make at most")
+    if not path.is_file() and path.parent == SWEEPS:
+        known = sorted(p.stem for p in SWEEPS.glob("*.toml") if p.stem != "axes")
+        raise TestbedError(f"no sweep '{path.stem}': say one of {', '.join(known)}, or name a file")
+    where = path.name
+    text = _read(path)
+    try:
+        data = _File.model_validate(text)
+    except ValidationError as error:
+        raise TestbedError(explain(error, _File, text, where)) from None
+    file = _experiment(data.experiment, path)
+    points: dict[str, Point] = {}
+    for grid in data.grid:
+        for combination in _combinations(grid, data.draw, where):
+            point = _point(file, combination, path)
+            same = points.setdefault(point.name, point)
+            if (same.file, same.settings) != (point.file, point.settings):
+                raise TestbedError(f"{where}: two points are called {point.name}: rename an axis")
+    return Sweep(
+        name=path.stem,
+        title=data.title,
+        figure=data.figure,
+        vary=data.vary,
+        last_s=data.last_s,
+        seeds=tuple(range(1, min(data.seeds, int(limit or data.seeds)) + 1)),
+        points=tuple(points.values()),
+    )
+
+
+def all_runs(sweeps: Iterable[Sweep]) -> dict[str, Run]:
+    """Return the runs of several sweeps by directory, those they share once.
+
+    Raises TestbedError if two sweeps want different runs in one directory.
+    """
+    runs: dict[str, Run] = {}
+    for sweep in sweeps:
+        for run in sweep.runs:
+            same = runs.setdefault(run.directory, run)
+            if (same.point.experiment, same.point.environment) != (
+                run.point.experiment,
+                run.point.environment,
+            ):
+                raise TestbedError(f"{sweep.name}: another sweep uses {run.directory} differently")
+    return runs

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""From captures at the senders and behind the bottleneck to what happened in between.
+
+The delay between a sender and the bottleneck is constant, so a packet's time at the sender says
+when it reached the queue. Every packet is known by its headers: looked up among those that left
+the bottleneck, it has a queueing delay, or it was dropped. That needs neither sampling nor a
+model, and holds for every queue discipline, also one that reorders flows.
+"""
+
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from dalbe_testbed.errors import TestbedError
+
+ETHERNET_BYTES = 14
+IPV4, IPV6 = 0x0800, 0x86DD
+TCP, UDP = 6, 17
+CE = 3  # ECN codepoint "congestion experienced", RFC 3168
+MICROSECONDS, NANOSECONDS = 0xA1B2C3D4, 0xA1B23C4D  # magic numbers of pcap files
+FILE_HEADER_BYTES, RECORD_HEADER_BYTES = 24, 16
+KEY_BYTES = 96  # of a packet, at most; a multiple of 8
+TIME_WAIT_S = 60  # in Linux, whatever is set
+
+# What a router changes (of IPv6 the traffic class, next to the version, and the hop limit) and
+# what an offload leaves open (checksums), as offsets behind the Ethernet header.
+MUTABLE = {IPV4: (1, 8, 10, 11), IPV6: (0, 1, 7)}
+IP_BYTES = {IPV4: 20, IPV6: 40}
+CHECKSUM = {TCP: 16, UDP: 6}
+
+Bytes = NDArray[np.uint8]
+Words = NDArray[np.uint64]
+
+
+def _records(path: Path) -> tuple[Bytes, NDArray[np.int64]]:
+    """Return the frames of a capture, cut or padded with zeros to KEY_BYTES, and times in us."""
+    data = path.read_bytes()
+    magic = int.from_bytes(data[:4], "little")
+    if magic not in (MICROSECONDS, NANOSECONDS):
+        raise TestbedError(f"{path}: not a packet capture")
+    length_of = struct.Struct("<8xI").unpack_from
+    offsets: list[int] = []
+    at, last = FILE_HEADER_BYTES, len(data) - RECORD_HEADER_BYTES
+    while at <= last:
+        end = at + RECORD_HEADER_BYTES + length_of(data, at)[0]
+        if end > len(data):  # killed within a packet
+            break
+        offsets.append(at)
+        at = end
+    starts = np.array(offsets, dtype=np.int64)
+    octets = np.frombuffer(data + bytes(KEY_BYTES), dtype=np.uint8)
+    windows = np.lib.stride_tricks.sliding_window_view
+    header = windows(octets, RECORD_HEADER_BYTES)[starts].copy().view("<u4").astype(np.int64)
+    times_us = header[:, 0] * 10**6 + header[:, 1] // (1 if magic == MICROSECONDS else 1000)
+    frames = windows(octets, KEY_BYTES)[starts + RECORD_HEADER_BYTES].copy()
+    short = np.flatnonzero(header[:, 2] < KEY_BYTES)
+    beyond = np.arange(KEY_BYTES) >= header[short, 2][:, None]
+    frames[short] = np.where(beyond, 0, frames[short])
+    return frames, times_us
+
+
+def _uint16(frames: Bytes, at: int) -> NDArray[np.int64]:
+    return frames[:, at].astype(np.int64) << 8 | frames[:, at + 1]
+
+
+def _dissect(frames: Bytes, times_us: NDArray[np.int64], ethertype: int) -> pl.DataFrame:
+    """Dissect frames of one IP version; those that are neither TCP nor UDP are left out."""
+    ip, header = ETHERNET_BYTES, ETHERNET_BYTES + IP_BYTES[ethertype]
+    if ethertype == IPV4:
+        wire = ETHERNET_BYTES + _uint16(frames, ip + 2)
+        protocol, ecn = frames[:, ip + 9], frames[:, ip + 1] & 3
+    else:
+        wire = header + _uint16(frames, ip + 4)
+        protocol, ecn = frames[:, ip + 6], frames[:, ip + 1] >> 4 & 3
+    tcp = protocol == TCP
+    transport_bytes = np.where(tcp, (frames[:, header + 12] >> 4) * np.int64(4), 8)
+    key = frames.copy()
+    key[:, :ETHERNET_BYTES] = 0
+    for offset in MUTABLE[ethertype]:
+        key[:, ip + offset] = 0
+    for number, offset in CHECKSUM.items():
+        key[protocol == number, header + offset : header + offset + 2] = 0
+    return pl.DataFrame(
+        {
+            "time_us": times_us,
+            "key": _hash(key),
+            "source": _uint16(frames, header).astype(np.int32),
+            "port": _uint16(frames, header + 2).astype(np.int32),
+            "protocol": protocol.astype(np.int32),
+            "wire_bytes": wire,
+            "payload_bytes": wire - header - transport_bytes,
+            "ce": ecn == CE,
+        }
+    ).filter(pl.col("protocol").is_in([TCP, UDP]))
+
+
+def _hash(key: Bytes) -> Words:
+    """Hash rows to 64 bits: a sum of its words times fixed random odd numbers, as in UMAC."""
+    words = key.view(np.uint64)
+    factors = np.random.default_rng(1).integers(2**64, size=words.shape[1], dtype=np.uint64)
+    mixed = words ^ (words >> np.uint64(32))
+    return np.asarray((mixed * (factors | np.uint64(1))).sum(axis=1), dtype=np.uint64)
+
+
+def read(path: Path, clock_us: int = 0) -> pl.DataFrame:
+    """Return one row per TCP or UDP packet of a capture, in order.
+
+    Columns: time_us (relative to clock_us), key (equal for the same packet in two captures), source
+    and port (the source's and the destination's), protocol, wire_bytes (Ethernet frame without
+    preamble and FCS, as htb counts), payload_bytes, ce (marked by a queue). Raises TestbedError if
+    the file is no capture; one that ends within a packet ends there.
+    """
+    frames, times_us = _records(path)
+    ethertype = _uint16(frames, 12)
+    parts = [
+        _dissect(frames[chosen], times_us[chosen] - clock_us, version)
+        for version in (IPV4, IPV6)
+        for chosen in [ethertype == version]
+    ]
+    return pl.concat(parts).sort("time_us", maintain_order=True)
+
+
+def _numbered(packets: pl.DataFrame) -> pl.DataFrame:
+    """Number packets that look alike, so that the first that left is the first that was sent."""
+    if packets["key"].n_unique() == packets.height:  # the rule, and much quicker
+        return packets.with_columns(copy=pl.lit(0, dtype=pl.Int64))
+    return packets.with_columns(copy=pl.int_range(pl.len()).over("key"))
+
+
+def pair(sent: pl.DataFrame, left: pl.DataFrame, delay_us: int) -> pl.DataFrame:
+    """Look up what the senders sent among what left the bottleneck, delay_us from any of them.
+
+    Returns one row per packet sent, in order: sent_us, in_us (when it reached the queue), out_us
+    (null if dropped), source, port, protocol, wire_bytes, payload_bytes, marked (CE, by the
+    bottleneck). Packets still on their way when the captures end are left out. Raises TestbedError
+    if a packet left that nobody sent.
+    """
+    pairs = (
+        _numbered(sent.sort("time_us", maintain_order=True))
+        .rename({"time_us": "sent_us", "ce": "ce_before"})
+        .join(
+            _numbered(left).select("key", "copy", pl.col("time_us").alias("out_us"), "ce"),
+            on=["key", "copy"],
+            how="full",
+            maintain_order="left",
+            coalesce=True,
+        )
+    )
+    strangers = pairs.filter(pl.col("sent_us").is_null())
+    if strangers.height:
+        raise TestbedError(
+            f"the captures do not fit: {strangers.height} packets left the bottleneck that no "
+            f"sender sent, the first at {strangers['out_us'][0]} us; run it again with "
+            "--keep-captures"
+        )
+    in_us = pl.col("sent_us") + delay_us
+    settled = in_us <= in_us.filter(pl.col("out_us").is_not_null()).max().over("port")
+    return pairs.filter(settled.fill_null(value=False)).select(
+        "sent_us",
+        in_us.alias("in_us"),
+        "out_us",
+        "source",
+        "port",
+        "protocol",
+        "wire_bytes",
+        "payload_bytes",
+        marked=pl.col("ce").fill_null(value=False) & ~pl.col("ce_before"),
+    )
+
+
+def _per_bin(packets: pl.DataFrame, time: str, bin_us: int, *sums: pl.Expr) -> pl.DataFrame:
+    """Aggregate the packets whose time is not null per flow and bin of that time."""
+    present = packets.drop_nulls(time)
+    return present.group_by("flow", bin=pl.col(time) // bin_us).agg(*sums)
+
+
+def rate_table(
+    packets: pl.DataFrame, names: Mapping[int, str], bin_s: float, end_s: float
+) -> pl.DataFrame:
+    """Reduce paired packets to bytes per flow and bin.
+
+    names maps destination ports to flows; other ports are left out. Columns: t_s (start of the
+    bin), flow, sent_bytes (Ethernet frames as they leave the sender: what the paper's tcpdump
+    saw), sent_bps, and behind the bottleneck wire_bytes, rate_bps, payload_bytes, and drops and
+    marks. Every flow has every bin of [0, end_s).
+    """
+    bin_us = round(bin_s * 1e6)
+    flows = list(dict.fromkeys(names.values()))
+    grid = pl.DataFrame({"flow": flows}).join(
+        pl.DataFrame({"bin": range(round(end_s / bin_s))}, schema={"bin": pl.Int64}), how="cross"
+    )
+    known = packets.filter(pl.col("port").is_in(list(names))).with_columns(
+        flow=pl.col("port").replace_strict(dict(names), return_dtype=pl.String)
+    )
+    wire, payload = pl.sum("wire_bytes"), pl.sum("payload_bytes")
+    lost = pl.col("out_us").is_null().sum().cast(pl.Int64).alias("drops")
+    marks = pl.col("marked").sum().cast(pl.Int64).alias("marks")
+    table = grid
+    for part in (
+        _per_bin(known, "sent_us", bin_us, wire.alias("sent_bytes")),
+        _per_bin(known, "out_us", bin_us, wire, payload, marks),
+        _per_bin(known, "in_us", bin_us, lost),
+    ):
+        table = table.join(part, on=["flow", "bin"], how="left")
+    return (
+        table.with_columns(
+            pl.col("sent_bytes", "wire_bytes", "payload_bytes", "drops", "marks").fill_null(0)
+        )
+        .select(
+            (pl.col("bin") * bin_s).round(6).alias("t_s"),
+            "flow",
+            "sent_bytes",
+            (pl.col("sent_bytes") * 8 / bin_s).alias("sent_bps"),
+            "wire_bytes",
+            (pl.col("wire_bytes") * 8 / bin_s).alias("rate_bps"),
+            "payload_bytes",
+            "drops",
+            "marks",
+        )
+        .sort("t_s", "flow")
+    )
+
+
+def packet_table(packets: pl.DataFrame, port: int, end_s: float) -> pl.DataFrame:
+    """Return one row per packet to a port that reached the bottleneck in [0, end_s).
+
+    Columns: t_s, when it did, and queue_ms, its queueing delay; null if it was dropped.
+    """
+    return (
+        packets.filter(
+            (pl.col("port") == port) & pl.col("in_us").is_between(0, end_s * 1e6, "left")
+        )
+        .select(
+            (pl.col("in_us") / 1e6).alias("t_s"),
+            ((pl.col("out_us") - pl.col("in_us")) / 1e3).alias("queue_ms"),
+        )
+        .sort("t_s", maintain_order=True)
+    )
+
+
+def rates_end_s(rates: pl.DataFrame, bin_s: float) -> float:
+    """Return where the last bin of a rate_table() ends: when its run was over, in seconds."""
+    return float(rates["t_s"].max()) + bin_s  # type: ignore[arg-type]
+
+
+def connection_table(packets: pl.DataFrame, port: int, end_s: float) -> pl.DataFrame:
+    """Return one row per connection to a port that began before end_s, in order.
+
+    Columns: start_s, when its first packet was sent; end_s, when the last with payload left the
+    bottleneck, null if none did; payload_bytes behind the bottleneck, with what was sent twice.
+    Connections are told apart by the source's port, and by a silence of TIME_WAIT_S, before
+    which the source does not use it again.
+    """
+    payload = pl.col("payload_bytes") > 0
+    again = (pl.col("sent_us").diff() >= TIME_WAIT_S * 1e6).fill_null(value=False)
+    return (
+        packets.filter(pl.col("port") == port)
+        .sort("source", "sent_us")
+        .with_columns(use=again.cum_sum().over("source"))  # of the port
+        .group_by("source", "use")
+        .agg(
+            start_s=pl.col("sent_us").min() / 1e6,
+            end_s=pl.col("out_us").filter(payload).max() / 1e6,
+            payload_bytes=pl.col("payload_bytes").filter(pl.col("out_us").is_not_null()).sum(),
+        )
+        .filter(pl.col("start_s") < end_s)
+        .sort("start_s")
+        .drop("source", "use")
+    )
+
+
+def queue_table(packets: pl.DataFrame, bin_s: float, end_s: float) -> pl.DataFrame:
+    """Reduce paired packets to the queue at the bottleneck per bin.
+
+    Columns: t_s (start of the bin), queue_ms (mean queueing delay of the packets that arrive in
+    the bin; 0 without any), queue_max_ms, queue_packets (mean occupancy, from those packets' time
+    in the queue by Little's law), drops.
+    """
+    bin_us = round(bin_s * 1e6)
+    delay_us = pl.col("out_us") - pl.col("in_us")
+    measured = packets.group_by(bin=pl.col("in_us") // bin_us).agg(
+        queue_ms=delay_us.mean() / 1e3,
+        queue_max_ms=delay_us.max() / 1e3,
+        queue_packets=delay_us.sum() / bin_us,
+        drops=pl.col("out_us").is_null().sum().cast(pl.Int64),
+    )
+    grid = pl.DataFrame({"bin": range(round(end_s / bin_s))}, schema={"bin": pl.Int64})
+    return (
+        grid.join(measured, on="bin", how="left")
+        .with_columns(pl.col("queue_ms", "queue_max_ms", "queue_packets").fill_null(0.0).round(4))
+        .with_columns(pl.col("drops").fill_null(0), t_s=(pl.col("bin") * bin_s).round(6))
+        .select("t_s", "queue_ms", "queue_max_ms", "queue_packets", "drops")
+        .sort("t_s")
+    )

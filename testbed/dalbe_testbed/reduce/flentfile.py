@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A run as .flent.gz, which flent, the researchers' plotting tool, opens.
+
+    flent -i RUN.flent.gz -f summary
+    flent -i RUN.flent.gz -p totals -o totals.png
+    flent --gui RUN.flent.gz
+
+flent knows how to plot the tests that it can run. Ours poses as rrul_var, the one whose streams
+have names: `totals`, `upload`, `ping`, `tcp_cwnd`, `tcp_rtt` and their variants work as they are;
+plots of downloads stay empty. What rrul_var does not know, the queue and G, is in the file as
+well, in the summary and in the CSV that flent writes.
+"""
+
+import gzip
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from flent.build_info import VERSION  # type: ignore[import-untyped]
+from flent.resultset import SUFFIX, ResultSet  # type: ignore[import-untyped]
+
+from dalbe_testbed.errors import TestbedError
+
+TEST = "rrul_var"
+NOTE = (
+    "Made by dalbe's testbed, not by flent's runners. TCP upload: rate behind the bottleneck, "
+    "Ethernet headers included. Ping (ms)::ICMP: what a ping would have seen, the base RTT plus "
+    "the queueing delay. x is the start of a bin."
+)
+
+Series = Sequence[float | None]
+
+
+def _rates(rates: pl.DataFrame) -> dict[str, Series]:
+    """Return Mbit/s per flow, one value per bin."""
+    return {
+        str(flow): (table.sort("t_s")["rate_bps"] / 1e6).to_list()
+        for (flow,), table in rates.group_by("flow", maintain_order=True)
+    }
+
+
+def _per_bin(samples: pl.DataFrame, column: str, bins: pl.Series, bin_s: float) -> Series:
+    """Return the last value of the column in each bin, None where there is none."""
+    last = (
+        samples.drop_nulls(column)
+        .sort("t_s")
+        .group_by(bin=(pl.col("t_s") / bin_s + 1e-6).floor().cast(pl.Int64))
+        .agg(pl.last(column))
+    )
+    grid = pl.DataFrame({"bin": range(len(bins))}, schema={"bin": pl.Int64})
+    joined = grid.join(last, on="bin", how="left", maintain_order="left")
+    return joined[column].cast(pl.Float64).to_list()
+
+
+def _raw_rate(rate: Series, bins: pl.Series, bin_s: float, t0_s: float) -> list[dict[str, Any]]:
+    return [
+        {"t": round(t0_s + t, 6), "dur": bin_s, "val": value}
+        for t, value in zip(bins, rate, strict=True)
+    ]
+
+
+def _raw_connection(samples: pl.DataFrame, t0_s: float) -> list[dict[str, Any]]:
+    """Return what flent's tcp_* plots look for, under the names of its own sampler of ss(8)."""
+    named = samples.select(
+        t=(t0_s + pl.col("t_s")).round(6),
+        tcp_cwnd="cwnd_packets",
+        tcp_rtt="srtt_ms",
+        tcp_delivery_rate=pl.col("delivery_rate_bps") / 1e6,
+    )
+    return named.to_dicts()
+
+
+def write(
+    path: Path,
+    *,
+    title: str,
+    clock_us: int,
+    base_rtt_ms: float,
+    rates: pl.DataFrame,
+    queue: pl.DataFrame,
+    connections: pl.DataFrame,
+    rounds: pl.DataFrame,
+) -> None:
+    """Write a run as `path`, which is to end in .flent.gz. The same run gives the same bytes.
+
+    clock_us: CLOCK_REALTIME of T=0. base_rtt_ms: of the path, both ways, without a queue. rates:
+    t_s, flow, rate_bps, every flow with every bin; what sends without TCP, as the background,
+    should not be among them. queue: t_s, queue_ms on the same bins. connections: as of
+    tcpinfo.read(). rounds: t_s, flow and g_ns of dalbe_cdg's, as of trace.read().
+
+    Raises TestbedError if the bins of rates and queue differ or the file cannot be written.
+    """
+    if not path.name.endswith(SUFFIX):
+        raise TestbedError(f"{path}: flent opens only names that end in {SUFFIX}: rename it")
+    bins = rates["t_s"].unique().sort()
+    megabits = _rates(rates)
+    widths = {len(rate) for rate in megabits.values()} | {queue.height}
+    if widths != {len(bins)} or len(bins) < 2:  # noqa: PLR2004 (a bin's width needs two)
+        raise TestbedError(f"{path}: rates and queue have bins {sorted(widths)} of {len(bins)}")
+    bin_s = round(float(bins[1] - bins[0]), 6)
+    t0_s = clock_us / 1e6
+    t0 = datetime.fromtimestamp(t0_s, UTC).replace(tzinfo=None)
+    length_s = round(len(bins) * bin_s, 6)
+
+    result = ResultSet(
+        NAME=TEST,
+        TITLE=title,
+        NOTE=NOTE,
+        TIME=t0,
+        T0=t0,
+        DATA_FILENAME=path.name,
+        LENGTH=length_s,
+        TOTAL_LENGTH=length_s,
+        STEP_SIZE=bin_s,
+        HOST="receiver",
+        HOSTS=["receiver"],
+        LOCAL_HOST="dalbe-testbed",
+        IP_VERSION=4,
+        FLENT_VERSION=VERSION,
+        TEST_PARAMETERS={"bidir_streams": str(len(megabits)), "labels": ",".join(megabits)},
+    )
+    result.x_values = bins.to_list()
+
+    def add(name: str, units: str, values: Series) -> None:
+        result.add_result(name, values)
+        result.meta("SERIES_META")[name] = {"UNITS": units}
+
+    raw: dict[str, list[dict[str, Any]]] = {}
+    for flow, rate in megabits.items():
+        samples = connections.filter(pl.col("flow") == flow)
+        upload = f"TCP upload::{flow}"
+        add(upload, "Mbits/s", rate)
+        raw[upload] = _raw_rate(rate, bins, bin_s, t0_s) + _raw_connection(samples, t0_s)
+        add(f"cwnd::{flow}", "packets", _per_bin(samples, "cwnd_packets", bins, bin_s))
+        add(f"srtt::{flow}", "ms", _per_bin(samples, "srtt_ms", bins, bin_s))
+        own = rounds.filter(pl.col("flow") == flow)
+        if own.height:
+            scale = own.with_columns(g_ms=pl.col("g_ns") / 1e6)
+            add(f"G::{flow}", "ms", _per_bin(scale, "g_ms", bins, bin_s))
+    queue_ms = queue.sort("t_s")["queue_ms"]
+    add("Queue (ms)", "ms", queue_ms.to_list())
+    add("Ping (ms)::ICMP", "ms", (queue_ms + base_rtt_ms).round(4).to_list())
+    result.raw_values = raw
+
+    partial = path.with_name(path.name + ".part")
+    try:
+        partial.write_bytes(gzip.compress(result.dumps().encode(), mtime=0))
+        os.replace(partial, path)
+    except OSError as error:
+        raise TestbedError(f"{path}: {error.strerror}") from None

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""From what a guest recorded to the tables of a run, each as NAME.parquet."""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import polars as pl
+
+from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.plan import schedule
+from dalbe_testbed.plan.experiment import Experiment
+from dalbe_testbed.plan.schedule import BACKGROUND_PORT, PEER, VOICE_PORT, PlannedFlow, Stream
+from dalbe_testbed.reduce import capture, flentfile, proof, requests, tcpinfo, trace
+from dalbe_testbed.reduce.proof import LinkProof
+
+VOICE_SENT = 0.5  # at least, of the packets of [voice]: its signalling may meet with loss
+TABLES = ("rates", "queue", "connections", "rounds", "control", "losses", "flows")
+EXTRA_TABLES = ("voice", "requests", "web", "transfers", "back")  # of experiments that have it
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run. Tables as described in the module's docstring."""
+
+    name: str
+    seed: int
+    directory: Path
+    experiment: Experiment
+    rates: pl.DataFrame
+    queue: pl.DataFrame
+    connections: pl.DataFrame
+    rounds: pl.DataFrame
+    control: pl.DataFrame
+    losses: pl.DataFrame
+    flows: pl.DataFrame
+    proof: LinkProof
+    voice: pl.DataFrame | None = None
+    requests: pl.DataFrame | None = None
+    web: pl.DataFrame | None = None
+    transfers: pl.DataFrame | None = None
+    back: pl.DataFrame | None = None
+
+    def flow(self, name: str) -> dict[str, object]:
+        """Return the row of flows.parquet of one flow; KeyError if there is none."""
+        rows = self.flows.filter(pl.col("flow") == name).to_dicts()
+        if not rows:
+            raise KeyError(name)
+        return rows[0]
+
+
+def _ends(records: Path) -> dict[str, tuple[float, int]]:
+    """Return when (s) and with which status each command of the schedule ended."""
+    ends = {}
+    for line in (records / "ends").read_text().splitlines():
+        name, at_us, status = line.split("\t")
+        ends[name] = (int(at_us) / 1e6, int(status))
+    return ends
+
+
+def flow_table(
+    flows: list[PlannedFlow],
+    packets: pl.DataFrame,
+    records: Path,
+    end_s: float,
+    may_starve: Collection[int],
+    *,
+    captured: bool = True,
+) -> pl.DataFrame:
+    """One row per TCP flow; end_s is null for one that was still running when the run ended.
+
+    rsync knows when its peer has it all. iperf is in no hurry to close: its flow ends with the last
+    byte that leaves the bottleneck; and it ends with status 0 where it could not even connect, so a
+    flow is finished only if its bytes have left the bottleneck. may_starve: ports of flows that
+    need not get anything through. captured: else `packets` are tcpinfo.acknowledged()'s, which
+    lack the last half second, and a flow ends when its program does.
+    """
+    ends = _ends(records)
+    rows = []
+    for planned in flows:
+        flow = planned.flow
+        end, status = ends.get(flow.name, (None, None))
+        own = packets.filter(pl.col("port") == planned.port)
+        sent = own.drop_nulls("out_us")
+        payload = sent.filter(pl.col("payload_bytes") > 0)
+        if payload.is_empty() and planned.port not in may_starve:
+            raise TestbedError(f"flow {flow.name} sent nothing: see {records / flow.name}.log")
+        carried = int(payload["payload_bytes"].sum())
+        arrived = flow.bytes is not None and (carried >= flow.bytes or not captured)
+        finished = arrived and status == 0
+        same = records / f"{flow.name}.cmp"
+        if finished and same.exists() and same.read_text().strip() != "same":
+            raise TestbedError(f"flow {flow.name}: the file that arrived differs from the one sent")
+        if end is not None and flow.kind == "iperf" and payload.height and captured:
+            end = int(payload["out_us"].max()) / 1e6  # type: ignore[arg-type]
+        rows.append(
+            {
+                "flow": flow.name,
+                "host": flow.host,
+                "kind": flow.kind,
+                "cc": flow.cc,
+                "port": planned.port,
+                "start_s": planned.start_s,
+                "end_s": end if end is not None and end <= end_s else None,
+                "exit_status": status,
+                "finished": finished,
+                "wire_bytes": int(sent["wire_bytes"].sum()),
+                "payload_bytes": carried,
+                "drops": own.height - sent.height,
+            }
+        )
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _check_reverse_flows(experiment: Experiment, records: Path) -> None:
+    """Raise TestbedError if one did not last to the end."""
+    ends = _ends(records)
+    for name, _host in schedule.reverse_flows(experiment):
+        if name in ends:
+            raise TestbedError(f"{name} ended at {ends[name][0]:g} s: see {records / name}.log")
+
+
+def _other_traffic(experiment: Experiment, streams: list[Stream]) -> dict[int, str]:
+    """Return what goes to which port besides the flows."""
+    ports: dict[int, str] = {}
+    if experiment.background:
+        ports |= {BACKGROUND_PORT + index: "background" for index in range(2)}
+    if experiment.voice:
+        ports[VOICE_PORT] = "voice"
+    return ports | {stream.port: stream.name for stream in streams if stream.forward}
+
+
+def _voice_table(
+    experiment: Experiment, packets: pl.DataFrame, records: Path, end_s: float
+) -> pl.DataFrame | None:
+    """Return voice.parquet. Raises TestbedError if packets are missing at the sender."""
+    if not experiment.voice:
+        return None
+    table = capture.packet_table(packets, VOICE_PORT, end_s)
+    due = (experiment.duration_s - experiment.voice.start_s) * experiment.voice.packets_per_s
+    if table.height < VOICE_SENT * due:
+        raise TestbedError(
+            f"voice sent {table.height} packets instead of {due:.0f}: see {records}/voice.log"
+        )
+    return table
+
+
+def _stream_tables(
+    streams: list[Stream], records: Path, clock_us: int, end_s: float
+) -> dict[str, pl.DataFrame]:
+    """Return requests.parquet and web.parquet, where there is such traffic, by their names.
+
+    Raises TestbedError if none of a stream's transfers was over.
+    """
+    tables: dict[str, pl.DataFrame] = {}
+    for stream in streams:
+        log = records / f"{stream.name}.log"
+        table = requests.read(log, clock_us, stream.transfers, end_s)
+        if stream.name == "requests":
+            tables["requests"] = table
+            continue
+        table = table.with_columns(direction=pl.lit("forward" if stream.forward else "back"))
+        tables["web"] = pl.concat([tables["web"], table]) if "web" in tables else table
+    return tables
+
+
+def _transfer_table(
+    flows: list[PlannedFlow], packets: pl.DataFrame, end_s: float
+) -> pl.DataFrame | None:
+    """Return transfers.parquet: of each transfer its flow, start and end; null: not done."""
+    tables = [
+        capture.connection_table(packets, planned.port, end_s).select(
+            flow=pl.lit(planned.flow.name),
+            start_s="start_s",
+            end_s=pl.when(pl.col("payload_bytes") >= planned.flow.bytes).then("end_s"),
+        )
+        for planned in flows
+        if planned.flow.again_s is not None
+    ]
+    return pl.concat(tables) if tables else None
+
+
+def _back_table(
+    experiment: Experiment, records: Path, clock_us: int, names: Mapping[int, str]
+) -> pl.DataFrame | None:
+    """Return the receivers' ends of connections that carry data both ways, as connections."""
+    if not experiment.both_ways:
+        return None
+    samples = [records / f"tcp.{host}" for host in PEER.values()]
+    return tcpinfo.read(samples, clock_us, names, "sport")
+
+
+def _samples(records: Path) -> list[Path]:
+    """Return what tcpsample wrote of the senders."""
+    return [records / f"tcp.{host}" for host in PEER]
+
+
+def _packets(experiment: Experiment, records: Path, clock_us: int) -> pl.DataFrame:
+    """Return every packet of the run, paired; times since T=0.
+
+    Without captures what TCP's counters tell, a row for each sample of a flow.
+    """
+    if not experiment.captures:
+        return tcpinfo.acknowledged(_samples(records), clock_us)
+    sent = pl.concat(capture.read(records / f"{host}.pcap", clock_us) for host in PEER)
+    left = capture.read(records / "out.pcap", clock_us)
+    return capture.pair(sent, left, experiment.link.data_delay_us)
+
+
+def reduce(
+    experiment: Experiment, flows: list[PlannedFlow], name: str, seed: int, out: Path
+) -> Run:
+    """Turn what the guest recorded into the run's tables."""
+    records = out / "guest"
+    clock_us = int((records / "clock").read_text())
+    packets = _packets(experiment, records, clock_us)
+    low_ports = schedule.low_priority_ports(experiment, flows)
+    measured = proof.measure(packets, records, low_ports, captured=experiment.captures)
+    description = {key: value for key, value in asdict(measured).items() if value is not None}
+    (out / "link.json").write_text(json.dumps(description, indent=2) + "\n")
+    contended = proof.fills_its_queue(flows, experiment.duration_s)
+    proof.check(measured, experiment.link, packets, contended, slow=experiment.clock == "real")
+
+    _check_reverse_flows(experiment, records)
+    ends = [end_s for end_s, _status in _ends(records).values()]
+    end_s = max(experiment.duration_s, min(experiment.end_s, max(ends, default=0.0)))
+    end_s = -(-end_s // experiment.bin_s) * experiment.bin_s
+    names = {planned.port: planned.flow.name for planned in flows}
+    streams = schedule.streams(experiment, seed)
+    ports = names | _other_traffic(experiment, streams)
+    queued = packets if experiment.captures else packets.clear()
+    run = Run(
+        name=name,
+        seed=seed,
+        directory=out,
+        experiment=experiment,
+        rates=capture.rate_table(packets, ports, experiment.bin_s, end_s),
+        queue=capture.queue_table(queued, experiment.bin_s, end_s),
+        connections=tcpinfo.read(_samples(records), clock_us, names),
+        rounds=trace.rounds(records / "trace", names),
+        control=trace.control(records / "trace", names),
+        flows=flow_table(
+            flows, packets, records, end_s, low_ports or (), captured=experiment.captures
+        ),
+        proof=measured,
+        voice=_voice_table(experiment, packets, records, end_s),
+        transfers=_transfer_table(flows, packets, end_s),
+        losses=trace.losses(records / "trace", names),
+        back=_back_table(experiment, records, clock_us, names),
+        **_stream_tables(streams, records, clock_us, end_s),
+    )
+    for table in (*TABLES, *EXTRA_TABLES):
+        if (frame := getattr(run, table)) is not None:
+            frame.write_parquet(out / f"{table}.parquet")
+    flentfile.write(
+        out / "run.flent.gz",
+        title=f"{name}, seed {seed}",
+        clock_us=clock_us,
+        base_rtt_ms=experiment.link.rtt_ms,
+        rates=run.rates.filter(pl.col("flow").is_in(list(names.values()))),
+        queue=run.queue,
+        connections=run.connections,
+        rounds=run.rounds,
+    )
+    return run

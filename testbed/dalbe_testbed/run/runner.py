@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""One run: from an experiment and a seed to a directory of tables.
+
+The directory holds
+
+    manifest.json        what was run: kernel, module, tools, seed, parameters
+    rates.parquet        bytes, rates, drops and marks of every flow per bin
+    queue.parquet        queueing delay, occupancy and drops at the bottleneck per bin
+    connections.parquet  cwnd, srtt of every TCP flow, twice a second
+    rounds.parquet       dalbe_cdg: RTTs, gradients, G and backoffs of every RTT round
+    control.parquet      dalbe_cdg under a goal: every update of w
+    losses.parquet       dalbe_cdg: every loss or mark that it met, and the answer
+    back.parquet         connections, seen from the receiver, of flows with data both ways
+    voice.parquet        when each packet of [voice] reached the bottleneck, and its delay there
+    requests.parquet     when each of [short_flows] started and was over
+    web.parquet          likewise of [web], the objects of either direction
+    transfers.parquet    likewise of flows that transfer again and again
+    flows.parquet        when each flow started and ended, and what it carried
+    run.flent.gz         the same over time, for flent
+    link.json            the proof of the link
+    kernel.log           of the guest
+    guest/               what else the guest wrote; input/ what it was given
+
+No table depends on the wall clock: the same manifest gives the same tables byte for byte.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import polars as pl
+
+from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.paths import TESTBED
+from dalbe_testbed.plan.experiment import Experiment
+from dalbe_testbed.reduce import tables
+from dalbe_testbed.reduce.tables import Run
+from dalbe_testbed.run import scenario
+from dalbe_testbed.run.digest import sha256
+from dalbe_testbed.run.scenario import Tools
+
+KERNEL_FAULT = re.compile(r"BUG:|WARNING:|Oops|KASAN|UBSAN|lockdep|general protection", re.I)
+SOURCES = ("*.sh", "*/*.sh", "guest/*.c", "dalbe_testbed/**/*.py")
+LIMIT_AFTER_S = 120  # of a run's own end: for the proof of the link, and for the captures
+PACKAGES = {"ITGSend": "d-itg", "ip": "iproute2"}  # of the others: the tool's name
+TOOL_VERSIONS = {
+    "ITGSend": ["ITGSend", "-h"],
+    "iperf": ["iperf", "--version"],
+    "rsync": ["rsync", "--version"],
+    "tcpdump": ["tcpdump", "--version"],
+    "ip": ["ip", "-V"],
+    "ethtool": ["ethtool", "--version"],
+    "bash": ["bash", "--version"],
+}
+
+Progress = Callable[[str, float], None]
+"""Called with the stage of a run and T in virtual seconds."""
+
+
+@cache
+def _testbed_sha256() -> str:
+    """Hash what plays and reduces a run: scripts, helper programs, this package."""
+    chosen = hashlib.sha256()
+    for path in sorted(path for kind in SOURCES for path in TESTBED.glob(kind)):
+        chosen.update(f"{path.relative_to(TESTBED)}\0".encode() + path.read_bytes())
+    return chosen.hexdigest()
+
+
+@cache
+def _version(tool: str) -> str:
+    try:
+        done = subprocess.run(
+            TOOL_VERSIONS[tool], capture_output=True, text=True, check=False, timeout=10
+        )
+    except FileNotFoundError:
+        package = PACKAGES.get(tool, tool)
+        raise TestbedError(f"{tool} is missing: type 'apt-get install {package}'") from None
+    lines = (done.stdout + done.stderr).strip().splitlines()
+    return lines[0].strip() if lines else "unknown"
+
+
+def manifest(experiment: Experiment, seed: int, tools: Tools) -> dict[str, object]:
+    """Return what decides the outcome of a run, as it goes into manifest.json."""
+    return {
+        "experiment": experiment.model_dump(mode="json", exclude_none=True),
+        "seed": seed,
+        **tools.backend.describe(),
+        "testbed_sha256": _testbed_sha256(),
+        "module_sha256": sha256(tools.module) if tools.module else None,
+        "dalbectl_sha256": sha256(tools.dalbectl) if tools.dalbectl else None,
+        "tools": {tool: _version(tool) for tool in TOOL_VERSIONS},
+    }
+
+
+def _check_kernel_log(path: Path) -> None:
+    for line in path.read_text(errors="replace").splitlines():
+        if KERNEL_FAULT.search(line):
+            raise TestbedError(f"the guest kernel complained: {line.strip()}; see {path}")
+
+
+def _bulky(out: Path) -> Iterator[Path]:
+    """Yield what is of no use once the tables are there."""
+    yield from (out / "guest").glob("*.pcap")
+    yield from (out / "guest").glob("tcp.*")
+    yield from (out / "guest").glob("trace")
+    yield from (out / "input").glob("*.bin")
+
+
+def _clear(out: Path) -> None:
+    """Remove what an earlier run left, its manifest first."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "manifest.json").unlink(missing_ok=True)
+    for table in (*tables.TABLES, *tables.EXTRA_TABLES):
+        (out / f"{table}.parquet").unlink(missing_ok=True)
+    for part in ("guest", "input"):
+        shutil.rmtree(out / part, ignore_errors=True)
+
+
+def run(
+    experiment: Experiment,
+    seed: int,
+    out: Path,
+    tools: Tools,
+    *,
+    name: str | None = None,
+    keep_captures: bool = False,
+    progress: Progress | None = None,
+) -> Run:
+    """Run an experiment once, in a guest of its own, into the directory `out`.
+
+    An earlier run in `out` is replaced; manifest.json comes last, so a directory that has it has
+    all. Raises TestbedError if the guest fails, the link was not as configured, a flow sent
+    nothing, a file arrived damaged or the disk is full: no half results.
+    """
+    name = name or experiment.name
+    report = progress or (lambda _stage, _t: None)
+    report("preparing", 0.0)
+    try:
+        tools = replace(tools, backend=tools.backend.on_clock(experiment.clock))
+        _clear(out)
+        description = json.dumps(manifest(experiment, seed, tools), indent=2)
+        flows = scenario.write(experiment, seed, tools, out / "input")
+        report("running", 0.0)
+        tools.backend.run(
+            out / "input",
+            out / "guest",
+            name=f"{name} seed {seed}",
+            seed=seed,
+            limit_s=round(experiment.end_s) + LIMIT_AFTER_S,
+            bits=round(experiment.end_s * experiment.link.rate_bps),
+            progress=lambda t_s: report("running", t_s),
+        )
+        shutil.copy(out / "guest/kernel.log", out / "kernel.log")
+        _check_kernel_log(out / "kernel.log")
+        report("reducing", experiment.duration_s)
+        result = tables.reduce(experiment, flows, name, seed, out)
+        (out / "manifest.new").write_text(description + "\n")
+        (out / "manifest.new").rename(out / "manifest.json")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise TestbedError(f"run '{name}' seed {seed}: {error.filename or out}: {reason}") from None
+    except (TestbedError, pl.exceptions.PolarsError) as error:
+        raise TestbedError(f"run '{name}' seed {seed}: {error}") from None
+    finally:
+        for path in () if keep_captures else list(_bulky(out)):
+            path.unlink(missing_ok=True)
+    report("done", experiment.duration_s)
+    return result

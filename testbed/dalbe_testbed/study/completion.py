@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Completion times of short flows beside a long one, against the same short flows without it.
+
+A seed has one schedule, whoever the long flow is: request by request the same bytes at the same
+time. We compare quantiles over one run's requests; a request that was not over takes for ever.
+"""
+
+import itertools
+from collections.abc import Sequence
+
+import polars as pl
+
+from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.plan.sweep import Run, Sweep
+from dalbe_testbed.study import engine, stats
+from dalbe_testbed.study.engine import Found, Group, Row, Study, beside, place, who
+from dalbe_testbed.study.results import Results
+from dalbe_testbed.study.tradeoff import CORNER
+from dalbe_testbed.study.verdict import Case, Verdict, judge
+
+NOBODY, NOBODY_BYTES = "nobody", 100_000
+"""The value of `who` for an empty place, and the most that its flows may have sent."""
+
+QUANTILES = {"median": 0.5, "p95": 0.95}
+SLOWER_PERCENT = {NOBODY: 10.0, CORNER: 5.0}
+"""By how much median and 95th percentile may exceed those with another in our place, at most."""
+
+
+def check_nobody(results: Results, run: Run) -> None:
+    """Raise TestbedError if nobody was somebody: a base that is no base would flatter everyone."""
+    ours = [flow.name for flow in run.point.experiment.flows if flow.host == "sender"]
+    rates = results.table(run, "rates").filter(pl.col("flow").is_in(ours))
+    sent_bytes = int(rates["payload_bytes"].sum())
+    if who(run.point) == NOBODY and sent_bytes > NOBODY_BYTES:
+        raise TestbedError(f"{run.directory}: who = '{NOBODY}' sent {sent_bytes} bytes")
+
+
+def _quantile_s(seconds: pl.Series, quantile: float) -> float:
+    """Return the least time that so many requests do not exceed."""
+    return float(seconds.quantile(quantile, "higher"))  # type: ignore[arg-type]
+
+
+def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
+    """Return a run's completion times; inf: not over. Raises TestbedError as check_nobody()."""
+    check_nobody(results, run)
+    table = results.table(run, "requests")
+    seconds = (table["end_s"] - table["start_s"]).fill_null(float("inf"))
+    return {
+        "requests": seconds.len(),
+        "unfinished": int(seconds.is_infinite().sum()),
+        "_seconds": seconds,
+        "_bytes": table["bytes"],
+    }
+
+
+def _slower_percent(row: Row, base: Group | None, where: str, quantile: float) -> object:
+    """Return by how much a quantile exceeds that of the same seed in another group.
+
+    None if the group lacks the seed, or where either is not finite. Raises TestbedError if the
+    schedules differ.
+    """
+    same: list[Row] = [r for r in base.rows if r["seed"] == row["seed"]] if base else []
+    if not base or not same:
+        return None
+    if not row["_bytes"].equals(same[0]["_bytes"]):
+        raise TestbedError(
+            f"seed {row['seed']}: {where} and {base.point.name} have different requests"
+        )
+    ours, theirs = (_quantile_s(one["_seconds"], quantile) for one in (row, same[0]))
+    return 100 * (ours / theirs - 1) if max(ours, theirs) < float("inf") else None
+
+
+def _compare(found: Found) -> Sequence[Group]:
+    """Add quantiles, and by how much each exceeds that with another in our place."""
+    for group in found.groups:
+        bases = {name: beside(group, found.groups, name) for name in SLOWER_PERCENT}
+        for row in group.rows:
+            for kind, quantile in QUANTILES.items():
+                row[f"{kind}_s"] = _quantile_s(row["_seconds"], quantile)
+                for name, base in bases.items():
+                    slower = _slower_percent(row, base, group.point.name, quantile)
+                    row[f"{kind}_above_{name}_percent"] = slower
+    return found.groups
+
+
+def _all_seconds(group: Group) -> pl.Series:
+    seconds: list[pl.Series] = [row["_seconds"] for row in group.rows]
+    return pl.concat(seconds)
+
+
+def _summary(found: Found) -> list[Row]:
+    rows = []
+    for group in found.groups:
+        seconds = _all_seconds(group)
+        row = engine.settings(group.point) | {
+            "runs": len(group.rows),
+            "requests": seconds.len(),
+            "unfinished": int(seconds.is_infinite().sum()),
+        }
+        for kind, quantile in QUANTILES.items():
+            row[f"{kind}_s"] = seconds.quantile(quantile, "higher")
+            row |= engine.means(group, [f"{kind}_above_{name}_percent" for name in SLOWER_PERCENT])
+        rows.append(row)
+    return rows
+
+
+def _curves(found: Found) -> pl.DataFrame:
+    """Return the distribution of all seeds' completion times, at every percent."""
+    steps = range(101)
+    return engine.concat(
+        [
+            pl.DataFrame(
+                {
+                    **{name: [value] * len(steps) for name, value in group.point.values.items()},
+                    "percent": list(steps),
+                    "seconds": [seconds.quantile(step / 100, "higher") for step in steps],
+                }
+            )
+            for group in found.groups
+            for seconds in [_all_seconds(group)]
+        ]
+    )
+
+
+def _cases(found: Found, name: str, limit: float) -> list[Case]:
+    """Judge our flows' means against `name` in their place, at every load."""
+    cases = []
+    for point, kind in itertools.product(found.ours, QUANTILES):
+        where = ", ".join([*(f"{k} {v}" for k, v in place(point).items()), kind])
+        slower = found.at(point).values(f"{kind}_above_{name}_percent")
+        mean = stats.estimate(slower) if slower else None
+        said = f"{mean} % longer" if mean else "no run to compare"
+        met = mean is not None and mean.mean <= limit
+        cases.append(Case(where, said, met, len(found.sweep.seeds) - len(slower)))
+    return cases
+
+
+def _require(found: Found) -> list[Verdict]:
+    return [
+        judge(
+            f"short flows' median and p95 completion within {limit:g} % of those with {name}",
+            _cases(found, name, limit),
+        )
+        for name, limit in SLOWER_PERCENT.items()
+    ]
+
+
+STUDY = Study(measure, _require, compare=_compare, summary=_summary, curves=_curves)

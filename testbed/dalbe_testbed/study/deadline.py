@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Does a transfer hold its deadline, and what do others see of it, beside flows that come and go.
+
+For the framework paper's network (`framework`): Figures 4, 5, 8 and 9. The transfer is flow `ours`,
+the others are those of host `xsender`. A *span* is a time in which nobody comes or goes; its first
+seconds do not count. Bytes are counted as they leave the bottleneck, headers included.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import polars as pl
+
+from dalbe_testbed.papers import framework
+from dalbe_testbed.papers.framework import TRANSFER, WINDOW_S
+from dalbe_testbed.plan.sweep import Point, Run, Sweep
+from dalbe_testbed.study import engine, regimes
+from dalbe_testbed.study.engine import Found, Group, Row, Study
+from dalbe_testbed.study.results import Results, wire_bytes
+from dalbe_testbed.study.verdict import Case, Verdict
+
+OURS = "ours"
+JUDGED, YARDSTICK = "mbc", "cubic"
+"""The controller of which something is required, the module's default; and CUBIC in its place."""
+
+FINISH = (0.93, 1.01)
+"""When a deadline that can be met is to be met, in parts of the window."""
+
+GAP_PERCENT = 50.0
+"""The least of the capacity that nobody else uses while the others are away."""
+
+YIELD_ROUNDS = 10
+"""Within so many of its own RTT rounds ours has seen that it is not alone."""
+
+CUBIC_PARTS = (0.7, 1.1)
+"""Rate of a transfer that cannot be in time, in parts of CUBIC's in its place, in every span.
+
+Rates are in those of the CUBIC flows beside it. CUBIC in its place does not have 1 of that in every
+span: who comes last, or was there before, makes a difference of a tenth for minutes.
+"""
+
+DECLARED_TW = 3
+"""After so many update intervals it is to be called infeasible."""
+
+SETTLE_S, SHORTEST_S = 20.0, 30.0
+"""Beginning of a span that does not count, and the least length of the rest, s."""
+
+CURVE_S = 5.0
+"""The means that the curves are made of."""
+
+
+NO_CONTROL = pl.DataFrame(
+    schema={"t_s": pl.Float64, "target_Bps": pl.Int64, "w_ppm": pl.Int64, "status": pl.String}
+)
+"""control.parquet of a run without a goal."""
+
+
+def infeasible(point: Point) -> bool:
+    """Return whether the point's deadline cannot be met: a size that is none of the paper's."""
+    return float(point.values["eta"]) not in framework.ETAS
+
+
+def _others(run: Run) -> list[str]:
+    return [flow.name for flow in run.point.experiment.flows if flow.host == "xsender"]
+
+
+def _ends_s(flows: pl.DataFrame, name: str, otherwise: float) -> float:
+    """Return when a flow ended; a flow that outlived the run has no end."""
+    end = flows.filter(flow=name)["end_s"].item()
+    return otherwise if end is None else float(end)
+
+
+def spans(run: Run, flows: pl.DataFrame) -> Iterator[tuple[int, float, float, list[str]]]:
+    """Yield number, begin and end, s, of what counts of each span, and who of the others is there.
+
+    The number counts the comings and goings before it. From the transfer's start to its end or
+    deadline, whichever is first. flows: flows.parquet.
+    """
+    last = run.point.experiment.duration_s
+    there = {
+        name: (float(flows.filter(flow=name)["start_s"].item()), _ends_s(flows, name, last))
+        for name in _others(run)
+    }
+    over = min(_ends_s(flows, OURS, last), TRANSFER.stop_s)
+    changes = sorted({t for times in there.values() for t in times} | {TRANSFER.start_s, over})
+    for number, (begin, end) in enumerate(pairwise(changes)):
+        present = [name for name, (start, stop) in there.items() if start <= begin < end <= stop]
+        counts = begin + SETTLE_S
+        if begin >= TRANSFER.start_s and end <= over and end - counts >= SHORTEST_S and present:
+            yield number, counts, end, present
+
+
+def _parts(run: Run, rates: pl.DataFrame, flows: pl.DataFrame) -> dict[int, float]:
+    return {
+        number: wire_bytes(rates, [OURS], begin, end)
+        * len(present)
+        / wire_bytes(rates, present, begin, end)
+        for number, begin, end, present in spans(run, flows)
+    }
+
+
+def _gap_percent(run: Run, rates: pl.DataFrame, over_s: float) -> float | None:
+    begin, end = framework.GAP_S
+    if over_s < end:
+        return None
+    others = [name for name in rates["flow"].unique() if name != OURS]
+    free = run.point.experiment.link.rate_bps / 8 * (end - begin)
+    return (
+        100 * wire_bytes(rates, [OURS], begin, end) / (free - wire_bytes(rates, others, begin, end))
+    )
+
+
+def _rounds_to_yield(rounds: pl.DataFrame, arrival_s: float) -> int | None:
+    """Return how many rounds ended until ours was not alone; None if it had not been."""
+    own = rounds.filter(flow=OURS).sort("t_s")
+    before = own.filter(pl.col("t_s") < arrival_s)["effect"]
+    if before.is_empty() or before[-1] != regimes.ALONE:
+        return None
+    after = own.filter(pl.col("t_s") >= arrival_s)["effect"]
+    yielded = (after != regimes.ALONE).arg_true()
+    return len(after) if yielded.is_empty() else int(yielded[0]) + 1
+
+
+def _declared_tw(control: pl.DataFrame) -> int | None:
+    found = (control.sort("t_s")["status"] == "infeasible").arg_true()
+    return None if found.is_empty() else int(found[0]) + 1
+
+
+def _curve(run: Run, rates: pl.DataFrame, control: pl.DataFrame) -> pl.DataFrame:
+    """Return means over CURVE_S: a row per time and flow; of ours with its target and w."""
+    at = (pl.col("t_s") // CURVE_S * CURVE_S).alias("t_s")
+    means = (
+        rates.group_by(at, "flow", maintain_order=True)
+        .agg((pl.col("wire_bytes").sum() * 8e-6 / CURVE_S).alias("mbps"))
+        .filter(pl.col("mbps") > 0)
+    )
+    targets = control.group_by(at).agg(
+        (pl.col("target_Bps") * 8e-6).last().alias("target_mbps"),
+        (pl.col("w_ppm") * 1e-6).last().alias("w"),
+    )
+    own = means.filter(flow=OURS).join(targets, on="t_s", how="left")
+    others = means.filter(pl.col("flow") != OURS)
+    return pl.concat([own, others], how="diagonal").select(
+        *(pl.lit(value).alias(key) for key, value in run.point.values.items()),
+        "t_s", "flow", "mbps", "target_mbps", "w",
+    )  # fmt: skip
+
+
+def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
+    """Return what a run's tables show. Raises TestbedError if one is missing.
+
+    finish: end of the transfer in parts of its window; null if it did not end. gap_percent: of what
+    others left of the link in the gap; null if it was over by then. yield_rounds: how many of its
+    rounds it took at most to see an arrival that met it alone. least_part, greatest_part: its rate
+    in that of the mean flow beside it, over the spans. declared_tw: intervals until it was called
+    infeasible; null: never. carried: bytes until the deadline.
+    """
+    rates, flows = (results.table(run, name) for name in ("rates", "flows"))
+    end_s = flows.filter(flow=OURS)["end_s"].item()
+    done = end_s is not None and flows.filter(flow=OURS)["finished"].item()
+    over_s = run.point.experiment.duration_s if end_s is None else float(end_s)
+    starts = [float(flows.filter(flow=name)["start_s"].item()) for name in _others(run)]
+    until: list[int | None] = []
+    if not _is_yardstick(run.point):
+        rounds = results.table(run, "rounds")
+        until = [
+            _rounds_to_yield(rounds, start) for start in starts if TRANSFER.start_s < start < over_s
+        ]
+    parts = _parts(run, rates, flows)
+    return {
+        "finish": (over_s - TRANSFER.start_s) / WINDOW_S if done else None,
+        "gap_percent": _gap_percent(run, rates, over_s),
+        "yield_rounds": max((count for count in until if count is not None), default=None),
+        "least_part": min(parts.values(), default=None),
+        "greatest_part": max(parts.values(), default=None),
+        "_parts": parts,
+        "_carried": wire_bytes(rates, [OURS], TRANSFER.start_s, TRANSFER.stop_s),
+        "_declared_tw": _declared_tw(_control(results, run)),
+    }
+
+
+def _is_yardstick(point: Point) -> bool:
+    return point.values["controller"] == YARDSTICK
+
+
+def _control(results: Results, run: Run) -> pl.DataFrame:
+    return NO_CONTROL if _is_yardstick(run.point) else results.table(run, "control")
+
+
+def _compare(found: Found) -> Sequence[Group]:
+    """Add what a transfer has in parts of what CUBIC in its place has, the mean of its runs."""
+    usual = [row for group in found.groups if _is_yardstick(group.point) for row in group.rows]
+    by_span: dict[int, list[float]] = {}
+    for row in usual:
+        for number, part in row["_parts"].items():
+            by_span.setdefault(number, []).append(part)
+    parts = {number: sum(values) / len(values) for number, values in by_span.items()}
+    carried = sum(row["_carried"] for row in usual) / len(usual) if usual else None
+    rows = [row for group in found.groups for row in group.rows]
+    for row in rows:
+        of_cubic = [part / parts[n] for n, part in row["_parts"].items() if n in parts]
+        row["least_of_cubic"] = min(of_cubic, default=None)
+        row["greatest_of_cubic"] = max(of_cubic, default=None)
+        row["carried_of_cubic"] = row["_carried"] / carried if carried else None
+        row["declared_tw"] = row["_declared_tw"]
+    return found.groups
+
+
+def _counts(group: Group) -> Row:
+    finishes = group.values("finish")
+    return {"done": len(finishes), "in_time": sum(finish <= 1 for finish in finishes)}
+
+
+def _curves(found: Found) -> pl.DataFrame:
+    """Return the curves of the first run of every point."""
+    return engine.concat(
+        [
+            _curve(first, found.results.table(first, "rates"), _control(found.results, first))
+            for _point, (first, *_others) in found.results.measured(found.sweep)
+        ]
+    )
+
+
+def _require(found: Found) -> list[Verdict]:
+    """Judge every run of the default controller."""
+    judged = [p for p in found.sweep.points if p.values.get("controller", JUDGED) == JUDGED]
+    feasible = [p for p in judged if not infeasible(p)]
+    hopeless = [p for p in judged if infeasible(p)]
+
+    def every(
+        points: Sequence[Point],
+        text: str,
+        column: str,
+        bounds: tuple[float, float],
+        form: str,
+        *,
+        needless: bool = False,
+    ) -> list[Verdict]:
+        """Judge a column of every run; needless: some have none, and need none."""
+
+        def case(group: Group) -> Case:
+            known = group.values(column)
+            never = 0 if needless and known else len(group.rows) - len(known)
+            met = sum(bounds[0] <= value <= bounds[1] for value in known)
+            spread = f"; {min(known):{form}} to {max(known):{form}}" if known else ""
+            said = f"{met} of {len(known) + never} runs{spread}" + f"; {never} never" * (never > 0)
+            where = f"eta = {group.point.values['eta']}"
+            return Case(where, said, met == len(known) + never, group.missing)
+
+        return [found.judge(text, points, case)] if points else []
+
+    gap_s = framework.GAP_S[1] - framework.GAP_S[0]
+    least, most = CUBIC_PARTS
+    return [
+        *every(
+            feasible,
+            f"done within {FINISH[0]:g} to {FINISH[1]:g} of the window, in every run",
+            "finish",
+            FINISH,
+            ".3f",
+        ),
+        *every(
+            feasible,
+            f"at least {GAP_PERCENT:g} % of what others leave of the link in the gap of {gap_s:g} "
+            "s, in every run",
+            "gap_percent",
+            (GAP_PERCENT, 1000),
+            ".0f",
+        ),
+        *every(
+            feasible,
+            f"not alone any more {YIELD_ROUNDS} rounds after a flow that met it alone arrived",
+            "yield_rounds",
+            (0, YIELD_ROUNDS),
+            ".0f",
+            needless=True,
+        ),
+        *every(
+            hopeless,
+            f"a deadline that cannot be met: at most {most:g} of what CUBIC in its place has, "
+            "in every span of every run",
+            "greatest_of_cubic",
+            (0, most),
+            ".2f",
+        ),
+        *every(hopeless, f"and at least {least:g} of it", "least_of_cubic", (least, 1000), ".2f"),
+        *every(
+            hopeless,
+            f"{least:g} to {most:g} of it over the whole window, in every run",
+            "carried_of_cubic",
+            CUBIC_PARTS,
+            ".3f",
+        ),
+        *every(
+            hopeless,
+            f"called infeasible within {DECLARED_TW} Tw, in every run",
+            "declared_tw",
+            (1, DECLARED_TW),
+            ".0f",
+        ),
+    ]
+
+
+STUDY = Study(
+    measure,
+    _require,
+    means=(
+        "finish",
+        "gap_percent",
+        "yield_rounds",
+        "least_part",
+        "greatest_part",
+        "least_of_cubic",
+        "greatest_of_cubic",
+        "carried_of_cubic",
+        "declared_tw",
+    ),
+    compare=_compare,
+    counts=_counts,
+    curves=_curves,
+)

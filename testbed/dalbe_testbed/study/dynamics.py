@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How soon flows of host `sender` yield when one from `xsender` arrives, and return when it leaves.
+
+Bytes are counted as they leave the bottleneck, Ethernet headers included. The competitor is there
+from its first packet to its last. Limits are for a mean over a window that ends at the time in
+question: of one base RTT, but at least 50 ms on arrival and 0.5 s on departure.
+
+A flow that yields late does no harm to a newcomer that does not ask for the link: one that left
+slow start early does not for seconds. So we also measure the link meanwhile: its use, and its queue
+beside the one that ours keeps alone.
+"""
+
+import math
+import statistics
+from collections.abc import Callable
+
+import polars as pl
+
+from dalbe_testbed.plan.sweep import Point, Run, Sweep
+from dalbe_testbed.study import engine
+from dalbe_testbed.study.engine import Found, Group, Row, Study
+from dalbe_testbed.study.results import Results, rtt_ms
+from dalbe_testbed.study.verdict import Case, Verdict
+
+YIELDED_PERCENT, STAYS_RTTS, WITHIN_RTTS = 10.0, 10, 10.0
+"""Out of the way: below this share of all bytes, for so many RTTs; due within so many."""
+
+BACK_PERCENT, BACK_S, BACK_RTTS = 80.0, 2.0, 20.0
+"""Back: at least this part of the link's rate; due within so many seconds and RTTs."""
+
+SHORTEST_S = 0.5
+"""The least window in which a departure is judged."""
+
+SHORTEST_SHARE_S = 0.05
+"""The least window in which an arrival is: two packets that leave together, as they do at the least
+rate, would be 12 % of one RTT's bytes at 10 Mbit/s and 20 ms."""
+
+QUEUE_RTTS = 5
+"""How many RTTs after an arrival the queue begins to count."""
+
+BEFORE_S, AFTER_S = 1.0, 10.0
+"""Seconds around a departure that the curves show; around an arrival, RTTs times three."""
+
+
+def series(rates: pl.DataFrame, queue: pl.DataFrame, point: Point) -> pl.DataFrame:
+    """Return per bin, for the windows that end with it, what `sender`'s flows had.
+
+    Columns: t_s (the bin's end), share_percent (of all bytes; null if there were none),
+    link_percent (of the link's rate); and of the bin alone theirs (bytes of `xsender`'s flows),
+    used_percent (all bytes, of the link's rate) and queue_ms.
+    """
+    what = point.experiment
+    ours, theirs = (
+        pl.col("flow").is_in([flow.name for flow in what.flows if flow.host == host])
+        for host in ("sender", "xsender")
+    )
+    rtt = window_bins(max(rtt_ms(point) / 1e3, SHORTEST_SHARE_S), what.bin_s)
+    longer = window_bins(max(rtt_ms(point) / 1e3, SHORTEST_S), what.bin_s)
+    bins = (
+        rates.group_by("t_s")
+        .agg(
+            pl.col("wire_bytes").filter(ours).sum().alias("ours"),
+            pl.col("wire_bytes").filter(theirs).sum().alias("theirs"),
+            pl.col("wire_bytes").sum().alias("all"),
+        )
+        .join(queue.select("t_s", "queue_ms"), on="t_s", how="left")
+        .sort("t_s")
+    )
+    share = 100 * pl.col("ours").rolling_sum(rtt) / pl.col("all").rolling_sum(rtt)
+    whole = longer * what.bin_s * what.link.rate_bps / 8
+    return bins.select(
+        pl.col("t_s") + what.bin_s,
+        pl.when(share.is_finite()).then(share).alias("share_percent"),
+        (100 * pl.col("ours").rolling_sum(longer) / whole).alias("link_percent"),
+        "theirs",
+        (100 * pl.col("all") * longer / whole).alias("used_percent"),
+        "queue_ms",
+    )
+
+
+def window_bins(seconds: float, bin_s: float) -> int:
+    """Return how many bins a time covers, at least one."""
+    return max(1, math.ceil(round(seconds / bin_s, 6)))
+
+
+def _first(condition: pl.Series, begin: int, end: int) -> int | None:
+    """Return the first bin of [begin, end) at which a condition holds; null does not."""
+    return next((n for n in range(begin, end) if condition[n]), None)
+
+
+def _after_s(at: int, done: int | None, bin_s: float) -> float | None:
+    """Return how long after bin `at` bin `done` was over; None: never."""
+    return None if done is None else round((done + 1 - at) * bin_s, 6)
+
+
+def measure(results: Results, run: Run, _sweep: Sweep) -> Row | None:
+    """Return what a run's tables show; None if no packet of a competitor got through.
+
+    Until ours had yielded, or until the departure if it never did: link_meanwhile_percent, how much
+    of the link all together used from WITHIN_RTTS after the arrival; queue_meanwhile_ms, the mean
+    of the bins' queues from QUEUE_RTTS after it. Null if ours had yielded before.
+    """
+    bins = series(results.table(run, "rates"), results.table(run, "queue"), run.point)
+    present = (bins["theirs"] > 0).arg_true()
+    if present.is_empty():
+        return None
+    arrival, departure = int(present[0]), int(present[-1]) + 1
+    bin_s, rtt_s = run.point.experiment.bin_s, rtt_ms(run.point) / 1e3
+    stays = window_bins(STAYS_RTTS * rtt_s, bin_s)
+    low = (bins["share_percent"] < YIELDED_PERCENT).fill_null(value=False)
+    for_good = low.cast(pl.Int8).reverse().rolling_min(stays).reverse() == 1
+    yielded = _first(for_good, arrival, departure - stays)
+    back = _first(bins["link_percent"] >= BACK_PERCENT, departure, bins.height)
+    yielded_s, back_s = _after_s(arrival, yielded, bin_s), _after_s(departure, back, bin_s)
+    until = departure if yielded is None else yielded + 1
+
+    def meanwhile(name: str, after_rtts: float) -> object:
+        begin = arrival + window_bins(after_rtts * rtt_s, bin_s)
+        return bins[name][begin:until].mean() if begin < until else None
+
+    return {
+        "yielded_s": yielded_s,
+        "yielded_rtts": _rtts(yielded_s, run.point),
+        "link_meanwhile_percent": meanwhile("used_percent", WITHIN_RTTS),
+        "queue_meanwhile_ms": meanwhile("queue_ms", QUEUE_RTTS),
+        "back_s": back_s,
+        "back_rtts": _rtts(back_s, run.point),
+        "_arrival": arrival,
+        "_departure": departure,
+        "_series": bins,
+    }
+
+
+def _rtts(seconds: float | None, point: Point) -> float | None:
+    return None if seconds is None else seconds * 1e3 / rtt_ms(point)
+
+
+def _spread(group: Group, name: str) -> tuple[float | None, float | None]:
+    """Return median and worst of the times; None, which is never, is worst of all."""
+    known = [math.inf] * (len(group.rows) - len(group.values(name))) + group.values(name)
+    median, worst = statistics.median_high(known or [math.inf]), max(known, default=math.inf)
+    return median if math.isfinite(median) else None, worst if math.isfinite(worst) else None
+
+
+def _counts(group: Group) -> Row:
+    columns: Row = {}
+    for name in ("yielded", "back"):
+        for kind, time in zip(("median", "worst"), _spread(group, f"{name}_s"), strict=True):
+            columns[f"{name}_{kind}_s"] = time
+            columns[f"{name}_{kind}_rtts"] = _rtts(time, group.point)
+    late = [row for row in group.rows if row["link_meanwhile_percent"] is not None]
+    means = engine.means(Group(group.point, late), ["link_meanwhile_percent", "queue_meanwhile_ms"])
+    return columns | {"late": len(late)} | means
+
+
+def _curve(group: Group, event: str, column: str, unit_s: float) -> pl.DataFrame:
+    """Return, around an event, the runs' median and the band that holds 80 % of them."""
+    bin_s = group.point.experiment.bin_s
+    before, after = (window_bins(time * unit_s, bin_s) for time in (BEFORE_S, AFTER_S))
+    step = max(1, (before + after) // 200)  # as many places as can be told apart
+    parts: list[pl.DataFrame] = [
+        row["_series"]
+        .with_row_index("bin")
+        .with_columns((pl.col("bin").cast(pl.Int64) - row[f"_{event}"]).alias("at"))
+        .filter(pl.col("at").is_between(-before, after) & (pl.col("at") % step == 0))
+        .select("at", pl.col(column).alias("percent"))
+        for row in group.rows
+    ]
+    return (
+        pl.concat(parts)
+        .group_by("at")
+        .agg(
+            pl.col("percent").median().alias("median_percent"),
+            pl.col("percent").quantile(0.1, "linear").alias("p10_percent"),
+            pl.col("percent").quantile(0.9, "linear").alias("p90_percent"),
+        )
+        .sort("at")
+        .select(
+            pl.lit(str(group.point.values["who"])).alias("who"),
+            pl.lit(rtt_ms(group.point)).alias("rtt_ms"),
+            pl.lit(event).alias("event"),
+            ((pl.col("at") + 1) * bin_s).round(6).alias("t_s"),
+            "median_percent",
+            "p10_percent",
+            "p90_percent",
+        )
+    )
+
+
+def _curves(found: Found) -> pl.DataFrame:
+    return engine.concat(
+        [
+            _curve(group, *event)
+            for group in found.groups
+            for event in (
+                ("arrival", "share_percent", 3 * rtt_ms(group.point) / 1e3),
+                ("departure", "link_percent", 1.0),
+            )
+        ]
+    )
+
+
+def _require(found: Found) -> list[Verdict]:
+    """Judge every run of ours."""
+
+    def judged(text: str, name: str, due_s: Callable[[float], float]) -> Verdict:
+        def case(group: Group) -> Case:
+            due = due_s(rtt_ms(group.point) / 1e3)
+            met, runs = sum(time <= due for time in group.values(name)), len(group.rows)
+            median, worst = ("never" if t is None else f"{t:.2f} s" for t in _spread(group, name))
+            said = f"{met} of {runs} runs within {due:g} s, median {median}, worst {worst}"
+            return Case(f"{rtt_ms(group.point):g} ms", said, met == runs, group.missing)
+
+        return found.judge(text, found.ours, case)
+
+    return [
+        judged(
+            f"below {YIELDED_PERCENT:g} % within {WITHIN_RTTS:g} RTTs after a flow arrives, in "
+            "every run",
+            "yielded_s",
+            lambda rtt_s: WITHIN_RTTS * rtt_s,
+        ),
+        judged(
+            f"{BACK_PERCENT:g} % of the link within {BACK_S:g} s + {BACK_RTTS:g} RTTs after it "
+            "leaves, in every run",
+            "back_s",
+            lambda rtt_s: BACK_S + BACK_RTTS * rtt_s,
+        ),
+    ]
+
+
+STUDY = Study(measure, _require, counts=_counts, curves=_curves)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Several goals on one link: all that can be met are, and who has less time gets more.
+
+Nobody coordinates the transfers: each has its own controller, and sees the others as competition.
+More is told by the rates until the first deadline, when all are still under way: the order of the
+means over the seeds must be that of the deadlines.
+"""
+
+from itertools import pairwise
+from statistics import mean
+
+from dalbe_testbed.plan.experiment import Flow, Goal
+from dalbe_testbed.plan.sweep import Point, Run, Sweep
+from dalbe_testbed.study import engine
+from dalbe_testbed.study.engine import Found, Group, Row, Study
+from dalbe_testbed.study.results import Results, rtt_ms, wire_bytes
+from dalbe_testbed.study.verdict import Case, Verdict
+
+
+def transfers(point: Point) -> list[tuple[Flow, Goal]]:
+    """Return the flows that have a goal, the earliest deadline first."""
+    found = [(flow, flow.goal) for flow in point.experiment.flows if flow.goal]
+    return sorted(found, key=lambda pair: pair[1].deadline_s)
+
+
+def measure(results: Results, run: Run, _sweep: Sweep) -> list[Row]:
+    """Return a row per transfer: when it was done, in parts of its window, and its early rate.
+
+    finish is null if it was not done when the run ended; early_mbps is on the wire, from its start
+    to the first deadline of all.
+    """
+    rates, flows = (results.table(run, name) for name in ("rates", "flows"))
+    pairs = transfers(run.point)
+    first_s = pairs[0][1].deadline_s
+    rows: list[Row] = []
+    for flow, goal in pairs:
+        own = flows.filter(flow=flow.name)
+        start_s = float(own["start_s"].item())
+        done = own["finished"].item()
+        sent = wire_bytes(rates, [flow.name], start_s, start_s + first_s)
+        rows.append(
+            {
+                "deadline_s": goal.deadline_s,
+                "finish": (own["end_s"].item() - start_s) / goal.deadline_s if done else None,
+                "early_mbps": sent * 8e-6 / first_s,
+            }
+        )
+    return rows
+
+
+def _by_deadline(group: Group) -> list[Group]:
+    """Return the transfers of a point, the earliest deadline first."""
+    deadlines = sorted({goal.deadline_s for _flow, goal in transfers(group.point)})
+    return [
+        Group(group.point, [row for row in group.rows if row["deadline_s"] == due])
+        for due in deadlines
+    ]
+
+
+def _all_met(group: Group) -> Case:
+    finishes, wanted = group.values("finish"), len(group.rows)
+    held = sum(finish <= 1 for finish in finishes)
+    last = "not all done" if len(finishes) < wanted else f"last {max(finishes):.3f}"
+    said = f"{held} of {wanted}, {last}"
+    return Case(f"{rtt_ms(group.point):g} ms", said, held == wanted, group.missing)
+
+
+def _in_order(group: Group) -> Case:
+    means = [mean(some.values("early_mbps")) for some in _by_deadline(group)]
+    said = ", ".join(f"{mbps:.2f}" for mbps in means) + " Mbit/s"
+    met = len(means) > 1 and all(earlier > later for earlier, later in pairwise(means))
+    return Case(f"{rtt_ms(group.point):g} ms", said, met, group.missing)
+
+
+def _require(found: Found) -> list[Verdict]:
+    there = [group.point for group in found.groups]
+    return [
+        found.judge("every goal is met", there, _all_met),
+        found.judge(
+            "until the first deadline, the earlier a deadline the higher the rate", there, _in_order
+        ),
+    ]
+
+
+def _summary(found: Found) -> list[Row]:
+    return [
+        engine.settings(some.point)
+        | {"deadline_s": some.rows[0]["deadline_s"], "runs": len(some.rows)}
+        | engine.means(some, ["finish", "early_mbps"])
+        for group in found.groups
+        for some in _by_deadline(group)
+    ]
+
+
+def _about(point: Point) -> Row:
+    return engine.settings(point) | {"rtt": rtt_ms(point)}
+
+
+STUDY = Study(measure, _require, about=_about, summary=_summary)

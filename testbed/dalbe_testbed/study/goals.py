@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Goals in scenarios drawn at random: those that plain CUBIC meets with ease are to be met.
+
+Each cell is run with our transfer, flow `ours`, and with CUBIC in its place. A cell counts if CUBIC
+is done within CUBIC_PART of the window. Where there are several controllers, each is judged.
+"""
+
+from collections.abc import Callable, Sequence
+
+from dalbe_testbed.plan.experiment import CONTROLLER_DEFAULT
+from dalbe_testbed.plan.sweep import Point, Run, Sweep
+from dalbe_testbed.study import engine
+from dalbe_testbed.study.engine import Found, Group, Row, Study
+from dalbe_testbed.study.results import Results, wire_bytes
+from dalbe_testbed.study.verdict import Verdict
+
+OURS = "ours"
+CUBIC_PART = 0.8
+"""A goal counts that CUBIC meets within this part of the window."""
+
+GOALS_PERCENT = 95
+"""How many of those ours has to meet, at least."""
+
+
+def in_place(point: Point) -> str:
+    """Return who sends: "dalbe" or "cubic"."""
+    return str(point.values["in_place"])
+
+
+def controller(point: Point) -> str:
+    """Return what sets w; one that the sweep does not name is the default."""
+    return str(point.values.get("controller", CONTROLLER_DEFAULT))
+
+
+def window_s(point: Point) -> float:
+    """Return how long the transfer has, s."""
+    return float(point.values["window"])
+
+
+def scenario(point: Point) -> frozenset[tuple[str, object]]:
+    """Return what a run of ours and one of CUBIC in its place have in common: all but who sends."""
+    who = ("in_place", "controller")
+    common = {"cell": point.cell, **point.values}
+    return frozenset((key, value) for key, value in common.items() if key not in who)
+
+
+def outcome(results: Results, run: Run, length_s: float) -> Row:
+    """Return what a run with a window of length_s shows. Raises TestbedError without its tables.
+
+    finish: end of the transfer in parts of the window; null if it was not done when the run ended.
+    others_mbps: of all of `xsender`'s flows on the wire, from the transfer's start to its deadline;
+    null without any.
+    """
+    rates, flows = (results.table(run, name) for name in ("rates", "flows"))
+    what = run.point.experiment
+    own = flows.filter(flow=OURS)
+    end_s = own["end_s"].item() if own["finished"].item() else None
+    start_s = float(own["start_s"].item())
+    others = [flow.name for flow in what.flows if flow.host == "xsender" and flow.bytes is None]
+    sent = wire_bytes(rates, others, start_s, start_s + length_s)
+    return {
+        "finish": None if end_s is None else (float(end_s) - start_s) / length_s,
+        "others_mbps": sent * 8e-6 / length_s if others else None,
+    }
+
+
+def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
+    """Return the outcome of a run whose sweep says how long the window is."""
+    return outcome(results, run, window_s(run.point))
+
+
+def _compared(ours: Row, cubic: Row) -> Row:
+    """Return the columns of a goal: when it was done, by us and by CUBIC in our place."""
+
+    def within(finish: float | None, part: float) -> bool:
+        return finish is not None and finish <= part
+
+    return {
+        "seed": ours["seed"],
+        "cubic_finish": cubic["finish"],
+        "finish": ours["finish"],
+        "counts": within(cubic["finish"], CUBIC_PART),
+        "met": within(ours["finish"], 1),
+        "others_mbps": ours["others_mbps"],
+        "others_beside_cubic_mbps": cubic["others_mbps"],
+    }
+
+
+def against_cubic(found: Found, place: Callable[[Point], object]) -> list[Group]:
+    """Return the points of ours, a row per seed that CUBIC at the same place has, too."""
+    cubic = {
+        (place(group.point), row["seed"]): row
+        for group in found.groups
+        if in_place(group.point) == "cubic"
+        for row in group.rows
+    }
+    pairs = []
+    for group in found.groups:
+        there = place(group.point)
+        rows = [
+            _compared(row, cubic[there, row["seed"]])
+            for row in group.rows
+            if in_place(group.point) != "cubic" and (there, row["seed"]) in cubic
+        ]
+        if rows:
+            pairs.append(Group(group.point, rows, len(found.sweep.seeds) - len(rows)))
+    return pairs
+
+
+def _about(point: Point) -> Row:
+    values = {key: value for key, value in point.values.items() if key != "in_place"}
+    return {"cell": point.cell or point.name, **values, "controller": controller(point)}
+
+
+def _rows(found: Found) -> list[Row]:
+    return [_about(group.point) | row for group in found.groups for row in group.rows]
+
+
+def _miss(row: Row) -> str:
+    said = ", ".join(
+        f"{key} {row[key]}"
+        for key in row
+        if key not in ("cell", "seed", "controller", "counts", "met", "finish", "cubic_finish")
+        and not key.startswith("others")
+    )
+    done = "not done" if row["finish"] is None else f"done at {row['finish']:.3f}"
+    return f"{row['cell']}: {done}, CUBIC at {row['cubic_finish']:.3f}: {said}"
+
+
+def _require(found: Found) -> list[Verdict]:
+    """Judge each controller by the cells that count."""
+    verdicts = []
+    ours = [controller(p) for p in found.sweep.points if in_place(p) != "cubic"]
+    for who in dict.fromkeys(ours):
+        rows = [row for row in _rows(found) if row["controller"] == who]
+        counted = [row for row in rows if row["counts"]]
+        missed = [row for row in counted if not row["met"]]
+        held = len(counted) - len(missed)
+        missing = ours.count(who) * len(found.sweep.seeds) - len(rows)
+        lacks = [f"{missing} run{'s' * (missing > 1)} missing"] if missing else []
+        verdicts.append(
+            Verdict(
+                f"{who}: {GOALS_PERCENT} % of the goals that CUBIC in our place meets within "
+                f"{CUBIC_PART:g} of the window",
+                bool(counted) and not missing and 100 * held >= GOALS_PERCENT * len(counted),
+                "; ".join([f"{held} of {len(counted)} goals", *lacks, *map(_miss, missed)]),
+            )
+        )
+    return verdicts
+
+
+def _summary(found: Found) -> list[Row]:
+    """Return a row per controller and load: goals, those that count, are met, what others lost.
+
+    others_percent: the mean of the others' rate beside ours, in that beside CUBIC; null without.
+    """
+    rows, made = _rows(found), []
+    for who, load in sorted({(str(row["controller"]), str(row["load"])) for row in rows}):
+        here = [row for row in rows if (row["controller"], row["load"]) == (who, load)]
+        counted = [row for row in here if row["counts"]]
+        ratios = [
+            100 * row["others_mbps"] / row["others_beside_cubic_mbps"]
+            for row in counted
+            if row["others_mbps"] is not None and row["others_beside_cubic_mbps"]
+        ]
+        made.append(
+            {
+                "controller": who,
+                "load": load,
+                "goals": len(here),
+                "count": len(counted),
+                "in_time": sum(row["met"] for row in counted),
+                **engine.estimated("others_percent", ratios),
+            }
+        )
+    return made
+
+
+def _compare(found: Found) -> Sequence[Group]:
+    return against_cubic(found, scenario)
+
+
+STUDY = Study(measure, _require, about=_about, compare=_compare, summary=_summary)

@@ -1,0 +1,482 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Findings: the paper's figures and table beside ours, the ablations, and the verdicts on them.
+
+Everything said here is computed from the runs; what was not run is not claimed.
+"""
+
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from dalbe_testbed.papers import cdg as paper
+from dalbe_testbed.papers.cdg import MODULES, Bound
+from dalbe_testbed.plan.sample import Value
+from dalbe_testbed.plan.sweep import Point, Sweep, axis
+from dalbe_testbed.study import stats
+from dalbe_testbed.study.results import Results, Shares, cc, g_ms, rtt_ms
+from dalbe_testbed.study.stats import Estimate
+from dalbe_testbed.study.verdict import Verdict
+
+FIGURE_2_RTT_MS = 50
+POINTS = "points"  # percentage points, as the report says it
+POSSIBLE_CAUSES = {"kernel", "hz", "delay"}  # axes on which the paper's testbed may differ
+
+
+# --- Table I and Figure 2: values that the paper states ---
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A share that the paper states, in percent, beside what a module got; None without a run.
+
+    ours: of the link. of_tcp: of what all TCP flows got, where the paper can be read that way.
+    """
+
+    where: str
+    module: str
+    g_ms: float
+    rtt_ms: float
+    paper: float
+    ours: Estimate | None
+    of_tcp: Estimate | None = None
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less the paper's, in percentage points."""
+        return None if self.ours is None else self.ours.mean - self.paper
+
+    @property
+    def within(self) -> bool:
+        """Whether ours is within 25 % or 2 points of the paper's; not so without a run."""
+        return self.difference is not None and abs(self.difference) <= paper.tolerance_points(
+            self.paper
+        )
+
+
+def _planned(sweeps: Sequence[Sweep]) -> set[tuple[str, float | None, float]]:
+    """Return the paper's cells that the sweeps hold: congestion control, G and RTT in ms."""
+    return {
+        (cc(point), g_ms(point), rtt_ms(point))
+        for sweep in sweeps
+        for point in sweep.points
+        if point.directory.startswith("runs/cell/") and set(point.values) == {"cc", "g", "rtt"}
+    }
+
+
+def table_1(results: Results) -> list[tuple[Bound, dict[str, Deviation]]]:
+    """Return Table I's values that were to be run, each with the modules' deviations."""
+    planned = _planned(results.sweeps)
+    rows = []
+    for bound in paper.table_1():
+        row = {}
+        for module in MODULES:
+            if (module, bound.g_ms, bound.rtt_ms) in planned:
+                shares = results.cell(module, bound.g_ms, bound.rtt_ms)
+                row[module] = Deviation(
+                    where=f"Table I, {bound.which}",
+                    module=module,
+                    g_ms=bound.g_ms,
+                    rtt_ms=bound.rtt_ms,
+                    paper=bound.percent,
+                    ours=shares.estimate(bound.column) if shares else None,
+                    of_tcp=shares.estimate_of_tcp(bound.column) if shares else None,
+                )
+        if row:
+            rows.append((bound, row))
+    return rows
+
+
+def figure_2_deviations(results: Results) -> list[Deviation]:
+    """Return the means of Figure 2's boxes that were to be run, flow by flow."""
+    planned = _planned(results.sweeps)
+    return [
+        Deviation(
+            where=f"Figure 2, {flow}",
+            module=module,
+            g_ms=g,
+            rtt_ms=FIGURE_2_RTT_MS,
+            paper=percent,
+            ours=stats.estimate(shares.flows[flow]) if shares else None,
+        )
+        for g, flows in paper.figure_2().items()
+        for module in MODULES
+        if (module, g, FIGURE_2_RTT_MS) in planned
+        for shares in [results.cell(module, g, FIGURE_2_RTT_MS)]
+        for flow, percent in flows.items()
+    ]
+
+
+# --- Figure 3: share over G ---
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A module's share over G at one base RTT; points by rising G, only those with runs.
+
+    others: what else the curve has in common, in words: "link.rate_mbps 40"; empty for the paper's.
+    """
+
+    module: str
+    rtt_ms: float
+    points: tuple[Shares, ...]
+    others: str = ""
+
+    @property
+    def name(self) -> str:
+        """The curve's name: module, base RTT, other settings."""
+        words = [MODULES.get(self.module, self.module), f"{self.rtt_ms:g} ms", self.others]
+        return ", ".join(filter(None, words))
+
+    @property
+    def g_ms(self) -> list[float]:
+        """The paper's G of each point, in ms."""
+        return [float(g_ms(shares.point) or 0) for shares in self.points]
+
+    @property
+    def estimates(self) -> list[Estimate]:
+        """Both flows' share at each point."""
+        return [shares.estimate("both") for shares in self.points]
+
+    def inversions(self) -> list[str]:
+        """Return where the share falls over G beyond the confidence intervals, in words."""
+        estimates, gs = self.estimates, self.g_ms
+        return [
+            f"{estimates[i]} at G = {gs[i]:g} ms, {estimates[j]} at {gs[j]:g} ms"
+            for i, j in stats.inversions(estimates)
+        ]
+
+
+def curves(results: Results, sweep: Sweep) -> list[Curve]:
+    """Return the curves of Figure 3 that a sweep holds."""
+    found: dict[tuple[str, float, str], list[Shares]] = {}
+    for point in sweep.points:
+        others = ", ".join(
+            f"{name} {value}"
+            for name, value in point.values.items()
+            if name not in ("cc", "g", "exact_g", "rtt")
+        )
+        key = (cc(point), rtt_ms(point), others)
+        found.setdefault(key, [])
+        if point.directory in results.shares:
+            found[key].append(results.shares[point.directory])
+    return [
+        Curve(module, rtt, tuple(sorted(points, key=lambda s: g_ms(s.point) or 0)), others)
+        for (module, rtt, others), points in sorted(found.items())
+    ]
+
+
+# --- ablations ---
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Effect of one change to the cell on both CDG flows' share at one G (ms), in points."""
+
+    axis: str
+    value: Value
+    base: Value
+    g_ms: float
+    change: Estimate
+    agrees: bool  # within the spread of the runs
+
+    @property
+    def beyond_doubt(self) -> bool:
+        """Whether the interval of the change excludes none."""
+        return self.change.low is not None and not self.change.contains(0)
+
+    def __str__(self) -> str:
+        """Return the effect in words: what, how much, at which G."""
+        return (
+            f"{axis(self.axis).say(self.value)} instead of {self.base}: "
+            f"{self.change.mean:+.1f} {POINTS} at G = {self.g_ms:g} ms"
+        )
+
+
+def baseline(point: Point, sweep: Sweep) -> Point | None:
+    """Return the point of an ablation that differs from `point` in the axis's default only."""
+    assert sweep.vary is not None
+    wanted = point.values | {sweep.vary: axis(sweep.vary).default}
+    return next((other for other in sweep.points if other.values == wanted), None)
+
+
+def effects(results: Results, sweep: Sweep) -> list[Effect]:
+    """Return the effects of an ablation's changes; those whose runs are missing are left out."""
+    assert sweep.vary is not None
+    found = []
+    for point in sweep.points:
+        base = baseline(point, sweep)
+        if base is None or base is point:
+            continue
+        changed, usual = (results.shares.get(p.directory) for p in (point, base))
+        if changed and usual:
+            found.append(
+                Effect(
+                    axis=sweep.vary,
+                    value=point.values[sweep.vary],
+                    base=base.values[sweep.vary],
+                    g_ms=g_ms(point) or 0,
+                    change=stats.difference(changed.both, usual.both),
+                    agrees=max(len(changed.both), len(usual.both)) > 1
+                    and stats.agree(changed.both, usual.both),
+                )
+            )
+    return found
+
+
+def ablations(results: Results) -> Iterator[tuple[Sweep, list[Effect]]]:
+    """Yield the ablations among the sweeps, each with its effects."""
+    for sweep in results.sweeps:
+        if sweep.figure == "ablation":
+            yield sweep, effects(results, sweep)
+
+
+def largest(found: Sequence[Effect]) -> Effect | None:
+    """Return the effect with the largest mean, of those beyond doubt; None if there is none."""
+    return max(
+        (effect for effect in found if effect.beyond_doubt),
+        key=lambda effect: abs(effect.change.mean),
+        default=None,
+    )
+
+
+def likely_cause(deviation: Deviation, found: Sequence[Effect]) -> str:
+    """Return what may explain a deviation: chance, else the ablations that move it the same way.
+
+    Only changes that the paper's testbed may have had count (POSSIBLE_CAUSES).
+    """
+    if deviation.ours is None or deviation.difference is None:
+        return "no run"
+    if deviation.ours.contains(deviation.paper):
+        return "none: the paper's value is inside the interval"
+    same_way = [
+        effect
+        for effect in found
+        if effect.axis in POSSIBLE_CAUSES
+        and effect.g_ms == deviation.g_ms
+        and effect.beyond_doubt
+        and effect.change.mean * deviation.difference < 0  # it brings ours nearer to the paper's
+    ]
+    if same_way:
+        return "; ".join(
+            f"{axis(e.axis).say(e.value)} moves both flows' share by {e.change.mean:+.1f} at 50 ms"
+            for e in sorted(same_way, key=lambda e: -abs(e.change.mean))
+        )
+    tested = sorted({effect.axis for effect in found} & POSSIBLE_CAUSES)
+    excluded = f"not {', '.join(tested)} as tested; " if tested else ""
+    return f"{excluded}open: {', '.join(paper.UNTESTED)}"
+
+
+# --- verdicts ---
+
+
+def _verdict_of_table_1(results: Results) -> Iterator[Verdict]:
+    for bound, row in table_1(results):
+        for module, deviation in row.items():
+            allowed = paper.tolerance_points(bound.percent)
+            yield Verdict(
+                f"Table I, {bound.rtt_ms} ms, {bound.which}, {MODULES[module]}: "
+                f"{bound.percent:g} % +- {allowed:.1f} {POINTS}",
+                deviation.within,
+                "no run" if deviation.ours is None else f"{deviation.ours} %",
+            )
+
+
+def verdict_of_curve(curve: Curve) -> Verdict:
+    """Judge whether the share rises with G; a curve that cannot show it does not."""
+    requirement = f"share rises with G, {curve.name}: no inversion beyond the intervals"
+    if len(curve.points) < 2:  # noqa: PLR2004 (a curve needs two)
+        return Verdict(requirement, met=False, detail=f"{len(curve.points)} points have runs")
+    if any(estimate.low is None for estimate in curve.estimates):
+        return Verdict(requirement, met=False, detail="a point has a single run: no interval")
+    found = curve.inversions()
+    return Verdict(requirement, not found, "; ".join(found) or f"{len(curve.points)} points")
+
+
+def verdicts(results: Results) -> list[Verdict]:
+    """Return the verdict on everything that the sweeps were to show."""
+    missing = len(results.missing)
+    found = [
+        Verdict(f"all {results.planned} runs are there", missing == 0, f"{missing} are missing")
+    ]
+    found += _verdict_of_table_1(results)
+    for sweep in results.sweeps:
+        if sweep.figure == "figure3":
+            found += [verdict_of_curve(curve) for curve in curves(results, sweep)]
+    for sweep, changes in ablations(results):
+        if sweep.vary == "backend":
+            found += [
+                Verdict(
+                    f"{change.value} agrees with {change.base} within the spread, "
+                    f"G = {change.g_ms:g} ms",
+                    change.agrees,
+                    f"differs by {change.change} {POINTS}",
+                )
+                for change in changes
+            ] or [Verdict(f"{sweep.title}: agreement", met=False, detail="no run to compare")]
+    return found
+
+
+# --- tables ---
+
+
+def table_1_frame(results: Results) -> pl.DataFrame:
+    """Return Table I as table1.csv has it: a row per value and module, shares in percent."""
+    return pl.DataFrame(
+        [
+            {
+                "rtt_ms": bound.rtt_ms,
+                "which": bound.which,
+                "module": module,
+                "paper": bound.percent,
+                "tolerance_points": paper.tolerance_points(bound.percent),
+                "within": deviation.within,
+                **_columns(deviation.ours),
+                "mean_of_tcp": None if deviation.of_tcp is None else deviation.of_tcp.mean,
+            }
+            for bound, row in table_1(results)
+            for module, deviation in row.items()
+        ],
+        infer_schema_length=None,
+    )
+
+
+def points_frame(results: Results, sweep: Sweep) -> pl.DataFrame:
+    """Return a sweep's points as figure3.csv has them: both flows' share in percent, a row each."""
+    return pl.DataFrame(
+        [
+            {
+                "point": point.name,
+                "cc": cc(point),
+                "g_ms": g_ms(point),
+                "effective_g_ms": point.experiment.flows[0].g_ms,
+                "rtt_ms": rtt_ms(point),
+                **_columns(shares.estimate("both") if shares else None),
+                "min": min(shares.both) if shares else None,
+                "max": max(shares.both) if shares else None,
+            }
+            for point in sweep.points
+            for shares in [results.shares.get(point.directory)]
+        ],
+        infer_schema_length=None,
+    )
+
+
+def _columns(estimate: Estimate | None) -> dict[str, float | int | None]:
+    if estimate is None:
+        return {"mean": None, "low": None, "high": None, "n": 0}
+    return {
+        "mean": estimate.mean,
+        "low": estimate.low,
+        "high": estimate.high,
+        "n": estimate.n,
+    }
+
+
+# --- sentences ---
+
+
+def say_table_1(results: Results) -> str:
+    """Say how much of Table I was reproduced."""
+    rows = table_1(results)
+    parts = []
+    for module, name in MODULES.items():
+        held = [row[module].within for _bound, row in rows if module in row]
+        if held:
+            parts.append(f"{sum(held)} of {len(held)} with {name}")
+    said = (
+        f"Values of Table I within {paper.TOLERANCE:.0%} or {paper.TOLERANCE_POINTS:g} points: "
+        f"{', '.join(parts)}."
+    )
+    found = [item for _bound, row in rows for item in row.values()]
+    off = [
+        statistics.fmean(abs(estimate.mean / paper_s - 1) for estimate, paper_s in pairs)
+        for pairs in (
+            [(item.ours, item.paper) for item in found if item.ours],
+            [(item.of_tcp, item.paper) for item in found if item.of_tcp],
+        )
+        if pairs
+    ]
+    if len(off) == 2:  # noqa: PLR2004 (both readings)
+        said += (
+            f" As shares of the link, ours are off by {off[0]:.0%} on average; as shares of what "
+            f"all TCP flows got, by {off[1]:.0%}."
+        )
+    return said
+
+
+def say_curves(found: Sequence[Curve]) -> str:
+    """Say what range G tunes over, and whether the share rises with it."""
+    parts = []
+    for module in dict.fromkeys(curve.module for curve in found):
+        means = [
+            (estimate.mean, g, curve.rtt_ms)
+            for curve in found
+            if curve.module == module
+            for g, estimate in zip(curve.g_ms, curve.estimates, strict=True)
+        ]
+        if not means:
+            continue
+        low, high = min(means), max(means)
+        parts.append(
+            f"{MODULES.get(module, module)}: from {low[0]:.1f} % of the link (G = {low[1]:g} ms, "
+            f"{low[2]:g} ms) to {high[0]:.1f} % (G = {high[1]:g} ms, {high[2]:g} ms)"
+        )
+    verdict = [verdict_of_curve(curve) for curve in found]
+    rising = sum(item.met for item in verdict)
+    return f"{'; '.join(parts)}. The share rises with G on {rising} of {len(verdict)} curves."
+
+
+def say_figure_2(results: Results, module: str) -> str:
+    """Say what two CDG flows and two CUBIC flows get at each G of Figure 2."""
+    parts = []
+    for point in figure_2_points(results, module):
+        flows = results.shares[point.directory].flows
+        cdg, cubic = (
+            sum(values[0] for name, values in flows.items() if name.startswith(kind))
+            for kind in ("cdg", "cubic")
+        )
+        parts.append(f"{cdg:.0f} % against {cubic:.0f} % at G = {g_ms(point):g} ms")
+    return f"Two {MODULES[module]} flows against two CUBIC flows: {', '.join(parts)}."
+
+
+def figure_2_points(results: Results, module: str) -> list[Point]:
+    """Return the points of Figure 2 that have runs, by rising G."""
+    points = {
+        point.directory: point
+        for sweep in results.sweeps
+        if sweep.figure == "figure2"
+        for point in sweep.points
+        if cc(point) == module and point.directory in results.shares
+    }
+    return sorted(points.values(), key=lambda point: g_ms(point) or 0)
+
+
+def say_effects(sweep: Sweep, found: Sequence[Effect]) -> str:
+    """Say what an ablation found."""
+    if not found:
+        return f"{sweep.title}: no runs to compare."
+    top = largest(found)
+    if top is None:
+        most = max(found, key=lambda effect: abs(effect.change.mean))
+        return f"{sweep.title}: no effect beyond the intervals (largest mean: {most})."
+    low, high = top.change.low, top.change.high
+    return f"Largest effect: {top} [{low:+.1f}, {high:+.1f}]."
+
+
+def say_largest(results: Results) -> str | None:
+    """Name the largest effect of all ablations; None if no ablation was run."""
+    found = [
+        effect
+        for sweep, changes in ablations(results)
+        for effect in changes
+        if sweep.vary != "backend"
+    ]
+    if not found:
+        return None
+    top = largest(found)
+    if top is None:
+        return "No ablation has an effect beyond its interval."
+    low, high = top.change.low, top.change.high
+    return f"The largest effect of all ablations: {top} [{low:+.1f}, {high:+.1f}]."
