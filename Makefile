@@ -46,7 +46,7 @@ have-kdir:
 	  echo "make: no kernel headers in $(KDIR): type 'sudo apt-get install linux-headers-$$(uname -r)', or name a kernel: make KDIR=/usr/src/linux-headers-..." >&2; \
 	  exit 1; }
 
-modules: have-kdir	## Build tcp_dalbe_cdg.ko for the kernel in KDIR
+modules: have-kdir	## Build dalbe.ko for the kernel in KDIR
 	+@$(KBUILD) modules
 
 tools:	## Build dalbectl and libdalbe
@@ -63,13 +63,13 @@ install: all	## Install module and tools (as root; PREFIX=/usr/local, DESTDIR=)
 # The module of every kernel, as nobody remembers for which it was installed.
 uninstall:	## Remove what install put there (as root)
 	+@$(MAKE) -C $(HERE)/tools uninstall
-	@for module in $(DESTDIR)/lib/modules/*/updates/tcp_dalbe_cdg.ko*; do \
+	@for module in $(DESTDIR)/lib/modules/*/updates/dalbe.ko* $(DESTDIR)/lib/modules/*/updates/tcp_dalbe_cdg.ko*; do \
 	  test -e "$$module" || continue; \
 	  rm -f "$$module"; \
 	  kernel=$${module#$(DESTDIR)/lib/modules/}; \
 	  $(if $(DESTDIR),:,$(DEPMOD)) "$${kernel%%/*}"; \
 	done
-	@echo "Removed. The module stays loaded until 'sudo rmmod tcp_dalbe_cdg'"
+	@echo "Removed. The module stays loaded until 'sudo rmmod dalbe'"
 
 dkms-install: have-kdir tools	## Install the module with DKMS, so that it follows kernel updates, and dalbectl
 	@$(HERE)/scripts/dkms.sh install $(KVER) $(KDIR)

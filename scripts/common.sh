@@ -34,6 +34,9 @@ report()
 # The version of the clone in $repo.
 dalbe_version() { sed -n 's/^#define DALBE_VERSION "\(.*\)"/\1/p' "$repo/version.h"; }
 
+# copy_module DIR: the module's sources, without what a build left among them.
+copy_module() { (cd "$repo" && cp --parents Kbuild ./*.[ch] core/*.[ch] kernel/*.[ch] "$1"); }
+
 # need COMMAND PACKAGE: stop, naming both, unless COMMAND can be run.
 need()
 {

@@ -32,7 +32,8 @@ trap 'rm -rf "$work"' EXIT
 mkdir "$work/dalbe" "$work/dalbe/docs"
 (
 	cd "$repo"
-	cp -r Kbuild Makefile LICENSES README.md dkms.conf ./*.[ch] debian packaging tools "$work/dalbe"
+	copy_module "$work/dalbe"
+	cp -r Makefile LICENSES README.md dkms.conf debian packaging tools "$work/dalbe"
 	cp docs/operate.md "$work/dalbe/docs"
 )
 (cd "$work/dalbe" && dpkg-buildpackage -us -uc -b) >"$work/log" 2>&1 ||

@@ -33,8 +33,8 @@ dkms_remove()
 	done
 	as_root rm -rf /var/lib/dkms/dalbe /usr/src/dalbe-[0-9]*
 	for dir in /lib/modules/*/updates/dkms; do
-		compgen -G "$dir/tcp_dalbe_cdg.ko*" >/dev/null || continue
-		as_root rm -f "$dir"/tcp_dalbe_cdg.ko*
+		compgen -G "$dir/*dalbe*.ko*" >/dev/null || continue
+		as_root rm -f "$dir"/{,tcp_}dalbe{,_cdg}.ko*
 		as_root env PATH="$PATH:/usr/sbin:/sbin" depmod "$(basename "${dir%/updates/dkms}")"
 	done
 }
@@ -44,11 +44,13 @@ dkms_install()
 	local kernel=$1 kdir=$2
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
-	cp "$repo"/{Kbuild,Makefile} "$repo"/*.[ch] "$work"
+	copy_module "$work"
+	cp "$repo/Makefile" "$work"
 	sed "s/#MODULE_VERSION#/$version/" "$repo/dkms.conf" >"$work/dkms.conf"
 	dkms_remove
 	as_root install -d "$source"
-	as_root install -m 644 "$work"/* "$source"
+	as_root cp -r "$work"/. "$source"
+	as_root chmod -R u=rwX,go=rX "$source"
 	as_root dkms add "dalbe/$version"
 	as_root dkms install "dalbe/$version" -k "$kernel" --kernelsourcedir "$(realpath "$kdir")"
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The module for the kernel of a backend; prints the path of tcp_dalbe_cdg.ko.
+# The module for the kernel of a backend; prints the path of dalbe.ko.
 set -euo pipefail
 
 me=guest-module
@@ -14,7 +14,7 @@ usage: guest-module.sh [-h] KERNEL_BUILD
 
 Builds the module against KERNEL_BUILD (which testbed/guest/build-kernel.sh
 prints, or a distribution's headers: /lib/modules/RELEASE/build) and prints the
-path of tcp_dalbe_cdg.ko.
+path of dalbe.ko.
 It is built in the cache, so that several kernels can be built for at a time.
 EOF
 }
@@ -28,7 +28,7 @@ kernel=$(realpath "$1")
 arch=()
 [[ ! -e $kernel/linux ]] || arch=(ARCH=um)
 
-key=$({ echo "$kernel"; cat "$repo"/Kbuild "$repo"/*.[ch]; } | sha256sum | cut -c 1-12)
+key=$({ echo "$kernel"; cat "$repo"/Kbuild "$repo"/{,core/,kernel/}*.[ch]; } | sha256sum | cut -c 1-12)
 dir=$cache/module/$key
 mkdir -p "$cache/module"
 exec 9>"$cache/module/lock"
@@ -37,7 +37,7 @@ if [[ ! -e $dir/.complete ]]; then
 	find "$cache/module" -mindepth 1 -maxdepth 1 -type d -mtime +30 -exec rm -rf {} +
 	rm -rf "$dir"
 	mkdir -p "$dir"
-	cp "$repo"/Kbuild "$repo"/*.[ch] "$dir"
+	copy_module "$dir"
 	make -j2 -C "$kernel" "${arch[@]}" M="$dir" modules >"$dir/build.log" 2>&1 || {
 		tail -n 20 "$dir/build.log" >&2
 		die "the module does not build for the guest: see $dir/build.log"
@@ -45,4 +45,4 @@ if [[ ! -e $dir/.complete ]]; then
 	touch "$dir/.complete"
 fi
 touch "$dir" # what is used is not old
-echo "$dir/tcp_dalbe_cdg.ko"
+echo "$dir/dalbe.ko"

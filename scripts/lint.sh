@@ -70,10 +70,10 @@ lint_c()
 		local -a options=(--no-tree --root="$dir" --strict --no-signoff --no-summary --terse
 			--max-line-length=100 --show-types)
 		case $file in
-		tests/kunit/*) options+=(--ignore "$ignores") ;;
-		*/*) options+=(--ignore "$ignores,$user_ignores") ;;
-		*_trace.h) # TRACE_EVENT() looks like this in every kernel header
+		kernel/trace.h) # TRACE_EVENT() looks like this in every kernel header
 			options+=(--ignore "$ignores,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT") ;;
+		core/* | kernel/* | tests/kunit/*) options+=(--ignore "$ignores") ;;
+		*/*) options+=(--ignore "$ignores,$user_ignores") ;;
 		dalbe_ctl.h) # user space has no BIT()
 			options+=(--ignore "$ignores,BIT_MACRO") ;;
 		*) options+=(--ignore "$ignores") ;;

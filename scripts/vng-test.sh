@@ -47,7 +47,8 @@ image=$(kernel_image "$kernel" "$work")
 # Built in a copy: other stages build for other kernels at the same time.
 say "building for $kernel"
 mkdir "$work/tree"
-cp "$repo"/{Kbuild,Makefile} "$repo"/*.[ch] "$work/tree"
+copy_module "$work/tree"
+cp "$repo/Makefile" "$work/tree"
 cp -r "$repo/tools" "$work/tree/tools"
 # install_into DIR: what make install puts there, and depmod, which a packager calls
 install_into()
@@ -58,7 +59,7 @@ install_into()
 {
 	make -C "$work/tree/tools" clean &&
 		install_into old &&
-		cp "$work/tree/tcp_dalbe_cdg.ko" "$work/tree/tools/dalbectl" "$work" &&
+		cp "$work/tree/dalbe.ko" "$work/tree/tools/dalbectl" "$work" &&
 		sed -i "s/\"$(dalbe_version)\"/\"$(dalbe_version).1\"/" "$work/tree/version.h" &&
 		install_into new &&
 		cc=("${CC:-gcc}" -O2 -Wall -Wextra -Werror -pthread -I"$repo") &&

@@ -7,6 +7,7 @@ described twice. The library is built under UBSAN: undefined behaviour ends the 
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
@@ -18,8 +19,8 @@ from cffi import FFI
 from dalbe_testbed.paths import TESTBED
 
 ROOT = TESTBED.parent
-HEADERS = ("cdg.h", "cubic.h", "effect.h", "owd.h", "dalbe.h", "pure.h")
-SOURCES = ("cdg.c", "cubic.c", "effect.c", "owd.c", "dalbe.c", "tests/user/pure.c")
+CORE, PURE = ROOT / "core", ROOT / "tests/user/pure.h"
+SOURCES = (*sorted(CORE.glob("*.c")), PURE.with_suffix(".c"))
 CFLAGS = (
     f"-I{ROOT}", "-std=gnu11", "-g", "-O1", "-Wall", "-Werror",
     "-fsanitize=undefined", "-fno-sanitize-recover=all",
@@ -29,6 +30,7 @@ typedef uint8_t u8; typedef uint16_t u16; typedef uint32_t u32; typedef uint64_t
 typedef int32_t s32; typedef int64_t s64;
 """
 LINE_MARKER = re.compile(r'# \d+ "([^"]+)"')
+INLINE = re.compile(r"^static inline .*?^}\n", re.MULTILINE | re.DOTALL)
 
 
 def compiler(*args: str | Path) -> str:
@@ -38,14 +40,15 @@ def compiler(*args: str | Path) -> str:
 
 
 def declarations() -> str:
-    """Return what HEADERS declare, with every macro expanded."""
+    """Return what the headers of core/ declare, with every macro expanded."""
     wanted, lines = False, []
-    for line in compiler("-E", ROOT / "tests/user/pure.h").splitlines():
+    for line in compiler("-E", PURE).splitlines():
         if marker := LINE_MARKER.match(line):
-            wanted = Path(marker[1]).name in HEADERS
+            header = Path(marker[1]).resolve()
+            wanted = header == PURE or CORE in header.parents
         elif wanted:
             lines.append(line)
-    return "\n".join(lines)
+    return INLINE.sub("", "\n".join(lines))
 
 
 class Pure:
@@ -60,8 +63,12 @@ class Pure:
         return getattr(self._lib, name)
 
     def new(self, struct: str, **fields: Any) -> Any:
-        """Return a pointer to a zeroed struct with these fields set."""
-        return self.ffi.new(f"struct {struct} *", fields)
+        """Return a pointer to a zeroed struct with these fields set; a__b is field b of field a."""
+        new = self.ffi.new(f"struct {struct} *")
+        for name, value in fields.items():
+            *path, last = name.split("__")
+            setattr(functools.reduce(getattr, path, new), last, value)
+        return new
 
 
 def load(build_dir: Path) -> Pure:
@@ -69,5 +76,5 @@ def load(build_dir: Path) -> Pure:
     ffi = FFI()
     ffi.cdef(TYPES + declarations())
     library = build_dir / "libdalbe_pure.so"
-    compiler("-shared", "-fPIC", "-o", library, *(ROOT / source for source in SOURCES))
+    compiler("-shared", "-fPIC", "-o", library, *SOURCES)
     return Pure(ffi, ffi.dlopen(str(library)))

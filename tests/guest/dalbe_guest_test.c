@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of tcp_dalbe_cdg.ko through the interface that programs use, in the
+ * Tests of dalbe.ko through the interface that programs use, in the
  * guest that guest.sh has prepared. Each file test_*.c holds one table.
  */
 #include <getopt.h>
@@ -19,7 +19,7 @@ static const char usage[] =
 "Runs the tests of the loaded module in a guest and reports them in TAP. The\n"
 "namespaces of net.h must exist; guest.sh makes them.\n"
 "\n"
-"  -m MODULE  tcp_dalbe_cdg.ko, for the tests that unload and load it\n"
+"  -m MODULE  dalbe.ko, for the tests that unload and load it\n"
 "  -t TEXT    only the tests whose name contains TEXT\n"
 "  -h         this text\n"
 "\n"

@@ -67,7 +67,7 @@ build_module()
 
 kernel=$("$repo/testbed/guest/build-kernel.sh" "${series[@]}" "$variant")
 mkdir "$work/module" "$work/faulty"
-cp "$repo"/*.[ch] "$repo/Kbuild" "$work/module"
+(cd "$repo" && cp --parents Kbuild ./*.[ch] core/*.[ch] kernel/*.[ch] "$work/module")
 cp "$here"/faulty/* "$work/faulty"
 build_module "$kernel" "$work/module"
 build_module "$kernel" "$work/faulty"
@@ -97,7 +97,7 @@ done
 status=0
 "$repo/testbed/guest/boot.sh" -k "$kernel" -o "$out" -n "guest tests" -s "$seed" -w 900 -t 7200 \
 	"$here/guest.sh" "$variant" "$work/dalbe_guest_test" \
-	"$work/module/tcp_dalbe_cdg.ko" "$work/faulty/dalbe_faulty.ko" \
+	"$work/module/dalbe.ko" "$work/faulty/dalbe_faulty.ko" \
 	"$kernel/net/ipv4/tcp_cdg.ko" "$kernel/net/ipv4/tcp_vegas.ko" "${only[@]}" |
 	tee "$out/report.tap" || status=$?
 

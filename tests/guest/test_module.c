@@ -14,7 +14,7 @@
 #include "tests.h"
 
 #define KB	1000ull
-#define MODULE	"tcp_dalbe_cdg"
+#define MODULE	"dalbe"
 
 static int load_raw(void)
 {

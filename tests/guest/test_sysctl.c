@@ -11,7 +11,7 @@
 #include "net.h"
 #include "tests.h"
 
-/* As documented at the top of dalbe_ctl.c. */
+/* As documented at the top of kernel/defaults.c. */
 static const struct {
 	const char *name;
 	const char *preset;
@@ -40,7 +40,7 @@ static const struct {
 #define SYSCTLS	ARRAY_SIZE(sysctls)
 
 /* The machine's, not a namespace's. */
-#define HEURISTICS	"../../../sys/module/tcp_dalbe_cdg/parameters/"
+#define HEURISTICS	"../../../sys/module/dalbe/parameters/"
 
 static void check_value(const char *ns, const char *name, const char *wanted)
 {

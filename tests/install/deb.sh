@@ -35,7 +35,7 @@ there()
 {
 	report "$kver: dkms has installed $1" installed "$1"
 	report "$kver: of $1 only" one_version "$1"
-	report "$kver: modprobe finds the module" finds updates/dkms/tcp_dalbe_cdg.ko
+	report "$kver: modprobe finds the module" finds updates/dkms/dalbe.ko
 	report "$kver: DKMS has signed it" signed
 	report "$kver: modinfo says $1" says "$1" modinfo -k "$kver" -F version tcp_dalbe_cdg
 	report "$kver: dalbectl says $1" says "dalbectl $1" dalbectl --version

@@ -13,7 +13,7 @@ dkms_install() { make dkms-install KDIR="$kdir"; }
 list >/tmp/before
 report "$kver: make dkms-install" dkms_install
 report "$kver: dkms says that it is installed" installed
-report "$kver: modprobe finds the module" finds updates/dkms/tcp_dalbe_cdg.ko
+report "$kver: modprobe finds the module" finds updates/dkms/dalbe.ko
 report "$kver: modinfo says the version" says "$version" modinfo -k "$kver" -F version tcp_dalbe_cdg
 report "$kver: DKMS has signed it" signed
 report "$kver: with the key that is to be enrolled" test -s /var/lib/dkms/mok.pub
@@ -23,9 +23,9 @@ report "$kver: make dkms-install a second time" dkms_install
 report "$kver: dkms still says that it is installed" installed
 
 # A failure in the middle, of two kinds: the build, and dkms's own record.
-echo '#error broken' >>cdg.h
+echo '#error broken' >>core/cdg.h
 report "$kver: make dkms-install of a broken source fails" fails dkms_install
-sed -i '$d' cdg.h
+sed -i '$d' core/cdg.h
 report "$kver: and can be repeated" dkms_install
 report "$kver: the module is there" installed
 rm -rf /usr/src/dalbe-*

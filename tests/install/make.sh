@@ -7,7 +7,7 @@ set -euo pipefail
 # shellcheck source=tests/install/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-module=/lib/modules/$kver/updates/tcp_dalbe_cdg.ko # or .ko.xz, as the kernel has it
+module=/lib/modules/$kver/updates/dalbe.ko # or .ko.xz, as the kernel has it
 
 # A kernel without its image has none of the lists that depmod asks for.
 quiet() { ! grep -v '^depmod: WARNING: could not open modules' "$1" | grep -iE 'ssl|sign-file|no such file|error'; }

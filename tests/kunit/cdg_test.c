@@ -214,11 +214,11 @@ static void cuts_are_beta_for_delay_and_half_for_loss(struct kunit *test)
 					      cwnd));
 		ASSERT_NEAR(test, cwnd, cdg_ssthresh(&c, &lbe, cwnd), delay,
 			    1 + cwnd / 8192);
-		KUNIT_EXPECT_EQ(test, c.counts.backoffs, 1u);
+		KUNIT_EXPECT_EQ(test, c.price.counts.backoffs, 1u);
 		cdg_backoff_done(&c);
 		KUNIT_EXPECT_EQ(test, cdg_ssthresh(&c, &lbe, cwnd),
 				max(2u, cwnd / 2));
-		KUNIT_EXPECT_EQ(test, c.counts.losses, 1u);
+		KUNIT_EXPECT_EQ(test, c.price.counts.losses, 1u);
 	}
 }
 
@@ -241,7 +241,7 @@ static void mean_cut_follows_the_cuts_made(struct kunit *test)
 			c.state = CDG_BACKOFF;
 			cdg_ssthresh(&c, &lbe, rows[i].cwnd);
 		}
-		ASSERT_NEAR(test, i, c.cut_q16, rows[i].mean_q16, 16);
+		ASSERT_NEAR(test, i, c.price.cut_q16, rows[i].mean_q16, 16);
 	}
 }
 

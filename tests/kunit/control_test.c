@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* dalbe.c, function by function: target rate, limiter, PID, MBC, phi. */
+/* control.c, function by function: target rate, limiter, PID, MBC, phi. */
 #include "control_vectors.h"
-#include "dalbe.h"
+#include "control.h"
 #include "near.h"
 
 /* F(6) */
@@ -12,10 +12,10 @@ static void target_rate_matches_reference(struct kunit *test)
 
 	KUNIT_ASSERT_GE(test, ARRAY_SIZE(target_vectors), MANY);
 	for (i = 0; i < ARRAY_SIZE(target_vectors); i++, v++)
-		ASSERT_NEAR(test, i, dalbe_target_Bps(v->bytes, v->left_ns),
+		ASSERT_NEAR(test, i, control_target_Bps(v->bytes, v->left_ns),
 			    v->expected_Bps, v->tolerance);
-	KUNIT_EXPECT_EQ(test, dalbe_target_Bps(1, 0), U64_MAX);
-	KUNIT_EXPECT_EQ(test, dalbe_target_Bps(0, 0), 0ull);
+	KUNIT_EXPECT_EQ(test, control_target_Bps(1, 0), U64_MAX);
+	KUNIT_EXPECT_EQ(test, control_target_Bps(0, 0), 0ull);
 }
 
 /* F(19) */
@@ -27,8 +27,8 @@ static void limiter_matches_reference(struct kunit *test)
 	KUNIT_ASSERT_GE(test, ARRAY_SIZE(limit_vectors), MANY);
 	for (i = 0; i < ARRAY_SIZE(limit_vectors); i++, v++)
 		ASSERT_NEAR(test, i,
-			    dalbe_limit_increase(v->old_q16, v->new_q16,
-						 DALBE_W_LIMIT_Q16),
+			    control_limit_increase(v->old_q16, v->new_q16,
+						   DALBE_W_LIMIT_Q16),
 			    v->expected_q16, v->tolerance);
 }
 
@@ -40,14 +40,14 @@ static void pid_matches_reference(struct kunit *test)
 
 	KUNIT_ASSERT_GE(test, ARRAY_SIZE(pid_vectors), MANY);
 	for (i = 0; i < ARRAY_SIZE(pid_vectors); i++, v++) {
-		struct dalbe_pid pid = {
+		struct control_pid pid = {
 			.integral_q16 = v->integral_q16,
 			.error_q16 = v->error_q16,
 		};
 
 		ASSERT_NEAR(test, i,
-			    dalbe_pid_update(&pid, v->w_q16, v->target_Bps,
-					     v->rate_Bps, v->tw_ns),
+			    control_pid_update(&pid, v->w_q16, v->target_Bps,
+					       v->rate_Bps, v->tw_ns),
 			    v->expected_u_q16, v->tolerance);
 		ASSERT_NEAR(test, i, pid.integral_q16, v->expected_integral_q16,
 			    v->tolerance);
@@ -64,8 +64,8 @@ static void mbc_weight_matches_reference(struct kunit *test)
 	KUNIT_ASSERT_GE(test, ARRAY_SIZE(mbc_weight_vectors), MANY);
 	for (i = 0; i < ARRAY_SIZE(mbc_weight_vectors); i++, v++)
 		ASSERT_NEAR(test, i,
-			    dalbe_mbc_weight(v->price_q40, v->phi_q16,
-					     v->model_price_q40, v->trim_q16),
+			    control_mbc_weight(v->price_q40, v->phi_q16,
+					       v->model_price_q40, v->trim_q16),
 			    v->expected_q16, v->tolerance);
 }
 
@@ -78,8 +78,8 @@ static void mbc_trim_matches_reference(struct kunit *test)
 	KUNIT_ASSERT_GE(test, ARRAY_SIZE(mbc_trim_vectors), MANY);
 	for (i = 0; i < ARRAY_SIZE(mbc_trim_vectors); i++, v++)
 		ASSERT_NEAR(test, i,
-			    dalbe_mbc_trim(v->trim_q16, v->target_Bps,
-					   v->rate_Bps),
+			    control_mbc_trim(v->trim_q16, v->target_Bps,
+					     v->rate_Bps),
 			    v->expected_q16, v->tolerance);
 }
 
@@ -92,8 +92,8 @@ static void phi_matches_reference(struct kunit *test)
 	KUNIT_ASSERT_GE(test, ARRAY_SIZE(phi_vectors), MANY);
 	for (i = 0; i < ARRAY_SIZE(phi_vectors); i++, v++)
 		ASSERT_NEAR(test, i,
-			    dalbe_phi(v->phi_q16, v->price_q40,
-				      v->price_std_q40, DALBE_PHI_LIMIT_Q16),
+			    control_phi(v->phi_q16, v->price_q40,
+					v->price_std_q40, DALBE_PHI_LIMIT_Q16),
 			    v->expected_q16, v->tolerance);
 }
 
@@ -116,13 +116,13 @@ static void tw_follows_window_and_rtt(struct kunit *test)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct dalbe_config config = {
+		struct control_config config = {
 			.tw_ms = rows[i].tw_ms, .wmin_q16 = 1,
 		};
-		struct dalbe d;
+		struct control d;
 
-		dalbe_start(&d, &config, 1, 0, 5, 5 + rows[i].window_ns);
-		KUNIT_EXPECT_EQ(test, dalbe_tw_ns(&d, rows[i].srtt_us),
+		control_start(&d, &config, 1, 0, 5, 5 + rows[i].window_ns);
+		KUNIT_EXPECT_EQ(test, control_tw_ns(&d, rows[i].srtt_us),
 				rows[i].expected_ns);
 	}
 }
@@ -130,27 +130,27 @@ static void tw_follows_window_and_rtt(struct kunit *test)
 /* Without a goal w stays at wmin, whatever was measured. */
 static void no_goal_no_end(struct kunit *test)
 {
-	struct dalbe_config config = {
+	struct control_config config = {
 		.controller = DALBE_CONTROLLER_WEIGHT, .wmin_q16 = 655,
 	};
-	struct dalbe_sample s = {
+	struct control_sample s = {
 		.now_ns = 5, .elapsed_ns = NSEC_PER_SEC, .contended = true,
 	};
-	struct dalbe d;
+	struct control d;
 	int i;
 
-	dalbe_start(&d, &config, 0, 1000, 5, 5);
-	KUNIT_EXPECT_EQ(test, dalbe_tw_ns(&d, 1000), DALBE_TW_PAPER_NS);
+	control_start(&d, &config, 0, 1000, 5, 5);
+	KUNIT_EXPECT_EQ(test, control_tw_ns(&d, 1000), DALBE_TW_PAPER_NS);
 	for (i = 0; i < 100; i++) {
 		s.now_ns += NSEC_PER_SEC;
 		s.bytes_done = 1000 + (u64)i * 125000;
-		dalbe_update(&d, &s, NULL);
+		control_update(&d, &s, NULL);
 		KUNIT_EXPECT_EQ(test, d.status, DALBE_STATUS_NONE);
 		KUNIT_EXPECT_EQ(test, d.w_q16, config.wmin_q16);
 		KUNIT_EXPECT_EQ(test, d.target_Bps, 0ull);
 		KUNIT_EXPECT_EQ(test, d.rate_Bps, i ? 125000ull : 0ull);
 	}
-	dalbe_start(&d, &config, 1, 0, 5, 10);
+	control_start(&d, &config, 1, 0, 5, 10);
 	KUNIT_EXPECT_EQ(test, d.status, DALBE_STATUS_ON_TRACK);
 }
 

@@ -9,8 +9,8 @@
 
 #include "cdg.h"
 #include "cubic.h"
-#include "dalbe.h"
-#include "effect.h"
+#include "control.h"
+#include "regime.h"
 #include "near.h"
 
 static const u64 rates_Bps[] = { 0, 1, 1250000, 50000000000ull };
@@ -41,7 +41,7 @@ struct corner {
 	u64 price_std_q40;
 	u32 srtt_us;
 	u32 losses;
-	struct dalbe_config config;
+	struct control_config config;
 };
 
 /* The next digit, to this base, of a number whose digits choose from arrays. */
@@ -98,26 +98,26 @@ static void assert_within(struct kunit *test, size_t number, const char *name,
 }
 
 static void assert_sane(struct kunit *test, size_t number,
-			const struct dalbe *d)
+			const struct control *d)
 {
 	assert_within(test, number, "w", d->w_q16, d->config.wmin_q16, Q16_ONE);
 	assert_within(test, number, "phi", d->phi_q16, Q16_ONE,
 		      DALBE_PHI_MAX_Q16);
-	assert_within(test, number, "mu", dalbe_mu_q16(d), 1,
+	assert_within(test, number, "mu", control_mu_q16(d), 1,
 		      DALBE_PHI_MAX_Q16);
-	assert_within(test, number, "trim", d->trim_q16, DALBE_TRIM_MIN_Q16,
+	assert_within(test, number, "trim", d->mbc.trim_q16, DALBE_TRIM_MIN_Q16,
 		      DALBE_TRIM_MAX_Q16);
 	assert_within(test, number, "integral", d->pid.integral_q16, 0, Q16_ONE);
 }
 
 /* What status says follows from bytes and clock. */
 static void assert_status(struct kunit *test, size_t number,
-			  const struct dalbe *d, u64 now_ns)
+			  const struct control *d, u64 now_ns)
 {
-	if (d->bytes_done >= d->goal_bytes)
+	if (d->goal.done >= d->goal.bytes)
 		assert_within(test, number, "status", d->status,
 			      DALBE_STATUS_DONE, DALBE_STATUS_DONE);
-	else if (now_ns >= d->deadline_ns)
+	else if (now_ns >= d->goal.deadline_ns)
 		assert_within(test, number, "status", d->status,
 			      DALBE_STATUS_LATE, DALBE_STATUS_LATE);
 	else
@@ -130,17 +130,17 @@ static void live_through(struct kunit *test, size_t number,
 			 const struct corner *c, struct rnd_state *rnd)
 {
 	const u64 start_ns = number % 2 ? 0 : 1ull << 62;
-	const struct dalbe_model model = { corner_model, c };
-	struct dalbe_sample s = { .now_ns = start_ns };
-	struct dalbe d;
+	const struct control_model model = { corner_model, c };
+	struct control_sample s = { .now_ns = start_ns };
+	struct control d;
 	int i;
 
-	dalbe_start(&d, &c->config, c->size, 0, start_ns,
-		    start_ns + c->window_ns);
+	control_start(&d, &c->config, c->size, 0, start_ns,
+		      start_ns + c->window_ns);
 	assert_sane(test, number, &d);
 	for (i = 0; i < 20; i++) {
 		u32 random = prandom_u32_state(rnd);
-		u64 tw_ns = dalbe_tw_ns(&d, c->srtt_us);
+		u64 tw_ns = control_tw_ns(&d, c->srtt_us);
 
 		KUNIT_ASSERT_GE(test, tw_ns, 100ull * NSEC_PER_MSEC);
 		s.elapsed_ns = random & 1 ? tw_ns : c->window_ns / 10;
@@ -157,12 +157,12 @@ static void live_through(struct kunit *test, size_t number,
 		s.srtt_us = c->srtt_us;
 		s.app_limited = !(random & 0xe);
 		s.contended = random & 0x10;
-		dalbe_update(&d, &s, &model);
+		control_update(&d, &s, &model);
 		assert_sane(test, number, &d);
 		assert_status(test, number, &d, s.now_ns);
 		if (!(random & 0x3e0))	/* more bytes, less time */
-			dalbe_change(&d, fp_add(c->size, random), s.now_ns,
-				     fp_add(s.now_ns, c->window_ns / 2));
+			control_change(&d, fp_add(c->size, random), s.now_ns,
+				       fp_add(s.now_ns, c->window_ns / 2));
 	}
 }
 
@@ -189,16 +189,16 @@ static void target_rate_is_monotonic(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++)
 		for (j = 0; j < ARRAY_SIZE(windows_ns); j++) {
-			u64 Bps = dalbe_target_Bps(sizes[i], windows_ns[j]);
+			u64 Bps = control_target_Bps(sizes[i], windows_ns[j]);
 
 			if (i)
 				KUNIT_EXPECT_GE(test, Bps,
-						dalbe_target_Bps(sizes[i - 1],
-								 windows_ns[j]));
+						control_target_Bps(sizes[i - 1],
+								   windows_ns[j]));
 			if (j)
 				KUNIT_EXPECT_LE(test, Bps,
-						dalbe_target_Bps(sizes[i],
-								 windows_ns[j - 1]));
+						control_target_Bps(sizes[i],
+								   windows_ns[j - 1]));
 		}
 }
 
@@ -381,41 +381,41 @@ static void cubic_is_sane_in_any_order(struct kunit *test)
 	}
 }
 
-static void any_effect(struct rnd_state *rnd, struct effect *e)
+static void any_effect(struct rnd_state *rnd, struct regime *e)
 {
 	u32 random = prandom_u32_state(rnd);
 
-	*e = (struct effect) {
+	*e = (struct regime) {
 		.state = random % 3,
-		.doubt = random & 0x100,
-		.gone = random >> 16 & (BIT(EFFECT_LOOKS) - 1),
-		.rounds = random >> 24,
-		.before_us = any_time_us(rnd),
-		.expected_us = any_time_us(rnd),
-		.peak_us = any_time_us(rnd),
-		.mean_us = any_time_us(rnd),
-		.part_q16 = any_clock_us(rnd) >> 1,
-		.since_us = any_clock_us(rnd),
-		.looked_us = any_clock_us(rnd),
-		.busy_us = any_clock_us(rnd),
-		.patient = random & 0x200,
+		.cut.doubt = random & 0x100,
+		.looks.gone = random >> 16 & (BIT(REGIME_LOOKS) - 1),
+		.looks.rounds = random >> 24,
+		.cut.before_us = any_time_us(rnd),
+		.cut.expected_us = any_time_us(rnd),
+		.looks.peak_us = any_time_us(rnd),
+		.looks.mean_us = any_time_us(rnd),
+		.part.ours_q16 = any_clock_us(rnd) >> 1,
+		.times.since_us = any_clock_us(rnd),
+		.looks.last_us = any_clock_us(rnd),
+		.times.busy_us = any_clock_us(rnd),
+		.keep_coming = random & 0x200,
 		.haste_q16 = any_count(rnd),
-		.last_us = any_time_us(rnd),
+		.part.last_us = any_time_us(rnd),
 		.try_us = any_time_us(rnd),
 		.lossy = random >> 8,
-		.steady = random >> 3,
-		.regained = random >> 7,
-		.room = random & 0x800,
-		.room_lost = random & 0x1000,
-		.surged = random >> 5,
-		.surged_us = any_time_us(rnd),
-		.surge_us = any_time_us(rnd),
-		.regained_us = any_time_us(rnd),
-		.lent = random & 0x400 ? any_count(rnd) : 0,
-		.still = random >> 9,
-		.still_us = any_time_us(rnd),
-		.still_least_us = any_time_us(rnd),
-		.still_since_us = any_clock_us(rnd),
+		.ramp.rounds = random >> 3,
+		.room.restored = random >> 7,
+		.room.made = random & 0x800,
+		.room.lost = random & 0x1000,
+		.room.samples = random >> 5,
+		.room.sampled_us = any_time_us(rnd),
+		.room.surge_us = any_time_us(rnd),
+		.room.restored_us = any_time_us(rnd),
+		.room.restore_cwnd = random & 0x400 ? any_count(rnd) : 0,
+		.still.periods = random >> 9,
+		.still.rtt_us = any_time_us(rnd),
+		.still.least_us = any_time_us(rnd),
+		.still.since_us = any_clock_us(rnd),
 		.yields = U32_MAX,
 		.resumes = U32_MAX,
 	};
@@ -426,9 +426,9 @@ static void any_effect(struct rnd_state *rnd, struct effect *e)
  */
 static void effect_is_sane_in_any_order(struct kunit *test)
 {
-	u32 seen[EFFECT_LONGER + 1] = {}, lost = 0, repaired = 0;
+	u32 seen[VERDICT_LONGER + 1] = {}, lost = 0, repaired = 0;
 	struct rnd_state rnd;
-	struct effect e;
+	struct regime e;
 	size_t i;
 
 	prandom_seed_state(&rnd, 1);
@@ -441,65 +441,65 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 		if (prandom_u32_state(&rnd) % 2) {
 			u32 cwnd = any_count(&rnd), left;
 
-			effect_sample(&e, any_time_us(&rnd), any_count(&rnd),
-				      any_time_us(&rnd), any_time_us(&rnd),
+			room_sample(&e, any_time_us(&rnd), any_count(&rnd),
+				    any_time_us(&rnd), any_time_us(&rnd),
 				      cwnd);
-			effect_urgent(&e, any_time_us(&rnd), any_time_us(&rnd),
-				      any_time_us(&rnd));
-			left = effect_cut(&e, cwnd, any_time_us(&rnd),
-					  any_time_us(&rnd), cwnd);
+			room_urgent(&e, any_time_us(&rnd), any_time_us(&rnd),
+				    any_time_us(&rnd));
+			left = room_cut(&e, cwnd, any_time_us(&rnd),
+					any_time_us(&rnd), cwnd);
 			assert_within(test, i, "cut", left, cwnd / 2,
 				      max(cwnd, 2U));
-			assert_within(test, i, "lent", e.lent, 0, cwnd);
-			effect_expect(&e, cwnd, left, any_time_us(&rnd),
-				      any_time_us(&rnd));
+			assert_within(test, i, "lent", e.room.restore_cwnd, 0, cwnd);
+			evidence_expect(&e, cwnd, left, any_time_us(&rnd),
+					any_time_us(&rnd));
 			if (i % 4)
-				effect_expect_loss(&e, left, left / 2,
-						   any_time_us(&rnd),
+				evidence_expect_loss(&e, left, left / 2,
+						     any_time_us(&rnd),
 						   any_time_us(&rnd));
 			KUNIT_ASSERT_EQ(test, e.state, before);
-			if (!(i % 4) && effect_repair(&e, any_clock_us(&rnd))) {
-				KUNIT_ASSERT_EQ(test, before, EFFECT_ALONE);
-				before = EFFECT_YIELDING;
+			if (!(i % 4) && regime_repair(&e, any_clock_us(&rnd))) {
+				KUNIT_ASSERT_EQ(test, before, REGIME_ALONE);
+				before = REGIME_YIELDING;
 				repaired++;
 			}
-			effect_part(&e, any_count(&rnd), any_clock_us(&rnd),
-				    any_time_us(&rnd), any_time_us(&rnd));
+			evidence_part(&e, any_count(&rnd), any_clock_us(&rnd),
+				      any_time_us(&rnd), any_time_us(&rnd));
 			KUNIT_ASSERT_EQ(test, e.state, before);
-			KUNIT_ASSERT_LE(test, e.part_q16, (u64)S64_MAX);
-			lost += e.lost_part;
+			KUNIT_ASSERT_LE(test, e.part.ours_q16, (u64)S64_MAX);
+			lost += e.part.lost;
 		} else {
 			u32 rtt_us = any_time_us(&rnd);
-			enum effect_verdict v;
+			enum verdict v;
 
 			if (i % 8 == 1)	/* a cut that made room, to be judged */
-				e.before_us = U32_MAX;
+				e.cut.before_us = U32_MAX;
 			if (i % 8 == 3) {	/* a queue that has not moved */
-				e.still = EFFECT_STILL - 1;
-				e.still_us = rtt_us;
-				e.still_least_us = rtt_us;
+				e.still.periods = EVIDENCE_STILL - 1;
+				e.still.rtt_us = rtt_us;
+				e.still.least_us = rtt_us;
 			}
 			if (i % 8 == 5) {	/* slow start has ended */
-				e.filling = true;
-				e.steady = U8_MAX;
+				e.ramp.unfilled = true;
+				e.ramp.rounds = U8_MAX;
 			}
-			v = effect_round(&e, rtt_us, any_time_us(&rnd),
+			v = regime_round(&e, rtt_us, any_time_us(&rnd),
 					 any_clock_us(&rnd));
 			seen[v]++;
-			KUNIT_ASSERT_EQ(test, v == EFFECT_YIELD,
-					before == EFFECT_ALONE &&
-					e.state != EFFECT_ALONE);
+			KUNIT_ASSERT_EQ(test, v == VERDICT_YIELD,
+					before == REGIME_ALONE &&
+					e.state != REGIME_ALONE);
 			KUNIT_ASSERT_EQ(test,
-					v == EFFECT_RESUME || v == EFFECT_TAKE ||
-					v == EFFECT_TRY || v == EFFECT_LONGER,
-					before != EFFECT_ALONE &&
-					e.state == EFFECT_ALONE);
+					v == VERDICT_RESUME || v == VERDICT_TAKE ||
+					v == VERDICT_TRY || v == VERDICT_LONGER,
+					before != REGIME_ALONE &&
+					e.state == REGIME_ALONE);
 		}
-		assert_within(test, i, "state", e.state, EFFECT_ALONE,
-			      EFFECT_CONTENDED);
-		assert_within(test, i, "drained", e.drained_q16, 0, Q16_ONE);
-		assert_within(test, i, "looks", e.gone, 0,
-			      BIT(EFFECT_LOOKS) - 1);
+		assert_within(test, i, "state", e.state, REGIME_ALONE,
+			      REGIME_CONTENDED);
+		assert_within(test, i, "drained", e.cut.drained_q16, 0, Q16_ONE);
+		assert_within(test, i, "looks", e.looks.gone, 0,
+			      BIT(REGIME_LOOKS) - 1);
 	}
 	KUNIT_EXPECT_GT(test, lost, 0u);
 	KUNIT_EXPECT_GT(test, repaired, 0u);

@@ -2,11 +2,19 @@
 /* The code under test. */
 #include <linux/module.h>
 
-#include "../../cdg.c"
-#include "../../cubic.c"
-#include "../../effect.c"
-#include "../../owd.c"
-#include "../../dalbe.c"
+#include "../../core/exp.c"
+#include "../../core/cdg.c"
+#include "../../core/cdg_price.c"
+#include "../../core/hystart.c"
+#include "../../core/cubic.c"
+#include "../../core/queue.c"
+#include "../../core/room.c"
+#include "../../core/evidence.c"
+#include "../../core/probe.c"
+#include "../../core/regime.c"
+#include "../../core/owd.c"
+#include "../../core/control.c"
+#include "../../core/equations.c"
 
 MODULE_DESCRIPTION("KUnit tests of dalbe's arithmetic");
 MODULE_LICENSE("GPL");

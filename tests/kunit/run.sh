@@ -36,7 +36,7 @@ while getopts hvk:s: opt; do
 done
 shift $((OPTIND - 1))
 [[ $# -eq 0 ]] || die "unknown argument '$1': see run.sh -h"
-[[ -r $root/cdg.c ]] || die "$root holds no cdg.c: name the top of a dalbe tree with -s"
+[[ -r $root/core/cdg.c ]] || die "$root holds no core/cdg.c: name the top of a dalbe tree with -s"
 
 guest=$here/../../testbed/guest
 [[ -n $kernel ]] || kernel=$("$guest/build-kernel.sh" debug)
@@ -48,7 +48,7 @@ trap 'rm -rf "$work"' EXIT
 
 # Objects of the guest's kernel must not end up beside those of the host's.
 mkdir -p "$work/tests"
-cp "$root"/*.[ch] "$work"
+cp -r "$root/dalbe_ctl.h" "$root/core" "$work"
 cp -r "$here" "$here/../python" "$work/tests"
 make -s -C "$kernel" ARCH=um M="$work/tests/kunit" modules >"$work/build.log" 2>&1 || {
 	cat "$work/build.log" >&2

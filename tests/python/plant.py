@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A toy base under dalbe.c's control: its rate is proportional to mu, up to the capacity.
+"""A toy base under control.c's control: its rate is proportional to mu, up to the capacity.
 
 The base follows its model x = K / P to within a factor: at mu = 1 it sends at fair_Bps, where the
 model says fair_Bps / model_error. Everything else (phi = 1, enough losses to judge by, a contended
@@ -49,16 +49,16 @@ class Transfer:
         self.now_s = 0.0
         self.bytes_done = 0.0
         self.config = pure.new(
-            "dalbe_config",
+            "control_config",
             controller=pure.CONTROLLER_MBC if controller is None else controller,
             after_deadline=after_deadline,
             unlimited=unlimited,
             wmin_q16=round(wmin * Q16),
         )
-        self.d = pure.new("dalbe")
-        pure.dalbe_start(self.d, self.config, size, 0, 0, round(window_s * 1e9))
+        self.d = pure.new("control")
+        pure.control_start(self.d, self.config, size, 0, 0, round(window_s * 1e9))
         self._price_q40 = pure.ffi.callback("u64(void *, u64)", self._model)
-        self.model = pure.new("dalbe_model", price_q40=self._price_q40)
+        self.model = pure.new("control_model", price_q40=self._price_q40)
 
     def _model(self, _arg: Any, rate_Bps: int) -> int:  # noqa: N803
         return min(round(PRICE_Q40 * self.fair_Bps / self.model_error / max(rate_Bps, 1)), 2**63)
@@ -66,15 +66,15 @@ class Transfer:
     @property
     def mu(self) -> float:
         """F(26)."""
-        return float(self.pure.dalbe_mu_q16(self.d)) / Q16
+        return float(self.pure.control_mu_q16(self.d)) / Q16
 
     def step(self, *, rate_Bps: float | None = None, **sample: Any) -> Interval:  # noqa: N803
         """Send for one Tw, at the rate that mu gives or at rate_Bps; then update.
 
-        Further fields override those of struct dalbe_sample.
+        Further fields override those of struct control_sample.
         """
         d, target_Bps = self.d, self.d.target_Bps  # noqa: N806
-        tw_s = self.pure.dalbe_tw_ns(d, 50_000) / 1e9
+        tw_s = self.pure.control_tw_ns(d, 50_000) / 1e9
         self.now_s += tw_s
         self.bytes_done += tw_s * (self.fair_Bps * self.mu if rate_Bps is None else rate_Bps)
         fields: dict[str, Any] = {
@@ -88,7 +88,7 @@ class Transfer:
             "losses": 4,
             "contended": True,
         }
-        self.pure.dalbe_update(d, self.pure.new("dalbe_sample", **fields | sample), self.model)
+        self.pure.control_update(d, self.pure.new("control_sample", **fields | sample), self.model)
         needed = target_Bps / self.fair_Bps
         meant = min(max(needed, ref.reserve(needed)), 1) * self.fair_Bps
         return Interval(target_Bps, d.rate_Bps, d.w_q16 / Q16, d.status, meant)
@@ -99,7 +99,7 @@ class Transfer:
 
     def until(self, share: float, **kwargs: Any) -> list[Interval]:
         """Do that until this share of the window is over."""
-        end_s, intervals = share * self.d.deadline_ns / 1e9, []
+        end_s, intervals = share * self.d.goal.deadline_ns / 1e9, []
         while self.now_s < end_s:
             intervals.append(self.step(**kwargs))
         return intervals

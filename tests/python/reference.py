@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Double-precision reference of the arithmetic in cdg.c, cubic.c and dalbe.c.
+"""Double-precision reference of the arithmetic in cdg.c, cubic.c and control.c.
 
 Written from the papers' equations, in floating point and without looking at how the C code gets
 there: C(n) is equation n of the CDG paper, F(n) of the framework paper, R(n) figure n of RFC 9438.

@@ -171,7 +171,7 @@ def test_aging_forgets_everything_in_the_end(pure: Any) -> None:
         feed_gradient(pure, flow, 1 << bit)
     for _ in range(100):
         pure.cdg_age(flow)
-    assert sum(flow.hist) <= flow.hist_rounds
+    assert sum(flow.price.hist) <= flow.price.rounds
 
 
 @given(rates_Bps, magnitudes(88, 65483), rtts_us)
@@ -201,9 +201,9 @@ def test_backs_off_where_the_random_number_is_below_the_probability(pure: Any) -
 
 def queued(pure: Any, flow: Any, rtt_us: int) -> bool:
     """Let a round at this RTT pass; does it count as one with a standing queue?"""
-    before, off = flow.counts.queued_rounds, pure.new("cdg_heuristics")
+    before, off = flow.price.counts.queued_rounds, pure.new("cdg_heuristics")
     pure.cdg_backoff(flow, off, one_round(pure, flow, rtt_us), U32_MAX, 10)
-    return bool(flow.counts.queued_rounds - before)
+    return bool(flow.price.counts.queued_rounds - before)
 
 
 @pytest.mark.parametrize(("base_us", "short_us"), [(40_000, 42_500), (100, 1_100)])
@@ -242,7 +242,7 @@ def test_queued_rounds_are_counted_among_the_rounds(pure: Any) -> None:
     assert not queued(pure, flow, 10_000)
     pure.cdg_restart(flow, 10)
     assert queued(pure, flow, 20_000)
-    assert (flow.counts.rounds, flow.counts.queued_rounds) == (2, 1)
+    assert (flow.price.counts.rounds, flow.price.counts.queued_rounds) == (2, 1)
 
 
 def test_ineffectual_backoffs_end_until_the_queue_drains(pure: Any) -> None:
@@ -291,16 +291,16 @@ def test_a_new_goal_starts_with_no_prices(pure: Any) -> None:
     pure.cdg_forget(flow)
     assert pure.cdg_delay_price_q40(flow, G_MIN_NS) == 0
     assert pure.cdg_weight_q16(flow) == pure.cdg_weight_q16(new_flow(pure))
-    assert (flow.counts.rounds, flow.counts.backoffs) == (0, 0)
+    assert (flow.price.counts.rounds, flow.price.counts.backoffs) == (0, 0)
 
 
 def test_restart_forgets_the_path_but_not_what_the_controller_knows(pure: Any) -> None:
     flow = new_flow(pure)
     for rtt_us in range(1000, 10000, 1000):
         one_round(pure, flow, rtt_us)
-    before = (flow.g_ns, flow.counts.rounds, flow.hist_rounds, list(flow.hist))
+    before = (flow.g.ns, flow.price.counts.rounds, flow.price.rounds, list(flow.price.hist))
     pure.cdg_restart(flow, 10)
-    assert (flow.g_ns, flow.counts.rounds, flow.hist_rounds, list(flow.hist)) == before
+    assert (flow.g.ns, flow.price.counts.rounds, flow.price.rounds, list(flow.price.hist)) == before
     assert one_round(pure, flow, 50000) == 0  # no predecessor
 
 

@@ -1,36 +1,34 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""docs/design.md gives a reason for every constant of the module's pure parts, by its name."""
+"""Every constant of core/ has its reason at its definition, and what half and twice would do."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
-from dalbe_testbed.paths import TESTBED
+from dalbe_testbed.purecode import CORE
 
-ROOT = TESTBED.parent
-PARTS = ("cdg", "cubic", "dalbe", "effect", "owd")
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_every_constant_has_a_reason(part: str) -> None:
-    prefix = part.upper()
-    texts = [(ROOT / f"{part}.{kind}").read_text() for kind in "ch"]
-    names = {
-        name
-        for text in texts
-        for name in re.findall(rf"^#define ({prefix}_[A-Z0-9_]+)[ \t]+\S", text, re.MULTILINE)
-    }
-    assert names, f"no constant in {part}.[ch]: has their prefix changed?"
-    design = (ROOT / "docs/design.md").read_text()
-    assert sorted(name for name in names if f"`{name}`" not in design) == []
+# A comment, and the constants that follow it without an empty line between.
+GROUP = re.compile(r"/\*((?:(?!\*/).)*)\*/\n((?:#define .*\n)+)", re.DOTALL)
+SENTENCES = re.compile(r"(\S+ ){8,}\S+[.]$")
+NAME = re.compile(r"^#define (\w+)[ \t]+\S", re.MULTILINE)
 
 
-def test_no_reason_is_left_for_a_constant_that_is_gone() -> None:
-    sources = "".join(path.read_text() for path in sorted(ROOT.glob("*.[ch]")))
-    prefixes = "|".join(part.upper() for part in PARTS)
-    named = set(
-        re.findall(rf"`((?:{prefixes})_[A-Z0-9_]+)`", (ROOT / "docs/design.md").read_text())
-    )
-    assert named
-    assert sorted(name for name in named if not re.search(rf"\b{name}\b", sources)) == []
+def reasons(text: str) -> dict[str, str]:
+    """Return the comment of each constant that a header defines."""
+    groups = [
+        (" ".join(comment.replace(" * ", " ").split()), names)
+        for comment, names in GROUP.findall(text)
+    ]
+    return {name: comment for comment, names in groups for name in NAME.findall(names)}
+
+
+@pytest.mark.parametrize("header", sorted(CORE.glob("*.h")), ids=lambda path: path.name)
+def test_every_constant_has_a_reason(header: Path) -> None:
+    text = header.read_text()
+    found = reasons(text)
+    constants = [name for name in NAME.findall(text) if not name.endswith("_ONE")]
+    assert sorted(name for name in constants if name not in found) == []
+    # what it is, and why: what would be at half and at twice, or who has given it
+    assert sorted(name for name in constants if not SENTENCES.search(found[name])) == []

@@ -24,7 +24,7 @@ def written(
     directory: Path, file: Path, *settings: str, seed: int = 1, **given: Path | None
 ) -> dict[str, str]:
     """Return what scenario.write() leaves, by file name."""
-    programs = {"module": Path("/m/tcp_dalbe_cdg.ko"), "dalbectl": Path("/d/dalbectl")} | given
+    programs = {"module": Path("/m/dalbe.ko"), "dalbectl": Path("/d/dalbectl")} | given
     tools = scenario.Tools(backend=uml.Uml(Path("/k")), **programs)
     scenario.write(experiment.load(file, list(settings)), seed, tools, directory)
     return {
@@ -188,7 +188,7 @@ def test_the_flood_exceeds_the_slowest_link(tmp_path: Path):
     ("cc", "module"),
     [
         ("cdg", "/k/net/ipv4/tcp_cdg.ko use_shadow=0 use_ineff=0 backoff_factor=1250"),
-        ("dalbe_cdg", "/m/tcp_dalbe_cdg.ko"),
+        ("dalbe_cdg", "/m/dalbe.ko"),
     ],
 )
 def test_modules(tmp_path: Path, cc: str, module: str):

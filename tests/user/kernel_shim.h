@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The few kernel names that the pure files (fixed.h, cdg.c, cubic.c, effect.c,
- * dalbe.c) use, for user space.
+ * The few kernel names that the files of core/ use, for user space.
  */
 #ifndef DALBE_KERNEL_SHIM_H
 #define DALBE_KERNEL_SHIM_H
@@ -44,6 +43,8 @@ typedef int64_t s64;
 	(((x) > 0) == ((d) > 0) ? ((x) + (d) / 2) / (d) : ((x) - (d) / 2) / (d))
 
 #define BIT(n)		(1ul << (n))
+
+u32 get_random_u32(void);	/* pure.c */
 
 static inline unsigned int hweight8(u8 x)
 {

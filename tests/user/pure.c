@@ -26,3 +26,19 @@ u64 pure_fp_add(u64 a, u64 b)
 {
 	return fp_add(a, b);
 }
+
+/* xorshift32, so that a run can be repeated. */
+static u32 random_state = 1;
+
+void pure_seed(u32 seed)
+{
+	random_state = seed ? seed : 1;
+}
+
+u32 get_random_u32(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 17;
+	random_state ^= random_state << 5;
+	return random_state;
+}

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the Python tests see of the pure code: all of cdg.h, cubic.h, effect.h,
- * owd.h and dalbe.h, and under a name that a shared library can have, fixed.h's inline
+ * owd.h, control.h and sender.h, and under a name that a shared library can have, fixed.h's inline
  * functions and the constants of the interface.
  */
 #ifndef DALBE_PURE_H
 #define DALBE_PURE_H
 
-#include "cdg.h"
-#include "cubic.h"
-#include "dalbe.h"
-#include "effect.h"
-#include "owd.h"
+#include "core/sender.h"
 
 enum pure_constants {
 	CONTROLLER_PID = DALBE_CONTROLLER_PID,
@@ -34,5 +30,6 @@ u64 pure_fp_mul_div(u64 a, u64 b, u64 c);
 u32 pure_fp_ratio_q16(u64 a, u64 b);
 u64 pure_fp_mul_q16(u64 x, u32 factor_q16);
 u64 pure_fp_add(u64 a, u64 b);
+void pure_seed(u32 seed);
 
 #endif /* DALBE_PURE_H */

@@ -54,7 +54,7 @@ check "link is up" near ping -q -c 2 -i 0.3 10.9.0.2
 
 # --- load --------------------------------------------------------------------
 step "insmod"
-check "insmod" insmod ./tcp_dalbe_cdg.ko
+check "insmod" insmod ./dalbe.ko
 check "congestion control dalbe_cdg is there" \
 	grep -qw dalbe_cdg /proc/sys/net/ipv4/tcp_available_congestion_control
 check "ordinary users may select it" \
@@ -91,8 +91,8 @@ check "the connection uses dalbe_cdg" test -n "$seen"
 check "a PID stands for its descendants" near ./dalbectl get "$transfer"
 check "an update for a PID finds the goal" near ./dalbectl set --update --size 4M \
 	--deadline +60s "$transfer"
-if [[ $(cat /sys/module/tcp_dalbe_cdg/refcnt) -gt 0 ]]; then
-	if rmmod tcp_dalbe_cdg 2>rmmod.log; then
+if [[ $(cat /sys/module/dalbe/refcnt) -gt 0 ]]; then
+	if rmmod dalbe 2>rmmod.log; then
 		not_ok "rmmod is refused during the transfer"
 	else
 		check "rmmod is refused during the transfer" grep -qi 'in use' rmmod.log
@@ -148,9 +148,9 @@ stress=$!
 attempts=0 taken=0
 while kill -0 "$stress" 2>/dev/null; do
 	attempts=$((attempts + 1))
-	if rmmod tcp_dalbe_cdg 2>/dev/null; then
+	if rmmod dalbe 2>/dev/null; then
 		taken=$((taken + 1))
-		insmod ./tcp_dalbe_cdg.ko
+		insmod ./dalbe.ko
 	fi
 	near ss -tinH >/dev/null # get_info, without the socket lock
 	sleep 0.05
@@ -179,18 +179,18 @@ step "rmmod"
 kill "$server" && wait "$server" 2>/dev/null
 # connections that nobody owns any more still hold the module for a while
 for ((i = 0; i < 150; i++)); do
-	[[ $(cat /sys/module/tcp_dalbe_cdg/refcnt) -eq 0 ]] && break
+	[[ $(cat /sys/module/dalbe/refcnt) -eq 0 ]] && break
 	sleep 0.1
 done
-check "rmmod when nothing uses it" rmmod tcp_dalbe_cdg
+check "rmmod when nothing uses it" rmmod dalbe
 check "/dev/dalbe is gone" test ! -e /dev/dalbe
 out=$(near ./dalbectl run --size 4M --deadline +60s --or-plain -q -- echo started 2>&1)
 check "without the module, --or-plain starts the program" test "$out" = "dalbectl: \
 warning: the program runs without a goal: cannot open /dev/dalbe: the module is not \
 loaded: sudo modprobe tcp_dalbe_cdg
 started"
-check "it loads again" insmod ./tcp_dalbe_cdg.ko
-check "and unloads again" rmmod tcp_dalbe_cdg
+check "it loads again" insmod ./dalbe.ko
+check "and unloads again" rmmod dalbe
 
 # --- as it is installed, and upgraded -----------------------------------------------
 step "modprobe what make install has installed; upgrade it while a connection has a goal"
@@ -203,7 +203,8 @@ check "modprobe" modprobe tcp_dalbe_cdg
 check "it is version $old" test "$(loaded)" = "$old"
 
 head -c 1000000 /dev/urandom >to_send
-far busybox nc -l -p 5002 >received 2>nc.log &
+# nc ends a connection when its own input ends
+far busybox nc -l -p 5002 < <(sleep 300) >received 2>nc.log &
 receiver=$!
 for ((i = 0; i < 100; i++)); do
 	far ss -tlnH sport = :5002 | grep -q . && break
@@ -255,7 +256,8 @@ refused()
 	echo "$out"
 	[[ $out == *"$reason"*"$line"* ]]
 }
-tells() { [[ $(near ./dalbectl get 2>&1) == *"/dev/dalbe: the module is not loaded: sudo modprobe \
+# in the first namespace: `ip netns exec` hides /sys/kernel/security
+tells() { [[ $(./dalbectl get 2>&1) == *"/dev/dalbe: the module is not loaded: sudo modprobe \
 tcp_dalbe_cdg; if that is refused, Secure Boot is on: sudo mokutil --import "* ]]; }
 dmesg >dmesg.log
 mountpoint -q /sys/kernel/security || mount -t securityfs none /sys/kernel/security
@@ -268,7 +270,7 @@ check "one that enforces signatures refuses" refused "Key was rejected by servic
 check "dalbectl still says what to do" tells
 
 # --- what the kernel thought of it ----------------------------------------------
-check "the kernel log is readable and has our module in it" grep -q tcp_dalbe_cdg dmesg.log
+check "the kernel log is readable and has our module in it" grep -q dalbe dmesg.log
 bad='BUG|WARNING|Oops|lockdep|possible circular|general protection|unable to handle'
 bad+='|refcount_t|KASAN|UBSAN|rcu.*stall|soft lockup|hung task|scheduling while atomic'
 if grep -E "$bad" dmesg.log >bad.log; then

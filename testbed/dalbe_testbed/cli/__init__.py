@@ -44,7 +44,7 @@ Kernel = Annotated[
     str | None,
     typer.Option("--kernel", help="uml: the guest kernel's build directory; qemu: a release."),
 ]
-Module = Annotated[Path | None, typer.Option("--module", help="tcp_dalbe_cdg.ko.")]
+Module = Annotated[Path | None, typer.Option("--module", help="dalbe.ko.")]
 Dalbectl = Annotated[Path | None, typer.Option("--dalbectl", help="The dalbectl program.")]
 Keep = Annotated[bool, typer.Option("--keep-captures", help="Keep the packet captures.")]
 

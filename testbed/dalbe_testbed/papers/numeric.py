@@ -2,8 +2,8 @@
 """The framework paper's numerical experiments, Figures 1, 2 and 6, by the module's controllers.
 
 Sources whose rates follow F(17) and F(18) share one bottleneck, whose price is a probability of an
-M/M/1/K queue. The transfer's w and phi are set by dalbe.c itself, compiled for this machine: not by
-a second implementation. Rates are in units of a hundredth of the link's greatest capacity.
+M/M/1/K queue. core/control.c itself, compiled for this machine, sets w and phi: there
+is no second implementation. Rates are in units of a hundredth of the link's greatest capacity.
 """
 
 import math
@@ -114,18 +114,18 @@ class Transfer:
         """Set the goal, at the transfer's start."""
         pure, scheme = self.pure, self.scheme
         config = pure.new(
-            "dalbe_config",
+            "control_config",
             controller=getattr(pure, f"CONTROLLER_{scheme.controller}"),
             unlimited=not scheme.limited,
             tw_ms=round(TW_S * 1000),
             wmin_q16=Q16 // 100,
         )
-        self.control = pure.new("dalbe")
-        pure.dalbe_start(
+        self.control = pure.new("control")
+        pure.control_start(
             self.control, config, round(self.size * UNIT_BPS), 0, 0, round(WINDOW_S * 1e9)
         )
         model = pure.ffi.callback("u64(void *, u64)", self._price_q40)
-        self.model = pure.new("dalbe_model", price_q40=model)
+        self.model = pure.new("control_model", price_q40=model)
         self._keep = [model]
 
     def _price_q40(self, _arg: Any, rate_bytes: int) -> int:
@@ -142,7 +142,7 @@ class Transfer:
         """Let a step pass at this load of the queue. Others: somebody else sends."""
         loss = blocking(load)
         price = longer(load, LONG_QUEUE) if self.scheme.delay else loss
-        mu = self.pure.dalbe_mu_q16(self.control) / Q16
+        mu = self.pure.control_mu_q16(self.control) / Q16
         self.rate += GAMMA * (wanted(price, mu, self.scheme.alpha) - self.rate)
         self.done += self.rate * STEP_S
         self.price_sum += price
@@ -157,7 +157,7 @@ class Transfer:
         steps = round(TW_S / STEP_S)
         price, loss = self.price_sum / steps, self.loss_sum / steps
         sample = self.pure.new(
-            "dalbe_sample",
+            "control_sample",
             now_ns=round(self.steps * STEP_S * 1e9),
             elapsed_ns=round(TW_S * 1e9),
             bytes_done=round(self.done * UNIT_BPS),
@@ -169,7 +169,7 @@ class Transfer:
             losses=round(self.lost),
             contended=self.contended > steps / 2,
         )
-        self.pure.dalbe_update(self.control, sample, self.model)
+        self.pure.control_update(self.control, sample, self.model)
         self.price_sum = self.loss_sum = self.lost = 0.0
         self.contended = 0
 
@@ -201,7 +201,7 @@ def simulate(pure: Pure, scheme: Scheme, eta: float, seed: int) -> pl.DataFrame:
             transfer.step(load, others=bool(active))
         row[OURS] = transfer.rate if sending else None
         row["w"] = transfer.w if sending else None
-        row["mu"] = pure.dalbe_mu_q16(transfer.control) / Q16 if sending else None
+        row["mu"] = pure.control_mu_q16(transfer.control) / Q16 if sending else None
         row["target"] = transfer.control.target_Bps / UNIT_BPS if sending else None
         rows.append(row)
     return pl.DataFrame(rows, infer_schema_length=None)

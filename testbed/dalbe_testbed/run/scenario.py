@@ -48,7 +48,7 @@ EVER = "1E"  # more bytes than any flow sends
 class Tools:
     """Programs and modules from outside the package that a run uses.
 
-    backend: where it takes place. module: tcp_dalbe_cdg.ko, needed by flows of cc = 'dalbe_cdg'.
+    backend: where it takes place. module: dalbe.ko, needed by flows of cc = 'dalbe_cdg'.
     dalbectl: the program, needed by those with a goal, or with one of several G on a host.
     """
 
@@ -63,7 +63,7 @@ def _modules(experiment: Experiment, tools: Tools) -> Iterator[str]:
     for cc in sorted(ccs - {"cubic", "reno"}):
         if cc == "dalbe_cdg":
             if tools.module is None:
-                raise TestbedError("this experiment needs --module PATH/tcp_dalbe_cdg.ko")
+                raise TestbedError("this experiment needs --module PATH/dalbe.ko")
             yield str(tools.module.resolve())
         elif cc == "cdg":
             # One for all: the experiment was checked for that.

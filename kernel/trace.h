@@ -16,26 +16,20 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
-#include "cdg.h"
-#include "cubic.h"
 #include "dalbe.h"
-#include "effect.h"
-#include "tcp_dalbe_cdg.h"
 
 /**
  * trace_dalbe_update - w has been updated
  * @sk: the socket
- * @d: the transfer after the update
- * @c: CDG with the G that follows
- * @s: the interval that has ended
+ * @s: the sender, with the w and the G that follow
+ * @n: the interval that has ended
  * @state: its regime, as dalbectl shows it
  */
 TRACE_EVENT(dalbe_update,
-	TP_PROTO(const struct sock *sk, const struct dalbe *d,
-		 const struct cdg *c, const struct dalbe_sample *s,
-		 const struct dalbe_state *state),
+	    TP_PROTO(const struct sock *sk, const struct sender *s,
+		 const struct control_sample *n, const struct dalbe_state *state),
 
-	TP_ARGS(sk, d, c, s, state),
+	TP_ARGS(sk, s, n, state),
 
 	TP_STRUCT__entry(
 		__field(u64, goal_bytes)
@@ -66,31 +60,31 @@ TRACE_EVENT(dalbe_update,
 	 * the binary record, know no kernel functions.
 	 */
 	TP_fast_assign(
-		__entry->goal_bytes = d->goal_bytes;
-		__entry->bytes_done = d->bytes_done;
-		__entry->time_left_ms = div_s64(d->deadline_ns - s->now_ns,
+		__entry->goal_bytes = s->control.goal.bytes;
+		__entry->bytes_done = s->control.goal.done;
+		__entry->time_left_ms = div_s64(s->control.goal.deadline_ns - n->now_ns,
 						NSEC_PER_MSEC);
-		__entry->target_Bps = d->target_Bps;
-		__entry->rate_Bps = d->rate_Bps;
-		__entry->price_ppm = fp_mul_div(s->price_q40, 1000000, Q40_ONE);
-		__entry->price_std_ppm = fp_mul_div(s->price_std_q40, 1000000,
+		__entry->target_Bps = s->control.target_Bps;
+		__entry->rate_Bps = s->control.rate_Bps;
+		__entry->price_ppm = fp_mul_div(n->price_q40, 1000000, Q40_ONE);
+		__entry->price_std_ppm = fp_mul_div(n->price_std_q40, 1000000,
 						    Q40_ONE);
-		__entry->price_target_ppm = fp_mul_div(d->price_target_q40,
+		__entry->price_target_ppm = fp_mul_div(s->control.price_target_q40,
 						       1000000, Q40_ONE);
-		__entry->w_ppm = fp_ppm(d->w_q16);
-		__entry->phi_ppm = fp_ppm(d->phi_q16);
-		__entry->trim_ppm = fp_ppm(d->trim_q16);
-		__entry->g_ns = c->g_ns;
-		__entry->srtt_us = s->srtt_us;
-		__entry->losses = s->losses;
+		__entry->w_ppm = fp_ppm(s->control.w_q16);
+		__entry->phi_ppm = fp_ppm(s->control.phi_q16);
+		__entry->trim_ppm = fp_ppm(s->control.mbc.trim_q16);
+		__entry->g_ns = s->cdg.g.ns;
+		__entry->srtt_us = n->srtt_us;
+		__entry->losses = n->losses;
 		__entry->regime = state->regime;
 		__entry->drained_ppm = state->drained_ppm;
 		__entry->level_Bps = state->level_Bps;
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
-		__entry->status = d->status;
-		__entry->app_limited = s->app_limited;
-		__entry->contended = s->contended;
+		__entry->status = s->control.status;
+		__entry->app_limited = n->app_limited;
+		__entry->contended = n->contended;
 	),
 
 	TP_printk("sport=%u dport=%u goal_bytes=%llu bytes_done=%llu time_left_ms=%lld target_Bps=%llu rate_Bps=%llu w_ppm=%u phi_ppm=%u trim_ppm=%u g_ns=%u srtt_us=%u price_ppm=%llu price_std_ppm=%llu price_target_ppm=%llu losses=%u regime=%u drained_ppm=%u level_Bps=%llu status=%u app_limited=%u contended=%u",
@@ -110,18 +104,18 @@ TRACE_EVENT(dalbe_update,
 /**
  * trace_dalbe_loss - TCP has met a loss or a mark
  * @sk: the socket, with ssthresh as it was answered
- * @episode: what TCP makes of it
- * @regime: enum effect_state; 0 for CDG at a fixed G
- * @episodes: of the connection so far, with this one
- * @answers: of these, those in whose window TCP has asked for ssthresh
- * @cwnd: window that the answer was given for; 0: it was one to an episode before
+ * @s: the sender, which has counted it
+ * @state: what TCP makes of it, enum path_state
  */
 TRACE_EVENT(dalbe_loss,
-	TP_PROTO(const struct sock *sk, enum dalbe_episode episode, u8 regime,
-		 u32 episodes, u32 answers, u32 cwnd),
+	    TP_PROTO(const struct sock *sk, const struct sender *s, u8 state),
 
-	TP_ARGS(sk, episode, regime, episodes, answers, cwnd),
+	TP_ARGS(sk, s, state),
 
+	/* cwnd is the window that the answer was given for; 0: it was one to an episode
+	 * before. Of the episodes so far, with this one, TCP has asked for ssthresh in the
+	 * window of so many answers.
+	 */
 	TP_STRUCT__entry(
 		__field(u32, cwnd)
 		__field(u32, ssthresh)
@@ -134,22 +128,22 @@ TRACE_EVENT(dalbe_loss,
 	),
 
 	TP_fast_assign(
-		__entry->cwnd = cwnd;
+		__entry->cwnd = s->losses.answered ? s->losses.answer_cwnd : 0;
 		__entry->ssthresh = tcp_sk(sk)->snd_ssthresh;
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
-		__entry->episode = episode;
-		__entry->regime = regime;
-		__entry->episodes = episodes;
-		__entry->answers = answers;
+		__entry->episode = state;
+		__entry->regime = s->scavenger.regime.state;
+		__entry->episodes = s->losses.episodes;
+		__entry->answers = s->losses.answers;
 	),
 
 	TP_printk("sport=%u dport=%u episode=%s effect=%u cwnd=%u ssthresh=%u episodes=%u answers=%u",
 		  __entry->sport, __entry->dport,
 		  __print_symbolic(__entry->episode,
-				   { DALBE_REDUCTION, "reduction" },
-				   { DALBE_RECOVERY, "recovery" },
-				   { DALBE_TIMEOUT, "timeout" }),
+				   { PATH_CWR, "reduction" },
+				   { PATH_RECOVERY, "recovery" },
+				   { PATH_LOSS, "timeout" }),
 		  __entry->regime, __entry->cwnd, __entry->ssthresh,
 		  __entry->episodes, __entry->answers)
 );
@@ -158,20 +152,16 @@ TRACE_EVENT(dalbe_loss,
  * trace_dalbe_round - an RTT round has been judged, C(1) to C(5)
  * @sk: the socket, after the decision: cwnd is what the round ended with,
  *      ssthresh what a backoff cuts to
- * @c: CDG, likewise
- * @e: the effect test, likewise; all 0 for CDG at a fixed G
- * @b: the best-effort window B
- * @gradient_sum_us: what cdg_round() returned
- * @backoff: the decision
+ * @s: the sender, likewise; of the effect test all is 0 for CDG at a fixed G
+ * @r: how the round has ended
  *
  * No event for a round in which a cut was under way: CDG does not judge it.
  */
 TRACE_EVENT(dalbe_round,
-	TP_PROTO(const struct sock *sk, const struct cdg *c,
-		 const struct effect *e, const struct cubic *b,
-		 s32 gradient_sum_us, bool backoff),
+	    TP_PROTO(const struct sock *sk, const struct sender *s,
+		 const struct round_result *r),
 
-	TP_ARGS(sk, c, e, b, gradient_sum_us, backoff),
+	TP_ARGS(sk, s, r),
 
 	/* Gradients are averages over CDG_WINDOW rounds, C(3). gradient_ns is the
 	 * one in C(4): of the minimum if that is positive, else of the maximum,
@@ -200,24 +190,24 @@ TRACE_EVENT(dalbe_round,
 	),
 
 	TP_fast_assign(
-		__entry->gradient_min_ns = cdg_gradient_ns(c->gradient_sum.min_us);
-		__entry->gradient_max_ns = cdg_gradient_ns(c->gradient_sum.max_us);
-		__entry->gradient_ns = cdg_gradient_ns(gradient_sum_us);
-		__entry->rtt_min_us = c->rtt_prev.min_us;
-		__entry->rtt_max_us = c->rtt_prev.max_us;
-		__entry->g_ns = c->g_ns;
-		__entry->g_used_ns = cdg_g_used_ns(c);
+		__entry->gradient_min_ns = cdg_gradient_ns(s->cdg.gradients.sum.min_us);
+		__entry->gradient_max_ns = cdg_gradient_ns(s->cdg.gradients.sum.max_us);
+		__entry->gradient_ns = cdg_gradient_ns(r->gradient_sum_us);
+		__entry->rtt_min_us = s->cdg.rtt_prev.min_us;
+		__entry->rtt_max_us = s->cdg.rtt_prev.max_us;
+		__entry->g_ns = s->cdg.g.ns;
+		__entry->g_used_ns = cdg_g_used_ns(&s->cdg);
 		__entry->cwnd = tcp_snd_cwnd(tcp_sk(sk));
 		__entry->ssthresh = tcp_sk(sk)->snd_ssthresh;
-		__entry->base_rtt_us = cdg_base_rtt_us(c);
-		__entry->drained_ppm = fp_ppm(e->drained_q16);
-		__entry->best_effort = b->window_q16 >> 16;
+		__entry->base_rtt_us = cdg_base_rtt_us(&s->cdg);
+		__entry->drained_ppm = fp_ppm(s->scavenger.regime.cut.drained_q16);
+		__entry->best_effort = s->scavenger.best_effort.window_q16 >> 16;
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
-		__entry->effect = e->state;
-		__entry->asking = e->asking;
-		__entry->answered = e->answered;
-		__entry->backoff = backoff;
+		__entry->effect = s->scavenger.regime.state;
+		__entry->asking = s->scavenger.regime.probe.rounds;
+		__entry->answered = s->scavenger.regime.probe.alone;
+		__entry->backoff = r->backoff;
 	),
 
 	TP_printk("sport=%u dport=%u rtt_min_us=%u rtt_max_us=%u gradient_min_ns=%lld gradient_max_ns=%lld gradient_ns=%lld g_ns=%u g_used_ns=%u cwnd=%u ssthresh=%u base_rtt_us=%u effect=%u asking=%u answered=%u drained_ppm=%u best_effort=%u backoff=%u",
@@ -236,5 +226,5 @@ TRACE_EVENT(dalbe_round,
 #undef TRACE_INCLUDE_PATH
 #define TRACE_INCLUDE_PATH .
 #undef TRACE_INCLUDE_FILE
-#define TRACE_INCLUDE_FILE dalbe_trace
+#define TRACE_INCLUDE_FILE trace
 #include <trace/define_trace.h>

@@ -1,176 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The user's side: /dev/dalbe (dalbe_ctl.h is its documentation) and, in each
- * network namespace, the defaults in net.dalbe.*:
+ * /dev/dalbe; dalbe_ctl.h is its documentation.
  *
- *	g_us		G without a goal, us			2 .. 125000
- *	idle_g_us	least G of a flow with a goal while the
- *			queue is short, us; 0: none		0 .. 125000
- *	effect		ask whose queue it is		0 .. 1
- *	controller	0 fixed, 1 PID, 2 MBC, 3 weight,
- *			4 rate floor				0 .. 4
- *	scavenger	controller 3 without a goal		0 .. 1
- *	tw_ms		update period of w; 0: from window
- *			and RTT				0, 100 .. 600000
- *	wmin_ppm	lowest w, parts per million		1000 .. 1000000
- *	limit_increase	w and phi rise slowly, F(19)		0 .. 1
- *	after_deadline	0 best effort, 1 scavenger, 2 keep	0 .. 2
- *	hystart		0 off, 1 ACK train, 2 delay, 3 both	0 .. 3
- *
- * hystart acts from a connection's next round on, the others on goals and
- * connections that begin after the write.
- *
- * An ioctl looks its socket up, locks it, and has the congestion control change
- * plain data. No reference survives the call.
+ * An ioctl looks its socket up, locks it, and has goal.c change plain data. No reference
+ * survives the call.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/net.h>
-#include <linux/slab.h>
-#include <linux/sysctl.h>
 #include <linux/uaccess.h>
-#include <net/net_namespace.h>
-#include <net/netns/generic.h>
-#include <net/tcp.h>
 
 #include "compat.h"
-#include "tcp_dalbe_cdg.h"
-
-static unsigned int dalbe_net_id __read_mostly;
-
-struct dalbe_net {
-	struct dalbe_defaults defaults;
-	struct ctl_table_header *header;
-	struct ctl_table *table;
-};
-
-static const struct dalbe_defaults dalbe_builtin_defaults = {
-	.g_us		= CDG_G_DEFAULT_NS / 1000,
-	.idle_g_us	= CDG_IDLE_G_DEFAULT_NS / 1000,
-	.effect		= 1,
-	.controller	= DALBE_CONTROLLER_MBC,
-	.wmin_ppm	= 10000,
-	.limit_increase	= 1,
-	.after_deadline	= DALBE_AFTER_BEST_EFFORT,
-	.hystart	= CDG_HYSTART_TRAIN | CDG_HYSTART_DELAY,
-};
-
-/**
- * dalbe_net_defaults - the namespace's net.dalbe.*
- * @net: network namespace
- *
- * Return: never NULL; members change at any time.
- */
-const struct dalbe_defaults *dalbe_net_defaults(const struct net *net)
-{
-	const struct dalbe_net *dn = net_generic(net, dalbe_net_id);
-
-	return &dn->defaults;
-}
-
-static int dalbe_g_min_us = CDG_G_MIN_NS / 1000;
-static int dalbe_g_max_us = CDG_G_MAX_NS / 1000;
-static int dalbe_tw_max_ms = DALBE_TW_MAX_MS;
-static int dalbe_wmin_min_ppm = DALBE_WMIN_MIN_PPM;
-static int dalbe_wmin_max_ppm = DALBE_WMIN_MAX_PPM;
-static int dalbe_controller_max = DALBE_CONTROLLER_FLOOR;
-static int dalbe_hystart_max = CDG_HYSTART_TRAIN | CDG_HYSTART_DELAY;
-
-static bool dalbe_tw_valid(u32 tw_ms)
-{
-	return !tw_ms || (tw_ms >= DALBE_TW_MIN_MS && tw_ms <= DALBE_TW_MAX_MS);
-}
-
-/* As proc_dointvec_minmax(), but 1 .. 99 is not a period either. */
-static int dalbe_proc_tw(DALBE_CTL_TABLE *table, int write, void *buffer,
-			 size_t *lenp, loff_t *ppos)
-{
-	int tw_ms = READ_ONCE(*(int *)table->data);
-	struct ctl_table copy = *table;
-	int err;
-
-	copy.data = &tw_ms;
-	err = proc_dointvec_minmax(&copy, write, buffer, lenp, ppos);
-	if (err || !write)
-		return err;
-	if (!dalbe_tw_valid(tw_ms))
-		return -EINVAL;
-	WRITE_ONCE(*(int *)table->data, tw_ms);
-	return 0;
-}
-
-#define DALBE_SYSCTL(field, handler, lowest, highest) {			\
-	.procname	= #field,					\
-	.data		= (void *)offsetof(struct dalbe_defaults, field), \
-	.maxlen		= sizeof(int),					\
-	.mode		= 0644,						\
-	.proc_handler	= handler,					\
-	.extra1		= lowest,					\
-	.extra2		= highest,					\
-}
-
-/* .data is an offset here; each namespace's copy has the address. */
-static const struct ctl_table dalbe_sysctls[] = {
-	DALBE_SYSCTL(g_us, proc_dointvec_minmax,
-		     &dalbe_g_min_us, &dalbe_g_max_us),
-	DALBE_SYSCTL(idle_g_us, proc_dointvec_minmax,
-		     SYSCTL_ZERO, &dalbe_g_max_us),
-	DALBE_SYSCTL(effect, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
-	DALBE_SYSCTL(controller, proc_dointvec_minmax,
-		     SYSCTL_ZERO, &dalbe_controller_max),
-	DALBE_SYSCTL(scavenger, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
-	DALBE_SYSCTL(tw_ms, dalbe_proc_tw, SYSCTL_ZERO, &dalbe_tw_max_ms),
-	DALBE_SYSCTL(wmin_ppm, proc_dointvec_minmax,
-		     &dalbe_wmin_min_ppm, &dalbe_wmin_max_ppm),
-	DALBE_SYSCTL(limit_increase, proc_dointvec_minmax,
-		     SYSCTL_ZERO, SYSCTL_ONE),
-	DALBE_SYSCTL(after_deadline, proc_dointvec_minmax,
-		     SYSCTL_ZERO, SYSCTL_TWO),
-	DALBE_SYSCTL(hystart, proc_dointvec_minmax,
-		     SYSCTL_ZERO, &dalbe_hystart_max),
-};
-
-static int __net_init dalbe_net_init(struct net *net)
-{
-	struct dalbe_net *dn = net_generic(net, dalbe_net_id);
-	int i;
-
-	dn->defaults = dalbe_builtin_defaults;
-	/* One more: the empty entry that kernels before 6.6 look for. */
-	dn->table = kcalloc(ARRAY_SIZE(dalbe_sysctls) + 1, sizeof(*dn->table),
-			    GFP_KERNEL);
-	if (!dn->table)
-		return -ENOMEM;
-	memcpy(dn->table, dalbe_sysctls, sizeof(dalbe_sysctls));
-	for (i = 0; i < ARRAY_SIZE(dalbe_sysctls); i++)
-		dn->table[i].data = (char *)&dn->defaults +
-				    (uintptr_t)dalbe_sysctls[i].data;
-
-	dn->header = register_net_sysctl_sz(net, "net/dalbe", dn->table,
-					    ARRAY_SIZE(dalbe_sysctls));
-	if (!dn->header) {
-		kfree(dn->table);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-static void __net_exit dalbe_net_exit(struct net *net)
-{
-	struct dalbe_net *dn = net_generic(net, dalbe_net_id);
-
-	unregister_net_sysctl_table(dn->header);
-	kfree(dn->table);
-}
-
-static struct pernet_operations dalbe_net_ops = {
-	.init	= dalbe_net_init,
-	.exit	= dalbe_net_exit,
-	.id	= &dalbe_net_id,
-	.size	= sizeof(struct dalbe_net),
-};
+#include "dalbe.h"
 
 static int dalbe_lock(struct socket *sock)
 {
@@ -188,16 +31,17 @@ static int dalbe_lock(struct socket *sock)
  */
 static int dalbe_lock_to_change(struct socket *sock)
 {
+	char name[TCP_CA_NAME_MAX];
 	int err = dalbe_lock(sock);
 	bool locked;
 
 	if (err)
 		return err;
 	locked = inet_csk(sock->sk)->icsk_ca_dst_locked;
+	strscpy(name, inet_csk(sock->sk)->icsk_ca_ops->name, sizeof(name));
 	release_sock(sock->sk);
 	err = do_sock_setsockopt(sock, false, IPPROTO_TCP, TCP_CONGESTION,
-				 KERNEL_SOCKPTR(DALBE_CC_CDG),
-				 locked ? 0 : strlen(DALBE_CC_CDG));
+				 KERNEL_SOCKPTR(name), locked ? 0 : strlen(name));
 	if (locked && err == -EINVAL)
 		err = 0;
 	return err ?: dalbe_lock(sock);
@@ -406,28 +250,19 @@ static struct miscdevice dalbe_device = {
 };
 
 /**
- * dalbe_ctl_register - create sysctls and device
+ * dalbe_device_register - create /dev/dalbe
  *
  * Return: 0 or a negative errno.
  */
-int dalbe_ctl_register(void)
+int dalbe_device_register(void)
 {
-	int err;
-
-	err = register_pernet_subsys(&dalbe_net_ops);
-	if (err)
-		return err;
-	err = misc_register(&dalbe_device);
-	if (err)
-		unregister_pernet_subsys(&dalbe_net_ops);
-	return err;
+	return misc_register(&dalbe_device);
 }
 
 /**
- * dalbe_ctl_unregister - undo dalbe_ctl_register(); no socket is ours any more
+ * dalbe_device_unregister - undo dalbe_device_register()
  */
-void dalbe_ctl_unregister(void)
+void dalbe_device_unregister(void)
 {
 	misc_deregister(&dalbe_device);
-	unregister_pernet_subsys(&dalbe_net_ops);
 }

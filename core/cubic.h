@@ -13,32 +13,34 @@
 
 #include "fixed.h"
 
-#define CUBIC_BETA_Q10		717	/* 0.7 */
-#define CUBIC_C_Q16		26214	/* C = 0.4 packets/s^3 */
-#define CUBIC_ALPHA_Q16		34703	/* 3 (1 - beta) / (1 + beta), R(4): the
-					 * growth of a Reno flow that cuts by
-					 * 1 - beta
-					 */
-#define CUBIC_WINDOW_MAX	BIT(28)		/* packets */
-#define CUBIC_TIME_MAX_MS	BIT(20)		/* from K: 461 million packets
-						 * away, further than any window
-						 */
+/* RFC 9438: beta = 0.7, C = 0.4 packets/s^3, and 3 (1 - beta) / (1 + beta), R(4), the growth of a
+ * Reno flow that cuts by 1 - beta. Given by the RFC: other values would not be its flow's window.
+ */
+#define CUBIC_BETA_Q10		717
+#define CUBIC_C_Q16		26214
+#define CUBIC_ALPHA_Q16		34703
+
+/* Bounds of arithmetic, further away than any window: packets, and a time from K at which the
+ * curve is 461 million packets away.
+ */
+#define CUBIC_WINDOW_MAX	BIT(28)
+#define CUBIC_TIME_MAX_MS	BIT(20)
 
 /**
  * struct cubic - a window between two losses
  * @window_q16: B, packets
  * @origin_q16: W_max, where the curve is flat
  * @reno_q16: W_est, the window of the Reno flow
- * @step_q16: growth per acknowledged packet, until the next cubic_round()
  * @time_us: since the curve began, in the flow's slow motion
+ * @step_q16: growth per acknowledged packet, until the next cubic_round()
  * @k_ms: K, when the curve reaches @origin_q16
  */
 struct cubic {
 	u64 window_q16;
 	u64 origin_q16;
 	u64 reno_q16;
-	u32 step_q16;
 	u64 time_us;
+	u32 step_q16;
 	u32 k_ms;
 };
 

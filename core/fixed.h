@@ -20,11 +20,12 @@
 #include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
+#include <linux/random.h>
 #include <linux/string.h>
 #include <linux/time64.h>
 #include <linux/types.h>
 #else
-#include "tests/user/kernel_shim.h"
+#include "../tests/user/kernel_shim.h"
 #endif
 
 #define Q16_ONE		0x10000u

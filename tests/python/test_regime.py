@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""effect.c: every step of the state machine, its bounds, and flows that use it on a fluid link."""
+"""regime.c and its parts: every step of the state machine, and flows that use it on a link."""
 
 from __future__ import annotations
 
@@ -24,54 +24,54 @@ windows = magnitudes(3, U32_MAX)
 
 def now_us(pure: Any, looks: int) -> int:
     """A clock that so many looks have passed on."""
-    return looks * int(pure.effect_look_us(BASE_US))
+    return looks * int(pure.regime_look_us(BASE_US))
 
 
 def cut(pure: Any, effect: Any, drained: float, depth: float = 0.3) -> int:
     """A cut from 100 packets that drains this part of what it should; the verdict on it."""
     before_us = BASE_US + QUEUE_US
-    effect.mean_us = QUEUE_US
-    pure.effect_expect(effect, 100, round(100 * (1 - depth)), before_us, BASE_US)
-    assert effect.before_us
+    effect.looks.mean_us = QUEUE_US
+    pure.evidence_expect(effect, 100, round(100 * (1 - depth)), before_us, BASE_US)
+    assert effect.cut.before_us
     return int(
-        pure.effect_round(effect, before_us - round(drained * effect.expected_us), BASE_US, 0)
+        pure.regime_round(effect, before_us - round(drained * effect.cut.expected_us), BASE_US, 0)
     )
 
 
 def yielding(pure: Any, alone_us: int = OFTEN_US) -> Any:
     """A flow whose cuts had no effect, after it was alone for so long."""
-    effect = pure.new("effect", since_us=-alone_us % 2**64)
-    assert cut(pure, effect, 0) == pure.EFFECT_DOUBT
-    assert cut(pure, effect, 0) == pure.EFFECT_YIELD
+    effect = pure.new("regime", times__since_us=-alone_us % 2**64)
+    assert cut(pure, effect, 0) == pure.VERDICT_CUT_DEEPER
+    assert cut(pure, effect, 0) == pure.VERDICT_YIELD
     return effect
 
 
 @pytest.mark.parametrize("clock_us", [0, 5_000_000, 2**63])
 def test_how_long_the_machine_has_been_up_is_of_no_concern(pure: Any, clock_us: int) -> None:
-    effect = pure.new("effect")
-    pure.effect_start(effect, clock_us)
-    assert pure.effect_may_err(effect, clock_us) is False  # who is in no haste
+    effect = pure.new("regime")
+    pure.regime_start(effect, clock_us)
+    assert pure.regime_may_err(effect, clock_us) is False  # who is in no haste
     effect.haste_q16 = Q16
-    assert pure.effect_may_err(effect, clock_us + OFTEN_US - 1)
-    assert not pure.effect_may_err(effect, clock_us + OFTEN_US)
+    assert pure.regime_may_err(effect, clock_us + OFTEN_US - 1)
+    assert not pure.regime_may_err(effect, clock_us + OFTEN_US)
     effect.lossy = 9  # so it is not kin's
     for doubt in range(2):
-        pure.effect_expect(effect, 100, 90, BASE_US + QUEUE_US, BASE_US)
-        pure.effect_round(effect, BASE_US + QUEUE_US, BASE_US, clock_us + doubt)
-    assert effect.state == pure.EFFECT_YIELDING
-    assert (effect.patient, effect.came_us) == (False, clock_us + 1)
+        pure.evidence_expect(effect, 100, 90, BASE_US + QUEUE_US, BASE_US)
+        pure.regime_round(effect, BASE_US + QUEUE_US, BASE_US, clock_us + doubt)
+    assert effect.state == pure.REGIME_YIELDING
+    assert (effect.keep_coming, effect.times.came_us) == (False, clock_us + 1)
 
 
 def rounds(pure: Any, effect: Any, queues_us: list[int], clock_us: int = 0) -> list[int]:
     """End a round at each of these queues; the verdicts."""
-    return [pure.effect_round(effect, BASE_US + q, BASE_US, clock_us) for q in queues_us]
+    return [pure.regime_round(effect, BASE_US + q, BASE_US, clock_us) for q in queues_us]
 
 
 def contended(pure: Any, alone_us: int = OFTEN_US) -> Any:
     """A flow that stood back, and the queue stayed."""
     effect = yielding(pure, alone_us)
-    assert set(rounds(pure, effect, [QUEUE_US] * 4)) == {pure.EFFECT_NONE}
-    assert effect.state == pure.EFFECT_CONTENDED
+    assert set(rounds(pure, effect, [QUEUE_US] * 4)) == {pure.VERDICT_NONE}
+    assert effect.state == pure.REGIME_CONTENDED
     return effect
 
 
@@ -83,22 +83,22 @@ def contended(pure: Any, alone_us: int = OFTEN_US) -> Any:
 def test_a_queue_is_ours_where_a_fifth_of_the_expected_drain_is_seen(
     pure: Any, drained: float, ours: bool
 ) -> None:
-    effect = pure.new("effect")
-    assert cut(pure, effect, drained) == (pure.EFFECT_NONE if ours else pure.EFFECT_DOUBT)
-    assert effect.state == pure.EFFECT_ALONE
-    assert effect.doubt is not ours
-    assert effect.drained_q16 / Q16 == pytest.approx(min(max(drained, 0), 1), abs=1e-3)
-    assert effect.before_us == 0  # judged once
-    assert rounds(pure, effect, [0, QUEUE_US, 9 * QUEUE_US]) == [pure.EFFECT_NONE] * 3
+    effect = pure.new("regime")
+    assert cut(pure, effect, drained) == (pure.VERDICT_NONE if ours else pure.VERDICT_CUT_DEEPER)
+    assert effect.state == pure.REGIME_ALONE
+    assert effect.cut.doubt is not ours
+    assert effect.cut.drained_q16 / Q16 == pytest.approx(min(max(drained, 0), 1), abs=1e-3)
+    assert effect.cut.before_us == 0  # judged once
+    assert rounds(pure, effect, [0, QUEUE_US, 9 * QUEUE_US]) == [pure.VERDICT_NONE] * 3
 
 
 def test_a_second_cut_decides(pure: Any) -> None:
-    effect = pure.new("effect")
-    assert cut(pure, effect, 0) == pure.EFFECT_DOUBT
-    assert cut(pure, effect, 1) == pure.EFFECT_NONE  # noise, it was
-    assert cut(pure, effect, 0) == pure.EFFECT_DOUBT  # and counts no more
-    assert cut(pure, effect, 0) == pure.EFFECT_YIELD
-    assert (effect.state, effect.doubt, effect.yields) == (pure.EFFECT_YIELDING, False, 1)
+    effect = pure.new("regime")
+    assert cut(pure, effect, 0) == pure.VERDICT_CUT_DEEPER
+    assert cut(pure, effect, 1) == pure.VERDICT_NONE  # noise, it was
+    assert cut(pure, effect, 0) == pure.VERDICT_CUT_DEEPER  # and counts no more
+    assert cut(pure, effect, 0) == pure.VERDICT_YIELD
+    assert (effect.state, effect.cut.doubt, effect.yields) == (pure.REGIME_YIELDING, False, 1)
 
 
 @pytest.mark.parametrize(("cwnd", "ssthresh", "rtt_us", "base_us"), [
@@ -112,23 +112,25 @@ def test_what_shows_nothing_is_no_test_and_ends_a_doubt(
     pure: Any, cwnd: int, ssthresh: int, rtt_us: int, base_us: int
 ) -> None:
     for before_us in (0, 70_000):  # nor is one from before
-        effect = pure.new("effect", doubt=True, before_us=before_us, expected_us=1000)
-        pure.effect_expect(effect, cwnd, ssthresh, rtt_us, base_us)
-        assert (effect.before_us, effect.doubt) == (0, False)
-        assert pure.effect_round(effect, rtt_us, base_us, 0) == pure.EFFECT_NONE
+        effect = pure.new(
+            "regime", cut__doubt=True, cut__before_us=before_us, cut__expected_us=1000
+        )
+        pure.evidence_expect(effect, cwnd, ssthresh, rtt_us, base_us)
+        assert (effect.cut.before_us, effect.cut.doubt) == (0, False)
+        assert pure.regime_round(effect, rtt_us, base_us, 0) == pure.VERDICT_NONE
 
 
 @given(windows, windows, u32, u32)
 def test_the_drain_expected_is_the_windows_part_of_the_rtt_but_no_more_than_the_queue(
     pure: Any, cwnd: int, ssthresh: int, rtt_us: int, base_us: int
 ) -> None:
-    effect = pure.new("effect")
-    pure.effect_expect(effect, cwnd, ssthresh, rtt_us, base_us)
+    effect = pure.new("regime")
+    pure.evidence_expect(effect, cwnd, ssthresh, rtt_us, base_us)
     queue_us = max(rtt_us - base_us, 0)
     testable = base_us > 0 and queue_us >= max(base_us // 16, 1000)
-    assert effect.before_us == (rtt_us if testable else 0)
+    assert effect.cut.before_us == (rtt_us if testable else 0)
     if testable and ssthresh < cwnd:
-        assert effect.expected_us == min(queue_us, rtt_us * (cwnd - ssthresh) // cwnd)
+        assert effect.cut.expected_us == min(queue_us, rtt_us * (cwnd - ssthresh) // cwnd)
 
 
 @pytest.mark.parametrize("cwnd", [0, 2])
@@ -136,10 +138,10 @@ def test_the_drain_expected_is_the_windows_part_of_the_rtt_but_no_more_than_the_
 def test_where_the_window_cannot_be_cut_it_is_for_the_others_to_drain_the_queue(
     pure: Any, cwnd: int, drained: float, kept: bool
 ) -> None:
-    effect, before_us = pure.new("effect", mean_us=QUEUE_US), BASE_US + QUEUE_US
-    pure.effect_expect(effect, cwnd, 2, before_us, BASE_US)
-    verdict = pure.effect_round(effect, before_us - round(drained * QUEUE_US), BASE_US, 0)
-    assert verdict == (pure.EFFECT_NONE if kept else pure.EFFECT_YIELD)
+    effect, before_us = pure.new("regime", looks__mean_us=QUEUE_US), BASE_US + QUEUE_US
+    pure.evidence_expect(effect, cwnd, 2, before_us, BASE_US)
+    verdict = pure.regime_round(effect, before_us - round(drained * QUEUE_US), BASE_US, 0)
+    assert verdict == (pure.VERDICT_NONE if kept else pure.VERDICT_YIELD)
 
 
 # Flows like us
@@ -150,60 +152,60 @@ KIN_US = min(BASE_US // 4, 16_000)  # the longest queue that they leave
 
 def test_a_queue_as_flows_like_us_leave_it_is_theirs_unless_it_loses_packets(pure: Any) -> None:
     for queue_us, lossy, verdict in (
-        (KIN_US, False, pure.EFFECT_NONE),
-        (KIN_US + 8, False, pure.EFFECT_DOUBT),
-        (KIN_US, True, pure.EFFECT_DOUBT),
+        (KIN_US, False, pure.VERDICT_NONE),
+        (KIN_US + 8, False, pure.VERDICT_CUT_DEEPER),
+        (KIN_US, True, pure.VERDICT_CUT_DEEPER),
     ):
-        effect = pure.new("effect", mean_us=queue_us)
+        effect = pure.new("regime", looks__mean_us=queue_us)
         if lossy:
-            pure.effect_loss(effect)
-        pure.effect_expect(effect, 100, 70, BASE_US + queue_us, BASE_US)
-        assert pure.effect_round(effect, BASE_US + queue_us, BASE_US, 0) == verdict
+            pure.evidence_loss(effect)
+        pure.evidence_expect(effect, 100, 70, BASE_US + queue_us, BASE_US)
+        assert pure.regime_round(effect, BASE_US + queue_us, BASE_US, 0) == verdict
 
 
 def test_a_loss_that_was_none_shows_nothing(pure: Any) -> None:
-    effect = pure.new("effect", lossy=9)
-    pure.effect_expect(effect, 100, 70, BASE_US + KIN_US, BASE_US)
-    pure.effect_loss(effect)
+    effect = pure.new("regime", lossy=9)
+    pure.evidence_expect(effect, 100, 70, BASE_US + KIN_US, BASE_US)
+    pure.evidence_loss(effect)
     assert effect.lossy == 64
-    pure.effect_undo_loss(effect, 9)
-    assert (effect.lossy, effect.before_us, effect.steady) == (9, 0, 0)
+    pure.evidence_undo_loss(effect, 9)
+    assert (effect.lossy, effect.cut.before_us, effect.ramp.rounds) == (9, 0, 0)
 
 
 def test_a_loss_is_remembered_for_64_rounds(pure: Any) -> None:
-    for passed, verdict in ((63, pure.EFFECT_DOUBT), (64, pure.EFFECT_NONE)):
-        effect = pure.new("effect")
-        pure.effect_loss(effect)
+    for passed, verdict in ((63, pure.VERDICT_CUT_DEEPER), (64, pure.VERDICT_NONE)):
+        effect = pure.new("regime")
+        pure.evidence_loss(effect)
         rounds(pure, effect, [KIN_US] * (passed - 1))
-        pure.effect_expect(effect, 100, 70, BASE_US + KIN_US, BASE_US)
+        pure.evidence_expect(effect, 100, 70, BASE_US + KIN_US, BASE_US)
         assert rounds(pure, effect, [KIN_US]) == [verdict]
 
 
 @pytest.mark.parametrize(("lossy", "first_s"), [(False, 2), (True, 8)])
 def test_a_contended_flow_tries_ever_more_rarely(pure: Any, lossy: bool, first_s: int) -> None:
     """At a queue as flows like us leave it; a longer one is never tried."""
-    effect = pure.new("effect")
+    effect = pure.new("regime")
     wait_s, clock_us = first_s, 0
     for _ in range(6):
         if lossy:
-            pure.effect_loss(effect)
-        effect.mean_us = QUEUE_US
-        for verdict in (pure.EFFECT_DOUBT, pure.EFFECT_YIELD):
-            pure.effect_expect(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
-            assert pure.effect_round(effect, BASE_US + QUEUE_US, BASE_US, clock_us) == verdict
+            pure.evidence_loss(effect)
+        effect.looks.mean_us = QUEUE_US
+        for verdict in (pure.VERDICT_CUT_DEEPER, pure.VERDICT_YIELD):
+            pure.evidence_expect(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
+            assert pure.regime_round(effect, BASE_US + QUEUE_US, BASE_US, clock_us) == verdict
         yielded_us = clock_us
-        assert set(rounds(pure, effect, [KIN_US] * 4, clock_us)) == {pure.EFFECT_NONE}
+        assert set(rounds(pure, effect, [KIN_US] * 4, clock_us)) == {pure.VERDICT_NONE}
         # a queue that moves: else it would be a path
         while not (last := rounds(pure, effect, [KIN_US - clock_us // 50_000], clock_us)[0]):
             clock_us += 100_000
-        assert last == pure.EFFECT_TRY
-        assert effect.state == pure.EFFECT_ALONE
-        look_us = int(pure.effect_look_us(BASE_US))
+        assert last == pure.VERDICT_TRY
+        assert effect.state == pure.REGIME_ALONE
+        look_us = int(pure.regime_look_us(BASE_US))
         assert 0 <= clock_us - yielded_us - wait_s * 1_000_000 <= look_us + 100_000
         wait_s = min(2 * wait_s, 64 if lossy else 8)
 
     effect = contended(pure)
-    assert set(rounds(pure, effect, [KIN_US * 2] * 99, 10**9)) == {pure.EFFECT_NONE}
+    assert set(rounds(pure, effect, [KIN_US * 2] * 99, 10**9)) == {pure.VERDICT_NONE}
 
 
 @pytest.mark.parametrize(("base_us", "surge_us"), [(BASE_US, 6250), (10_000, 4000), (0, 4000)])
@@ -212,12 +214,12 @@ def test_a_surge_is_a_growth_by_an_eighth_of_the_base_rtt(
 ) -> None:
     before_us = base_us + 1_000
     for state in range(3):
-        effect = pure.new("effect", state=state)
-        alone = state == pure.EFFECT_ALONE
-        assert pure.effect_urgent(effect, before_us + surge_us, before_us, base_us) == alone
-        assert not pure.effect_urgent(effect, before_us + surge_us - 1, before_us, base_us)
-        assert not pure.effect_urgent(effect, before_us - 1, before_us, base_us)
-        assert not pure.effect_urgent(effect, base_us + 1_000, 0, base_us)  # no round before
+        effect = pure.new("regime", state=state)
+        alone = state == pure.REGIME_ALONE
+        assert pure.room_urgent(effect, before_us + surge_us, before_us, base_us) == alone
+        assert not pure.room_urgent(effect, before_us + surge_us - 1, before_us, base_us)
+        assert not pure.room_urgent(effect, before_us - 1, before_us, base_us)
+        assert not pure.room_urgent(effect, base_us + 1_000, 0, base_us)  # no round before
 
 
 @pytest.mark.parametrize(("base_us", "longest_us"), [
@@ -227,12 +229,12 @@ def test_a_queue_longer_than_flows_like_us_leave_it_is_not_left_to_the_gradient(
     pure: Any, base_us: int, longest_us: int
 ) -> None:
     for state in range(3):
-        effect = pure.new("effect", state=state)
+        effect = pure.new("regime", state=state)
         for queue_us, urgent in ((longest_us, False), (longest_us + 1, True)):
             rtt_us = base_us + queue_us
-            alone = state == pure.EFFECT_ALONE
-            assert pure.effect_urgent(effect, rtt_us, rtt_us, base_us) == (alone and urgent)
-            assert not pure.effect_urgent(effect, rtt_us, rtt_us, 0)
+            alone = state == pure.REGIME_ALONE
+            assert pure.room_urgent(effect, rtt_us, rtt_us, base_us) == (alone and urgent)
+            assert not pure.room_urgent(effect, rtt_us, rtt_us, 0)
 
 
 # The part of a window that fits the path
@@ -255,11 +257,13 @@ ROOM_US = BASE_US // 4
 
 def surged(pure: Any, grown_us: int = 15_000, cwnd: int = 100, **fields: Any) -> tuple[Any, int]:
     """A flow whose queue of 20 ms has grown by so much in a round, and what it cuts to."""
-    effect = pure.new("effect", **{"steady": STEADY, "since_us": -OFTEN_US % 2**64, **fields})
+    effect = pure.new(
+        "regime", **{"ramp__rounds": STEADY, "times__since_us": -OFTEN_US % 2**64, **fields}
+    )
     rtt_us = BASE_US + 20_000
-    assert pure.effect_urgent(effect, rtt_us, rtt_us - grown_us, BASE_US)
-    ssthresh = pure.effect_cut(effect, cwnd, rtt_us, BASE_US, 7)
-    pure.effect_expect(effect, cwnd, ssthresh, rtt_us, BASE_US)
+    assert pure.room_urgent(effect, rtt_us, rtt_us - grown_us, BASE_US)
+    ssthresh = pure.room_cut(effect, cwnd, rtt_us, BASE_US, 7)
+    pure.evidence_expect(effect, cwnd, ssthresh, rtt_us, BASE_US)
     return effect, ssthresh
 
 
@@ -267,20 +271,20 @@ def surged(pure: Any, grown_us: int = 15_000, cwnd: int = 100, **fields: Any) ->
     ({}, True),
     ({"grown_us": ROOM_US}, True),
     ({"grown_us": ROOM_US - 1}, False),  # a burst, perhaps
-    ({"grown_us": SURGE_US, "lost_part": True}, True),
-    ({"steady": STEADY - 1}, False),  # our own slow start
+    ({"grown_us": SURGE_US, "part__lost": True}, True),
+    ({"ramp__rounds": STEADY - 1}, False),  # our own slow start
     ({"cwnd": 10}, True),
     ({"cwnd": 9}, False),  # smaller than a newcomer's first window
-    ({"cwnd": 9, "lost_part": True}, True),
+    ({"cwnd": 9, "part__lost": True}, True),
 ])  # fmt: skip
 def test_room_is_made_for_twice_a_surge(pure: Any, fields: dict[str, int], room: bool) -> None:
     effect, ssthresh = surged(pure, **fields)
     cwnd, grown_us = fields.get("cwnd", 100), fields.get("grown_us", 15_000)
     kept = fit(cwnd, BASE_US, BASE_US + 20_000 + room * 2 * grown_us)
     assert ssthresh == max(kept, cwnd // 2)
-    assert effect.room is room
+    assert effect.room.made is room
     # without the queue from before the surge
-    assert effect.lent == room * (cwnd * BASE_US // (BASE_US + 20_000 - grown_us))
+    assert effect.room.restore_cwnd == room * (cwnd * BASE_US // (BASE_US + 20_000 - grown_us))
 
 
 @pytest.mark.parametrize(("patient", "least_us"), [(False, BASE_US // 4), (True, BASE_US // 8)])
@@ -288,13 +292,12 @@ def test_where_short_flows_keep_coming_a_burst_is_reason_enough(
     pure: Any, patient: bool, least_us: int
 ) -> None:
     for grown_us, room in ((least_us, True), (least_us - 1, False)):
-        effect = pure.new("effect", steady=STEADY, patient=patient)
+        effect = pure.new("regime", ramp__rounds=STEADY, keep_coming=patient)
         rtt_us = BASE_US + 20_000
-        pure.effect_urgent(effect, rtt_us, rtt_us - grown_us, BASE_US)
-        assert effect.surge_us == grown_us * (grown_us >= BASE_US // 8)
+        pure.room_urgent(effect, rtt_us, rtt_us - grown_us, BASE_US)
+        assert effect.room.surge_us == grown_us * (grown_us >= BASE_US // 8)
         early = [
-            pure.effect_sample(effect, rtt_us, 50, rtt_us - grown_us, BASE_US, 100)
-            for _ in range(4)
+            pure.room_sample(effect, rtt_us, 50, rtt_us - grown_us, BASE_US, 100) for _ in range(4)
         ]
         assert early == [False, False, False, room]
 
@@ -302,17 +305,17 @@ def test_where_short_flows_keep_coming_a_burst_is_reason_enough(
 @pytest.mark.parametrize("lost_part", [False, True])
 def test_room_that_nobody_takes_is_taken_back(pure: Any, lost_part: bool) -> None:
     """A path that stood still has delivered what was late."""
-    effect, _ = surged(pure, lost_part=lost_part)
-    assert rounds(pure, effect, [SHORT_US - 1]) == [pure.EFFECT_REGAIN]
-    assert (effect.state, effect.yields) == (pure.EFFECT_ALONE, 0)
-    assert rounds(pure, effect, [SHORT_US - 1]) == [pure.EFFECT_NONE]  # once
+    effect, _ = surged(pure, part__lost=lost_part)
+    assert rounds(pure, effect, [SHORT_US - 1]) == [pure.VERDICT_RESTORE]
+    assert (effect.state, effect.yields) == (pure.REGIME_ALONE, 0)
+    assert rounds(pure, effect, [SHORT_US - 1]) == [pure.VERDICT_NONE]  # once
 
 
 @pytest.mark.parametrize("queue_us", [5_001, KIN_US, QUEUE_US])
 def test_room_that_is_taken_is_a_newcomers(pure: Any, queue_us: int) -> None:
     effect, _ = surged(pure)
-    assert rounds(pure, effect, [queue_us]) == [pure.EFFECT_YIELD]
-    assert (effect.state, effect.yields) == (pure.EFFECT_CONTENDED, 1)
+    assert rounds(pure, effect, [queue_us]) == [pure.VERDICT_YIELD]
+    assert (effect.state, effect.yields) == (pure.REGIME_CONTENDED, 1)
 
 
 @pytest.mark.parametrize(("quiet", "before_us", "back"), [
@@ -326,25 +329,27 @@ def test_a_longer_queue_that_surges_within_eight_rounds_keeps_its_room(
 ) -> None:
     """Slow start doubles what it sends. Two of ours that come back at a time do not."""
     first, _ = surged(pure)
-    rtt_us = first.before_us
-    assert rounds(pure, first, [0]) == [pure.EFFECT_REGAIN]
-    assert first.regained_us == rtt_us
-    assert set(rounds(pure, first, [0] * quiet)) <= {pure.EFFECT_NONE}
+    rtt_us = first.cut.before_us
+    assert rounds(pure, first, [0]) == [pure.VERDICT_RESTORE]
+    assert first.room.restored_us == rtt_us
+    assert set(rounds(pure, first, [0] * quiet)) <= {pure.VERDICT_NONE}
     rounds(pure, first, [20_000])
-    again, _ = surged(pure, regained=first.regained, regained_us=rtt_us - 1 + before_us)
-    assert again.room
-    assert (again.lent > 0) is back
-    assert rounds(pure, again, [0]) == [pure.EFFECT_REGAIN if back else pure.EFFECT_NONE]
-    assert again.state == pure.EFFECT_ALONE
+    again, _ = surged(
+        pure, room__restored=first.room.restored, room__restored_us=rtt_us - 1 + before_us
+    )
+    assert again.room.made
+    assert (again.room.restore_cwnd > 0) is back
+    assert rounds(pure, again, [0]) == [pure.VERDICT_RESTORE if back else pure.VERDICT_NONE]
+    assert again.state == pure.REGIME_ALONE
 
 
 def test_a_surge_says_nothing_of_a_cut_that_was_for_our_own_queue(pure: Any) -> None:
     """Room is made for it first; where a cut was in doubt already, that is decided."""
-    for doubt, verdict in ((False, pure.EFFECT_NONE), (True, pure.EFFECT_YIELD)):
-        effect = pure.new("effect", mean_us=QUEUE_US, doubt=doubt, lost_part=True)
-        pure.effect_expect(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
+    for doubt, verdict in ((False, pure.VERDICT_NONE), (True, pure.VERDICT_YIELD)):
+        effect = pure.new("regime", looks__mean_us=QUEUE_US, cut__doubt=doubt, part__lost=True)
+        pure.evidence_expect(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
         assert rounds(pure, effect, [QUEUE_US + SURGE_US]) == [verdict]
-        assert effect.before_us == 0
+        assert effect.cut.before_us == 0
 
 
 @pytest.mark.parametrize("told", ["loss", "expect_loss"])
@@ -352,14 +357,16 @@ def test_a_loss_in_the_room_that_was_made_is_a_newcomers(pure: Any, told: str) -
     """However idle it is afterwards; where no room was made, a loss's cut is a test."""
     cut_to = (50, 35, BASE_US + 20_000, BASE_US) if told == "expect_loss" else ()
     effect, _ = surged(pure)
-    getattr(pure, f"effect_{told}")(effect, *cut_to)
-    assert rounds(pure, effect, [0]) == [pure.EFFECT_YIELD]
-    assert effect.state == pure.EFFECT_CONTENDED
+    getattr(pure, f"evidence_{told}")(effect, *cut_to)
+    assert rounds(pure, effect, [0]) == [pure.VERDICT_YIELD]
+    assert effect.state == pure.REGIME_CONTENDED
 
-    effect = pure.new("effect", mean_us=QUEUE_US, lent=70, room=True)  # of a test long over
-    pure.effect_expect_loss(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
-    assert (effect.lossy, effect.lent, effect.room) == (64, 0, False)
-    assert rounds(pure, effect, [QUEUE_US]) == [pure.EFFECT_DOUBT]
+    effect = pure.new(
+        "regime", looks__mean_us=QUEUE_US, room__restore_cwnd=70, room__made=True
+    )  # of a test long over
+    pure.evidence_expect_loss(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
+    assert (effect.lossy, effect.room.restore_cwnd, effect.room.made) == (64, 0, False)
+    assert rounds(pure, effect, [QUEUE_US]) == [pure.VERDICT_CUT_DEEPER]
 
 
 @pytest.mark.parametrize(("base_us", "grown_us", "left_us"), [
@@ -373,14 +380,14 @@ def test_room_is_taken_where_more_than_a_quarter_of_the_queue_is_left(
 ) -> None:
     """Or of the shortest queue there is to judge by."""
     queue_us = 20_000 if grown_us == 15_000 else grown_us
-    for more_us, verdict in ((0, pure.EFFECT_REGAIN), (1, pure.EFFECT_YIELD)):
-        effect = pure.new("effect", steady=STEADY, since_us=-OFTEN_US % 2**64)
+    for more_us, verdict in ((0, pure.VERDICT_RESTORE), (1, pure.VERDICT_YIELD)):
+        effect = pure.new("regime", ramp__rounds=STEADY, times__since_us=-OFTEN_US % 2**64)
         rtt_us = base_us + queue_us
-        assert pure.effect_urgent(effect, rtt_us, rtt_us - grown_us, base_us)
-        ssthresh = pure.effect_cut(effect, 100, rtt_us, base_us, 7)
-        pure.effect_expect(effect, 100, ssthresh, rtt_us, base_us)
-        assert effect.room
-        assert pure.effect_round(effect, base_us + left_us + more_us, base_us, 0) == verdict
+        assert pure.room_urgent(effect, rtt_us, rtt_us - grown_us, base_us)
+        ssthresh = pure.room_cut(effect, 100, rtt_us, base_us, 7)
+        pure.evidence_expect(effect, 100, ssthresh, rtt_us, base_us)
+        assert effect.room.made
+        assert pure.regime_round(effect, base_us + left_us + more_us, base_us, 0) == verdict
 
 
 @pytest.mark.parametrize(("queue_us", "steady", "taken"), [
@@ -393,60 +400,65 @@ def test_a_loss_of_old_times_says_nothing_of_what_is_lent_now(
 ) -> None:
     """The module lends without making room as well, where the link was taken lately."""
     effect, _ = surged(pure)
-    pure.effect_loss(effect)
-    assert rounds(pure, effect, [0]) == [pure.EFFECT_YIELD]
-    effect.state = pure.EFFECT_ALONE
+    pure.evidence_loss(effect)
+    assert rounds(pure, effect, [0]) == [pure.VERDICT_YIELD]
+    effect.state = pure.REGIME_ALONE
     rtt_us = BASE_US + 20_000
-    ssthresh = pure.effect_cut(effect, 100, rtt_us, BASE_US, 7)
-    pure.effect_expect(effect, 100, ssthresh, rtt_us, BASE_US)
-    effect.lent, effect.room, effect.steady = 100, True, steady
-    assert rounds(pure, effect, [queue_us]) == [pure.EFFECT_YIELD if taken else pure.EFFECT_REGAIN]
+    ssthresh = pure.room_cut(effect, 100, rtt_us, BASE_US, 7)
+    pure.evidence_expect(effect, 100, ssthresh, rtt_us, BASE_US)
+    effect.room.restore_cwnd, effect.room.made, effect.ramp.rounds = 100, True, steady
+    assert rounds(pure, effect, [queue_us]) == [
+        pure.VERDICT_YIELD if taken else pure.VERDICT_RESTORE
+    ]
 
 
 def test_a_loss_under_repair_in_the_room_that_was_made_is_not_waited_for(pure: Any) -> None:
     """No round ends before the repair does."""
     effect, _ = surged(pure)
-    assert pure.effect_repair(effect, 0)
-    assert (effect.state, effect.yields) == (pure.EFFECT_YIELDING, 1)
+    assert pure.regime_repair(effect, 0)
+    assert (effect.state, effect.yields) == (pure.REGIME_YIELDING, 1)
 
     for state in range(3):
-        for fields in ({"room": False, "before_us": BASE_US}, {"room": True, "before_us": 0}):
-            effect = pure.new("effect", state=state, **fields)
-            assert not pure.effect_repair(effect, 0)  # it was made elsewhere, or not at all
+        for fields in (
+            {"room__made": False, "cut__before_us": BASE_US},
+            {"room__made": True, "cut__before_us": 0},
+        ):
+            effect = pure.new("regime", state=state, **fields)
+            assert not pure.regime_repair(effect, 0)  # it was made elsewhere, or not at all
             assert (effect.state, effect.lossy, effect.yields) == (state, 64, 0)
-    for state in (pure.EFFECT_YIELDING, pure.EFFECT_CONTENDED):
-        effect = pure.new("effect", state=state, room=True, before_us=BASE_US)
-        assert not pure.effect_repair(effect, 0)
+    for state in (pure.REGIME_YIELDING, pure.REGIME_CONTENDED):
+        effect = pure.new("regime", state=state, room__made=True, cut__before_us=BASE_US)
+        assert not pure.regime_repair(effect, 0)
 
 
 def test_four_rtts_as_before_end_the_round_that_judges_the_room(pure: Any) -> None:
     effect, _ = surged(pure)
     rtt_us = BASE_US + 20_000
     told = [
-        bool(pure.effect_sample(effect, us, 2, rtt_us, BASE_US, 20))
+        bool(pure.room_sample(effect, us, 2, rtt_us, BASE_US, 20))
         for us in (rtt_us, rtt_us, rtt_us, rtt_us - 1, *[rtt_us] * 4)
     ]
     assert told == [False] * 7 + [True]
-    assert effect.surged_us == rtt_us
-    assert rounds(pure, effect, [20_000]) == [pure.EFFECT_YIELD]
+    assert effect.room.sampled_us == rtt_us
+    assert rounds(pure, effect, [20_000]) == [pure.VERDICT_YIELD]
 
 
 def test_a_short_queue_of_a_long_path_is_no_reason_to_make_room(pure: Any) -> None:
     """It would not be looked at again."""
     base_us, rtt_us = 600_000, 630_000
-    effect = pure.new("effect", steady=STEADY)
-    assert pure.effect_urgent(effect, rtt_us, base_us, base_us)
-    assert pure.effect_cut(effect, 1000, rtt_us, base_us, 7) == 1000 * base_us // rtt_us - 1
-    assert effect.lent == 0
+    effect = pure.new("regime", ramp__rounds=STEADY)
+    assert pure.room_urgent(effect, rtt_us, base_us, base_us)
+    assert pure.room_cut(effect, 1000, rtt_us, base_us, 7) == 1000 * base_us // rtt_us - 1
+    assert effect.room.restore_cwnd == 0
 
 
 def test_the_next_cut_makes_no_room_again(pure: Any) -> None:
     effect, _ = surged(pure)
-    assert rounds(pure, effect, [0]) == [pure.EFFECT_REGAIN]
+    assert rounds(pure, effect, [0]) == [pure.VERDICT_RESTORE]
     rtt_us = BASE_US + 5_000
-    assert not pure.effect_urgent(effect, rtt_us, rtt_us, BASE_US)
-    assert pure.effect_cut(effect, 100, rtt_us, BASE_US, 7) == 100 * BASE_US // rtt_us - 1
-    assert effect.lent == 0
+    assert not pure.room_urgent(effect, rtt_us, rtt_us, BASE_US)
+    assert pure.room_cut(effect, 100, rtt_us, BASE_US, 7) == 100 * BASE_US // rtt_us - 1
+    assert effect.room.restore_cwnd == 0
 
 
 @pytest.mark.parametrize("base_us", [1_000, BASE_US, 400_000])
@@ -460,25 +472,25 @@ def test_four_rtts_or_an_eighth_of_the_window_in_a_row_tell_of_a_surge(
     before_us = base_us + 1_000
 
     def tells(effect: Any, rtt_us: int, before_us: int = before_us, cwnd: int = cwnd) -> bool:
-        return bool(pure.effect_sample(effect, rtt_us, packets, before_us, base_us, cwnd))
+        return bool(pure.room_sample(effect, rtt_us, packets, before_us, base_us, cwnd))
 
     high_us = before_us + surge_us
-    effect = pure.new("effect")
+    effect = pure.new("regime")
     assert not any(tells(effect, high_us + 7 + n % 2) for n in range(samples - 1))
     assert tells(effect, high_us + 8)
-    assert effect.surged_us == high_us + 7
+    assert effect.room.sampled_us == high_us + 7
     assert not tells(effect, high_us - 1)
     assert not any(tells(effect, high_us) for _ in range(samples - 1))
-    pure.effect_begin_round(effect)
+    pure.room_begin_round(effect)
     assert not any(tells(effect, high_us) for _ in range(samples - 1))
     for fields in (
-        {"state": pure.EFFECT_YIELDING},
-        {"state": pure.EFFECT_CONTENDED},
-        {"before_us": high_us},  # the round is to judge a cut
+        {"state": pure.REGIME_YIELDING},
+        {"state": pure.REGIME_CONTENDED},
+        {"cut__before_us": high_us},  # the round is to judge a cut
     ):
-        effect = pure.new("effect", **fields)
+        effect = pure.new("regime", **fields)
         assert not any(tells(effect, high_us) for _ in range(2 * samples))
-    effect = pure.new("effect")
+    effect = pure.new("regime")
     assert not any(tells(effect, high_us, cwnd=9) for _ in range(2 * samples))
     assert not any(tells(effect, high_us, before_us=0) for _ in range(2 * samples))
 
@@ -491,8 +503,8 @@ LINK_PPS = 800
 
 def loses_part(pure: Any, effect: Any, packets: int, rtt_us: int) -> bool:
     """Hand in a round of one RTT in which so many packets were delivered."""
-    pure.effect_part(effect, packets, rtt_us, rtt_us, BASE_US)
-    return bool(effect.lost_part)
+    pure.evidence_part(effect, packets, rtt_us, rtt_us, BASE_US)
+    return bool(effect.part.lost)
 
 
 def busy_round(
@@ -501,15 +513,15 @@ def busy_round(
     """End a round in which this part of the link's packets were ours; whether one was lost."""
     rtt_us = BASE_US + queue_us
     packets = round(part * LINK_PPS * rtt_us / 1e6)
-    effect.last_us = rtt_us - surge_us
+    effect.part.last_us = rtt_us - surge_us
     return loses_part(pure, effect, packets, rtt_us)
 
 
 def with_the_link_to_itself(pure: Any, part: float = 1) -> Any:
     """A flow that knows its part of the link."""
-    effect = pure.new("effect", since_us=-OFTEN_US % 2**64)
+    effect = pure.new("regime", times__since_us=-OFTEN_US % 2**64)
     assert not any(busy_round(pure, effect, part, KIN_US) for _ in range(50))
-    assert effect.part_q16 / Q16 == pytest.approx(part * LINK_PPS, rel=0.1)
+    assert effect.part.ours_q16 / Q16 == pytest.approx(part * LINK_PPS, rel=0.1)
     return effect
 
 
@@ -521,7 +533,7 @@ def test_a_quarter_of_our_part_gone_in_a_surge_is_a_newcomers(
     for part in (1, 0.5):  # what others had before, they may keep
         effect = with_the_link_to_itself(pure, part)
         assert busy_round(pure, effect, part * left) is newcomer
-        assert (effect.state, effect.yields) == (pure.EFFECT_ALONE, 0)  # the next round tells
+        assert (effect.state, effect.yields) == (pure.REGIME_ALONE, 0)  # the next round tells
 
 
 def test_an_idle_link_and_flows_like_us_are_no_newcomer(pure: Any) -> None:
@@ -533,27 +545,27 @@ def test_an_idle_link_and_flows_like_us_are_no_newcomer(pure: Any) -> None:
     ):
         effect = with_the_link_to_itself(pure)
         if lossy:
-            pure.effect_loss(effect)
+            pure.evidence_loss(effect)
         assert not busy_round(pure, effect, 0, queue_us, surge_us=SURGE_US - 1)
         effect = with_the_link_to_itself(pure)
         if lossy:
-            pure.effect_loss(effect)
+            pure.evidence_loss(effect)
         assert busy_round(pure, effect, 0, queue_us) is newcomer
 
 
 def test_a_round_that_says_nothing_is_none_to_compare_with(pure: Any) -> None:
     effect = with_the_link_to_itself(pure)
-    effect.last_us = 0
+    effect.part.last_us = 0
     rtt_us = BASE_US + QUEUE_US
     assert not loses_part(pure, effect, 0, rtt_us)
-    assert effect.last_us == rtt_us
+    assert effect.part.last_us == rtt_us
 
 
 def test_few_packets_less_are_noise(pure: Any) -> None:
     """However much of a small window they are."""
     for packets, newcomer in ((2, False), (3, True)):
         part_q16 = packets * 10 * Q16  # so many in 100 ms
-        effect = pure.new("effect", part_q16=part_q16, last_us=BASE_US)
+        effect = pure.new("regime", part__ours_q16=part_q16, part__last_us=BASE_US)
         assert loses_part(pure, effect, 0, 100_000) is newcomer
 
 
@@ -561,24 +573,24 @@ def test_a_part_that_shrinks_slowly_is_followed(pure: Any) -> None:
     effect = with_the_link_to_itself(pure)
     parts = [0.98**n for n in range(200)]
     assert not any(busy_round(pure, effect, part) for part in parts)
-    assert effect.part_q16 / Q16 < 0.2 * LINK_PPS
+    assert effect.part.ours_q16 / Q16 < 0.2 * LINK_PPS
 
 
 def test_a_part_is_forgotten_with_the_regime_and_where_there_was_nothing_to_send(pure: Any) -> None:
     effect = with_the_link_to_itself(pure)
-    pure.effect_forget(effect)
-    assert (effect.part_q16, effect.last_us) == (0, 0)
+    pure.evidence_forget(effect)
+    assert (effect.part.ours_q16, effect.part.last_us) == (0, 0)
     assert not busy_round(pure, effect, 0)
     effect = with_the_link_to_itself(pure)
     assert busy_round(pure, effect, 0)
-    effect.before_us, effect.room, effect.steady = BASE_US + SURGE_US, True, STEADY
-    assert rounds(pure, effect, [QUEUE_US]) == [pure.EFFECT_YIELD]
-    clock_us = int(pure.effect_look_us(BASE_US))
+    effect.cut.before_us, effect.room.made, effect.ramp.rounds = BASE_US + SURGE_US, True, STEADY
+    assert rounds(pure, effect, [QUEUE_US]) == [pure.VERDICT_YIELD]
+    clock_us = int(pure.regime_look_us(BASE_US))
     verdicts = rounds(pure, effect, [0], 0)
     for look in range(1, 9):
         verdicts += rounds(pure, effect, [0], look * clock_us)
-    assert pure.EFFECT_TAKE in verdicts
-    assert (effect.part_q16, effect.last_us) == (0, 0)
+    assert pure.VERDICT_TAKE in verdicts
+    assert (effect.part.ours_q16, effect.part.last_us) == (0, 0)
 
 
 def test_a_surge_is_seen_across_a_cut(pure: Any) -> None:
@@ -598,7 +610,7 @@ ASK_US, ASK_MAX_US = max(2_000_000, 32 * BASE_US), 16_000_000
 def asked(pure: Any, queue_us: int = QUEUE_US) -> Any:
     """A flow that holds its window to what fits the path."""
     effect = contended(pure)
-    pure.effect_ask(effect, 100, BASE_US + queue_us, BASE_US, ASK_US)
+    pure.regime_probe(effect, 100, BASE_US + queue_us, BASE_US, ASK_US)
     return effect
 
 
@@ -606,67 +618,70 @@ def asked(pure: Any, queue_us: int = QUEUE_US) -> Any:
 def test_a_window_that_fits_the_path_shows_whose_queue_it_was(pure: Any, queue_us: int) -> None:
     """By three quarters of it. The first round's packets are from before."""
     for left_us, verdict in (
-        (queue_us // 4, pure.EFFECT_TAKE),
-        (queue_us // 4 + 1, pure.EFFECT_NONE),
+        (queue_us // 4, pure.VERDICT_TAKE),
+        (queue_us // 4 + 1, pure.VERDICT_NONE),
     ):
         effect = asked(pure, queue_us)
-        assert (effect.asking, effect.ask_cwnd) == (2, fit(100, BASE_US, BASE_US + queue_us))
-        effect.looked_us = ASK_US  # no look at it as well
-        assert rounds(pure, effect, [queue_us, left_us], ASK_US) == [pure.EFFECT_NONE, verdict]
-        assert effect.asking == 0
-        alone = verdict == pure.EFFECT_TAKE
-        assert (effect.state == pure.EFFECT_ALONE) is alone
-        assert effect.answered is alone
+        assert (effect.probe.rounds, effect.probe.cwnd) == (
+            2,
+            fit(100, BASE_US, BASE_US + queue_us),
+        )
+        effect.looks.last_us = ASK_US  # no look at it as well
+        assert rounds(pure, effect, [queue_us, left_us], ASK_US) == [pure.VERDICT_NONE, verdict]
+        assert effect.probe.rounds == 0
+        alone = verdict == pure.VERDICT_TAKE
+        assert (effect.state == pure.REGIME_ALONE) is alone
+        assert effect.probe.alone is alone
 
 
 def test_what_is_gone_before_it_can_have_gone_with_us_is_no_answer(pure: Any) -> None:
     """Others had a loss: so there are others."""
     effect = asked(pure)
-    effect.looked_us = ASK_US
+    effect.looks.last_us = ASK_US
     left_us = BASE_US + QUEUE_US // 4
     for rtt_us, asking in ((left_us + 1, 2), (left_us, 0)):
-        pure.effect_hear(effect, rtt_us, BASE_US)
-        assert effect.asking == asking
-    assert rounds(pure, effect, [QUEUE_US // 4, 0], ASK_US) == [pure.EFFECT_NONE] * 2
-    assert effect.state == pure.EFFECT_CONTENDED
+        pure.probe_reject_early(effect, rtt_us, BASE_US)
+        assert effect.probe.rounds == asking
+    assert rounds(pure, effect, [QUEUE_US // 4, 0], ASK_US) == [pure.VERDICT_NONE] * 2
+    assert effect.state == pure.REGIME_CONTENDED
     for pause_us, asking in ((ASK_US, 0), (4_000_000, 2)):
-        pure.effect_ask(effect, 100, BASE_US + QUEUE_US, BASE_US, ASK_US + pause_us)
-        assert effect.asking == asking
+        pure.regime_probe(effect, 100, BASE_US + QUEUE_US, BASE_US, ASK_US + pause_us)
+        assert effect.probe.rounds == asking
 
 
 def test_in_the_second_round_what_is_gone_is_the_answer(pure: Any) -> None:
     effect = asked(pure)
-    effect.looked_us = ASK_US
-    assert rounds(pure, effect, [0], ASK_US) == [pure.EFFECT_NONE]  # by its last RTT
-    pure.effect_hear(effect, BASE_US, BASE_US)
-    assert rounds(pure, effect, [0], ASK_US) == [pure.EFFECT_TAKE]
+    effect.looks.last_us = ASK_US
+    assert rounds(pure, effect, [0], ASK_US) == [pure.VERDICT_NONE]  # by its last RTT
+    pure.probe_reject_early(effect, BASE_US, BASE_US)
+    assert rounds(pure, effect, [0], ASK_US) == [pure.VERDICT_TAKE]
 
 
 def test_an_answer_that_was_wrong_is_none_any_more(pure: Any) -> None:
     """Who comes soon after it may have been there all the time."""
     effect = asked(pure)
-    effect.looked_us = ASK_US
-    assert rounds(pure, effect, [QUEUE_US, 0], ASK_US)[-1] == pure.EFFECT_TAKE
+    effect.looks.last_us = ASK_US
+    assert rounds(pure, effect, [QUEUE_US, 0], ASK_US)[-1] == pure.VERDICT_TAKE
     effect.haste_q16 = Q16
-    assert effect.answered
+    assert effect.probe.alone
     for after_us, may_err in ((OFTEN_US - 1, True), (OFTEN_US, False)):
-        assert bool(pure.effect_may_err(effect, ASK_US + after_us)) is may_err
+        assert bool(pure.regime_may_err(effect, ASK_US + after_us)) is may_err
     yields_at(pure, effect, ASK_US + 1)
-    assert pure.effect_may_err(effect, ASK_US + 1)
-    assert effect.answered  # what it held meanwhile was not its own, perhaps
-    assert rounds(pure, effect, [QUEUE_US, 0], ASK_US + 2)[-1] == pure.EFFECT_RESUME
-    assert not effect.answered
+    assert pure.regime_may_err(effect, ASK_US + 1)
+    assert effect.probe.alone  # what it held meanwhile was not its own, perhaps
+    assert rounds(pure, effect, [QUEUE_US, 0], ASK_US + 2)[-1] == pure.VERDICT_RESUME
+    assert not effect.probe.alone
 
 
 def test_who_has_asked_in_vain_asks_ever_more_rarely(pure: Any) -> None:
     effect, clock_us = contended(pure), 0
     for pause_us in (ASK_US, max(ASK_US, 4_000_000), 8_000_000, ASK_MAX_US, ASK_MAX_US):
-        pure.effect_ask(effect, 100, BASE_US + QUEUE_US, BASE_US, clock_us + pause_us - 1)
-        assert effect.asking == 0
+        pure.regime_probe(effect, 100, BASE_US + QUEUE_US, BASE_US, clock_us + pause_us - 1)
+        assert effect.probe.rounds == 0
         clock_us += pause_us
-        pure.effect_ask(effect, 100, BASE_US + QUEUE_US, BASE_US, clock_us)
-        assert effect.asking == 2
-        assert pure.EFFECT_TAKE not in rounds(pure, effect, [QUEUE_US] * 2, clock_us)
+        pure.regime_probe(effect, 100, BASE_US + QUEUE_US, BASE_US, clock_us)
+        assert effect.probe.rounds == 2
+        assert pure.VERDICT_TAKE not in rounds(pure, effect, [QUEUE_US] * 2, clock_us)
 
 
 @pytest.mark.parametrize(("alone_us", "lossy", "pause_us"), [
@@ -677,10 +692,10 @@ def test_who_has_asked_in_vain_asks_ever_more_rarely(pure: Any) -> None:
 def test_who_was_wrong_asks_more_rarely_too(
     pure: Any, alone_us: int, lossy: int, pause_us: int
 ) -> None:
-    taken = {"room": True, "room_lost": True, "before_us": BASE_US}
-    effect = pure.new("effect", lossy=lossy, ask_us=8_000_000, **taken)
-    assert rounds(pure, effect, [0], alone_us) == [pure.EFFECT_YIELD]
-    assert effect.ask_us == pause_us
+    taken = {"room__made": True, "room__lost": True, "cut__before_us": BASE_US}
+    effect = pure.new("regime", lossy=lossy, probe__pause_us=8_000_000, **taken)
+    assert rounds(pure, effect, [0], alone_us) == [pure.VERDICT_YIELD]
+    assert effect.probe.pause_us == pause_us
 
 
 @pytest.mark.parametrize(("cwnd", "queue_us", "base_us", "link_pps"), [
@@ -693,40 +708,40 @@ def test_what_a_cut_would_not_show_is_not_asked(
     pure: Any, cwnd: int, queue_us: int, base_us: int, link_pps: float
 ) -> None:
     effect = contended(pure)
-    effect.link_q16 = round(link_pps) * Q16
-    pure.effect_ask(effect, cwnd, BASE_US + queue_us, base_us, ASK_US)
-    assert effect.asking == 0
+    effect.part.link_q16 = round(link_pps) * Q16
+    pure.regime_probe(effect, cwnd, BASE_US + queue_us, base_us, ASK_US)
+    assert effect.probe.rounds == 0
 
 
 def test_the_patient_do_not_ask_before_their_time(pure: Any) -> None:
     effect = contended(pure, OFTEN_US - 1)
-    assert effect.patient
+    assert effect.keep_coming
     for clock_us, asking in ((PATIENCE_US - 1, 0), (PATIENCE_US, 2)):
-        now_us = effect.came_us + clock_us
-        pure.effect_ask(effect, 100, BASE_US + QUEUE_US, BASE_US, now_us)
-        assert effect.asking == asking
+        now_us = effect.times.came_us + clock_us
+        pure.regime_probe(effect, 100, BASE_US + QUEUE_US, BASE_US, now_us)
+        assert effect.probe.rounds == asking
 
 
 def test_alone_and_standing_back_nobody_asks(pure: Any) -> None:
-    for state in (pure.EFFECT_ALONE, pure.EFFECT_YIELDING):
-        effect = pure.new("effect", state=state)
-        pure.effect_ask(effect, 100, BASE_US + QUEUE_US, BASE_US, ASK_US)
-        assert effect.asking == 0
+    for state in (pure.REGIME_ALONE, pure.REGIME_YIELDING):
+        effect = pure.new("regime", state=state)
+        pure.regime_probe(effect, 100, BASE_US + QUEUE_US, BASE_US, ASK_US)
+        assert effect.probe.rounds == 0
 
 
 @pytest.mark.parametrize("event", ["loss", "forget"])
 def test_a_loss_and_a_pause_leave_it_open(pure: Any, event: str) -> None:
     effect = asked(pure)
-    getattr(pure, f"effect_{event}")(effect)
-    effect.looked_us = ASK_US
-    assert rounds(pure, effect, [0, 0], ASK_US) == [pure.EFFECT_NONE] * 2
+    getattr(pure, f"evidence_{event}")(effect)
+    effect.looks.last_us = ASK_US
+    assert rounds(pure, effect, [0, 0], ASK_US) == [pure.VERDICT_NONE] * 2
 
 
 def test_patience_is_over_when_nobody_has_come_for_long(pure: Any) -> None:
     for alone_us, patient in ((OFTEN_US + STAYED_US - 1, True), (OFTEN_US + STAYED_US, False)):
-        effect = pure.new("effect", patient=True)
+        effect = pure.new("regime", keep_coming=True)
         rounds(pure, effect, [0], alone_us)
-        assert effect.patient is patient
+        assert effect.keep_coming is patient
 
 
 # Taking the link: how far slow start goes
@@ -735,17 +750,17 @@ def test_patience_is_over_when_nobody_has_come_for_long(pure: Any) -> None:
 def test_slow_start_goes_to_where_the_link_was_full(pure: Any) -> None:
     effect = with_the_link_to_itself(pure)
     full_us = BASE_US + 2 * SHORT_US
-    assert pure.effect_fill(effect, BASE_US) == pytest.approx(LINK_PPS * full_us / 1e6, abs=1)
-    assert effect.filling
+    assert pure.evidence_fill(effect, BASE_US) == pytest.approx(LINK_PPS * full_us / 1e6, abs=1)
+    assert effect.ramp.unfilled
 
 
 @pytest.mark.parametrize(("link_pps", "base_us"), [(0, BASE_US), (LINK_PPS, 0)])
 def test_of_a_link_that_is_not_known_slow_start_finds_the_end(
     pure: Any, link_pps: int, base_us: int
 ) -> None:
-    effect = pure.new("effect", link_q16=link_pps * Q16, filling=True)
-    assert pure.effect_fill(effect, base_us) == U32_MAX
-    assert effect.filling
+    effect = pure.new("regime", part__link_q16=link_pps * Q16, ramp__unfilled=True)
+    assert pure.evidence_fill(effect, base_us) == U32_MAX
+    assert effect.ramp.unfilled
 
 
 @pytest.mark.parametrize(("steady", "queue_us", "more"), [
@@ -756,58 +771,58 @@ def test_of_a_link_that_is_not_known_slow_start_finds_the_end(
 def test_where_no_queue_shows_after_slow_start_the_link_carries_more(
     pure: Any, steady: int, queue_us: int, more: bool
 ) -> None:
-    effect = pure.new("effect", steady=steady, filling=True, last_us=BASE_US)
-    assert rounds(pure, effect, [queue_us]) == [pure.EFFECT_MORE if more else pure.EFFECT_NONE]
-    assert effect.filling is (more or steady < STEADY)
+    effect = pure.new("regime", ramp__rounds=steady, ramp__unfilled=True, part__last_us=BASE_US)
+    assert rounds(pure, effect, [queue_us]) == [pure.VERDICT_GROW_ON if more else pure.VERDICT_NONE]
+    assert effect.ramp.unfilled is (more or steady < STEADY)
     if more:  # not again before the next slow start has shown
-        assert rounds(pure, effect, [queue_us]) == [pure.EFFECT_NONE]
+        assert rounds(pure, effect, [queue_us]) == [pure.VERDICT_NONE]
 
 
 @pytest.mark.parametrize("event", ["loss", "forget", "limited"])
 def test_after_a_loss_or_a_pause_no_queue_says_nothing_of_the_link(pure: Any, event: str) -> None:
-    effect = pure.new("effect", steady=STEADY, filling=True, last_us=BASE_US)
-    getattr(pure, f"effect_{event}")(effect)
-    assert rounds(pure, effect, [0]) == [pure.EFFECT_NONE]
+    effect = pure.new("regime", ramp__rounds=STEADY, ramp__unfilled=True, part__last_us=BASE_US)
+    getattr(pure, f"evidence_{event}")(effect)
+    assert rounds(pure, effect, [0]) == [pure.VERDICT_NONE]
 
 
 def test_the_first_slow_start_may_have_ended_too_early(pure: Any) -> None:
     """A stall or a clump of ACKs looks like a full link: after the cut there is no queue."""
-    effect = pure.new("effect")
-    pure.effect_start(effect, 0)
+    effect = pure.new("regime")
+    pure.regime_start(effect, 0)
     rtt_us = BASE_US + 20_000
-    assert pure.effect_urgent(effect, rtt_us, BASE_US, BASE_US)
-    pure.effect_cut(effect, 20, rtt_us, BASE_US, 14)
+    assert pure.room_urgent(effect, rtt_us, BASE_US, BASE_US)
+    pure.room_cut(effect, 20, rtt_us, BASE_US, 14)
     for steady in range(1, STEADY + 1):
-        effect.steady, effect.last_us = steady, BASE_US
-        more = pure.EFFECT_MORE if steady == STEADY else pure.EFFECT_NONE
+        effect.ramp.rounds, effect.part.last_us = steady, BASE_US
+        more = pure.VERDICT_GROW_ON if steady == STEADY else pure.VERDICT_NONE
         assert rounds(pure, effect, [0]) == [more]
 
 
 def test_the_link_is_the_most_that_was_ours_lately(pure: Any) -> None:
     """A sample that is too small halves it at worst, and one link follows another."""
     effect = with_the_link_to_itself(pure)
-    link_q16 = effect.link_q16
+    link_q16 = effect.part.link_q16
     assert link_q16 / Q16 == pytest.approx(LINK_PPS, rel=0.01)
     busy_round(pure, effect, 0.9)
-    assert effect.link_q16 == link_q16
-    pure.effect_forget(effect)
-    assert effect.link_q16 == link_q16
+    assert effect.part.link_q16 == link_q16
+    pure.evidence_forget(effect)
+    assert effect.part.link_q16 == link_q16
     busy_round(pure, effect, 0.1)
-    assert effect.link_q16 == link_q16 // 2
-    pure.effect_forget(effect)
+    assert effect.part.link_q16 == link_q16 // 2
+    pure.evidence_forget(effect)
     busy_round(pure, effect, 3.0)
-    assert effect.link_q16 / Q16 == pytest.approx(3 * LINK_PPS, rel=0.01)
+    assert effect.part.link_q16 / Q16 == pytest.approx(3 * LINK_PPS, rel=0.01)
 
 
 @given(u32, u64, u32, u32, u64)
 def test_any_round_is_survived(
     pure: Any, packets: int, elapsed_us: int, rtt_us: int, base_us: int, clock_us: int
 ) -> None:
-    effect = pure.new("effect")
+    effect = pure.new("regime")
     for sent in (packets, 0, U32_MAX, packets):
-        pure.effect_part(effect, sent, elapsed_us, rtt_us, base_us)
-        assert effect.part_q16 < 1 << 63
-        assert effect.state == pure.EFFECT_ALONE
+        pure.evidence_part(effect, sent, elapsed_us, rtt_us, base_us)
+        assert effect.part.ours_q16 < 1 << 63
+        assert effect.state == pure.REGIME_ALONE
 
 
 # The depth of a cut
@@ -821,7 +836,7 @@ def test_a_cut_keeps_half_to_all_but_one_of_the_window(
     low_us = min(above_us, U32_MAX // 4)
     high_us = min(low_us + more_us, U32_MAX - base_us)
     less, more = (
-        pure.effect_cut(pure.new("effect"), cwnd, base_us + q, base_us, U32_MAX)
+        pure.room_cut(pure.new("regime"), cwnd, base_us + q, base_us, U32_MAX)
         for q in (low_us, high_us)
     )
     assert max(2, cwnd // 2) <= more <= less <= max(2, cwnd - 1)
@@ -840,11 +855,11 @@ def test_a_cut_keeps_half_to_all_but_one_of_the_window(
 def test_a_cut_of_a_small_window_leaves_the_link_busy(
     pure: Any, cwnd: int, rtt_us: int, left: int
 ) -> None:
-    assert pure.effect_cut(pure.new("effect"), cwnd, rtt_us, BASE_US, 7) == left
+    assert pure.room_cut(pure.new("regime"), cwnd, rtt_us, BASE_US, 7) == left
 
 
 @pytest.mark.parametrize(("fields", "rtt_us", "base_us"), [
-    ({"doubt": True}, BASE_US + QUEUE_US, BASE_US),
+    ({"cut__doubt": True}, BASE_US + QUEUE_US, BASE_US),
     ({"state": 1}, BASE_US + QUEUE_US, BASE_US),
     ({"state": 2}, BASE_US + QUEUE_US, BASE_US),
     ({"lossy": 1}, BASE_US + SHORT_US - 1, BASE_US),
@@ -855,14 +870,14 @@ def test_a_cut_of_a_small_window_leaves_the_link_busy(
 def test_a_cut_is_cdgs_where_the_queue_is_not_known_to_be_ours(
     pure: Any, fields: dict[str, Any], rtt_us: int, base_us: int, cwnd: int
 ) -> None:
-    effect = pure.new("effect", **fields)
+    effect = pure.new("regime", **fields)
     for ssthresh in (2, 70, U32_MAX):
-        assert pure.effect_cut(effect, cwnd, rtt_us, base_us, ssthresh) == ssthresh
+        assert pure.room_cut(effect, cwnd, rtt_us, base_us, ssthresh) == ssthresh
 
 
 @pytest.mark.parametrize("cwnd", [0, 1, 2, 3])
 def test_a_cut_leaves_two_packets(pure: Any, cwnd: int) -> None:
-    assert pure.effect_cut(pure.new("effect"), cwnd, U32_MAX, 1, 7) == 2
+    assert pure.room_cut(pure.new("regime"), cwnd, U32_MAX, 1, 7) == 2
 
 
 # YIELDING
@@ -873,15 +888,15 @@ def test_it_resumes_where_the_queue_goes_with_us(pure: Any, at: int) -> None:
     """In any of three rounds after the first, whose packets were under way before."""
     effect = yielding(pure)
     queues_us = [QUEUE_US] * at + [QUEUE_US // 8]
-    assert rounds(pure, effect, queues_us) == [pure.EFFECT_NONE] * at + [pure.EFFECT_RESUME]
-    assert (effect.state, effect.yields, effect.resumes) == (pure.EFFECT_ALONE, 1, 1)
-    assert rounds(pure, effect, [QUEUE_US] * 9) == [pure.EFFECT_NONE] * 9  # no test is left over
+    assert rounds(pure, effect, queues_us) == [pure.VERDICT_NONE] * at + [pure.VERDICT_RESUME]
+    assert (effect.state, effect.yields, effect.resumes) == (pure.REGIME_ALONE, 1, 1)
+    assert rounds(pure, effect, [QUEUE_US] * 9) == [pure.VERDICT_NONE] * 9  # no test is left over
 
 
 def test_the_first_round_of_yielding_says_nothing(pure: Any) -> None:
     effect = yielding(pure)
-    assert rounds(pure, effect, [0, QUEUE_US, QUEUE_US, QUEUE_US]) == [pure.EFFECT_NONE] * 4
-    assert effect.state == pure.EFFECT_CONTENDED
+    assert rounds(pure, effect, [0, QUEUE_US, QUEUE_US, QUEUE_US]) == [pure.VERDICT_NONE] * 4
+    assert effect.state == pure.REGIME_CONTENDED
 
 
 @pytest.mark.parametrize(("peak_us", "gone_us"), [
@@ -892,8 +907,8 @@ def test_a_queue_has_gone_at_an_eighth_of_its_peak_or_where_it_is_short(
     pure: Any, peak_us: int, gone_us: int
 ) -> None:
     for queue_us, verdict in (
-        (gone_us, pure.EFFECT_RESUME),
-        (gone_us + 1, pure.EFFECT_NONE),
+        (gone_us, pure.VERDICT_RESUME),
+        (gone_us + 1, pure.VERDICT_NONE),
     ):
         effect = yielding(pure)
         assert rounds(pure, effect, [peak_us, queue_us])[-1] == verdict
@@ -910,12 +925,12 @@ def test_it_takes_the_link_after_three_looks_of_six_at_no_queue(pure: Any) -> No
             verdicts += rounds(pure, effect, [queue_us], now_us(pure, look + 1))
             seen += not queue_us
             if seen == 3:
-                assert verdicts == [pure.EFFECT_NONE] * look + [pure.EFFECT_TAKE]
-                assert effect.state == pure.EFFECT_ALONE
+                assert verdicts == [pure.VERDICT_NONE] * look + [pure.VERDICT_TAKE]
+                assert effect.state == pure.REGIME_ALONE
                 break
         else:
-            assert verdicts == [pure.EFFECT_NONE] * 6
-            assert effect.state == pure.EFFECT_CONTENDED
+            assert verdicts == [pure.VERDICT_NONE] * 6
+            assert effect.state == pure.REGIME_CONTENDED
 
 
 def test_of_older_looks_nothing_is_known(pure: Any) -> None:
@@ -923,27 +938,27 @@ def test_of_older_looks_nothing_is_known(pure: Any) -> None:
     effect = contended(pure)
     for look in range(600):
         queue_us = 0 if look % 6 < 2 else QUEUE_US
-        assert rounds(pure, effect, [queue_us], now_us(pure, look + 1)) == [pure.EFFECT_NONE]
+        assert rounds(pure, effect, [queue_us], now_us(pure, look + 1)) == [pure.VERDICT_NONE]
 
 
 def test_rounds_between_two_looks_show_nothing(pure: Any) -> None:
     effect = contended(pure)
     clock_us = now_us(pure, 1)
-    assert rounds(pure, effect, [0] * 100, clock_us - 1) == [pure.EFFECT_NONE] * 100
-    assert rounds(pure, effect, [0] * 100, clock_us) == [pure.EFFECT_NONE] * 100
-    assert effect.gone == 1
+    assert rounds(pure, effect, [0] * 100, clock_us - 1) == [pure.VERDICT_NONE] * 100
+    assert rounds(pure, effect, [0] * 100, clock_us) == [pure.VERDICT_NONE] * 100
+    assert effect.looks.gone == 1
 
 
 def taken_after_us(pure: Any, effect: Any, busy_us: int) -> int:
     """How long after a queue that is there until busy_us the link is taken."""
-    look_us = int(pure.effect_look_us(BASE_US))
+    look_us = int(pure.regime_look_us(BASE_US))
     clock_us = look_us
     while clock_us <= busy_us:
         queue_us = QUEUE_US + clock_us // 1000  # one that moves: else it would be a path
-        assert rounds(pure, effect, [queue_us], clock_us) == [pure.EFFECT_NONE]
+        assert rounds(pure, effect, [queue_us], clock_us) == [pure.VERDICT_NONE]
         clock_us += look_us
     last_us = clock_us - look_us
-    while rounds(pure, effect, [0], clock_us) == [pure.EFFECT_NONE]:
+    while rounds(pure, effect, [0], clock_us) == [pure.VERDICT_NONE]:
         clock_us += look_us
     return clock_us - last_us
 
@@ -962,16 +977,16 @@ def test_where_newcomers_keep_coming_the_link_is_left_alone_for_longer(
 ) -> None:
     effect = contended(pure, alone_us)
     effect.haste_q16 = haste
-    look_us = int(pure.effect_look_us(BASE_US))
+    look_us = int(pure.regime_look_us(BASE_US))
     least_us = max(wait_us, 3 * look_us)
     assert least_us <= taken_after_us(pure, effect, busy_us) < least_us + look_us
 
 
 def yields_at(pure: Any, effect: Any, clock_us: int) -> None:
     """Two cuts without an effect, at this clock."""
-    for verdict in (pure.EFFECT_DOUBT, pure.EFFECT_YIELD):
-        effect.mean_us = QUEUE_US
-        pure.effect_expect(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
+    for verdict in (pure.VERDICT_CUT_DEEPER, pure.VERDICT_YIELD):
+        effect.looks.mean_us = QUEUE_US
+        pure.evidence_expect(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
         assert rounds(pure, effect, [QUEUE_US], clock_us) == [verdict]
 
 
@@ -986,12 +1001,12 @@ def test_a_link_that_is_lost_soon_was_taken_by_mistake(
         effect = contended(pure)
         effect.haste_q16 = haste
         taken_us = taken_after_us(pure, effect, 0)
-        assert (effect.state, effect.taken_us) == (pure.EFFECT_ALONE, taken_us)
+        assert (effect.state, effect.times.taken_us) == (pure.REGIME_ALONE, taken_us)
         if resumed:
             yields_at(pure, effect, taken_us)
-            assert rounds(pure, effect, [QUEUE_US, 0], taken_us)[-1] == pure.EFFECT_RESUME
+            assert rounds(pure, effect, [QUEUE_US, 0], taken_us)[-1] == pure.VERDICT_RESUME
         yields_at(pure, effect, taken_us + max(after_us, 0))
-        mistaken = pure.effect_may_err(effect, taken_us + max(after_us, 0))
+        mistaken = pure.regime_may_err(effect, taken_us + max(after_us, 0))
         assert mistaken is (0 <= after_us < soon_us)
 
 
@@ -1001,30 +1016,30 @@ def test_our_own_doubts_are_no_newcomers(pure: Any, back: str) -> None:
     effect = contended(pure)
     if back == "TRY":
         clock_us, verdicts = 0, {0}
-        while verdicts == {pure.EFFECT_NONE}:
-            clock_us += int(pure.effect_look_us(BASE_US))
+        while verdicts == {pure.VERDICT_NONE}:
+            clock_us += int(pure.regime_look_us(BASE_US))
             verdicts = set(rounds(pure, effect, [KIN_US // 2], clock_us))
-        assert verdicts == {pure.EFFECT_TRY}
+        assert verdicts == {pure.VERDICT_TRY}
     else:
         effect = yielding(pure)
-        assert rounds(pure, effect, [QUEUE_US, 0]) == [pure.EFFECT_NONE, pure.EFFECT_RESUME]
-    came_us = effect.came_us
-    assert cut(pure, effect, 0) == pure.EFFECT_DOUBT
-    assert cut(pure, effect, 0) == pure.EFFECT_YIELD
-    assert (effect.patient, effect.came_us) == (False, came_us)
+        assert rounds(pure, effect, [QUEUE_US, 0]) == [pure.VERDICT_NONE, pure.VERDICT_RESUME]
+    came_us = effect.times.came_us
+    assert cut(pure, effect, 0) == pure.VERDICT_CUT_DEEPER
+    assert cut(pure, effect, 0) == pure.VERDICT_YIELD
+    assert (effect.keep_coming, effect.times.came_us) == (False, came_us)
 
 
 def test_a_link_without_a_queue_is_taken_not_tried(pure: Any) -> None:
     """However long it takes: from two packets it would be found by the next newcomer."""
     effect = contended(pure, 0)
-    clocks_us = range(0, PATIENCE_US, int(pure.effect_look_us(BASE_US)))
+    clocks_us = range(0, PATIENCE_US, int(pure.regime_look_us(BASE_US)))
     verdicts = {verdict for t_us in clocks_us for verdict in rounds(pure, effect, [0], t_us)}
-    assert verdicts <= {pure.EFFECT_NONE, pure.EFFECT_TAKE}
+    assert verdicts <= {pure.VERDICT_NONE, pure.VERDICT_TAKE}
 
 
 def test_a_look_is_two_rtts_and_three_tenths_of_a_second_later(pure: Any) -> None:
-    assert [pure.effect_look_us(x) for x in (0, 1, BASE_US)] == [300_000, 300_002, 400_000]
-    assert pure.effect_look_us(U32_MAX) == 2 * U32_MAX + 300_000
+    assert [pure.regime_look_us(x) for x in (0, 1, BASE_US)] == [300_000, 300_002, 400_000]
+    assert pure.regime_look_us(U32_MAX) == 2 * U32_MAX + 300_000
 
 
 def test_a_peak_seen_later_counts(pure: Any) -> None:
@@ -1032,7 +1047,7 @@ def test_a_peak_seen_later_counts(pure: Any) -> None:
     effect = contended(pure)
     rounds(pure, effect, [10 * QUEUE_US])
     rounds(pure, effect, [QUEUE_US], now_us(pure, 1))
-    assert effect.gone == 1
+    assert effect.looks.gone == 1
 
 
 # Longer paths
@@ -1050,12 +1065,12 @@ def longer_after_s(
     effect = contended(pure)
     for n in range(1, round(most_s * 10) + 1):
         if n / 10 <= lost_s:
-            pure.effect_loss(effect)
+            pure.evidence_loss(effect)
         rtt_us = BASE_US + queue_us(n / 10)
-        verdict = pure.effect_round(effect, rtt_us, BASE_US, n * 100_000)
-        if verdict == pure.EFFECT_LONGER:
-            assert effect.state == pure.EFFECT_ALONE
-            assert effect.still_us <= rtt_us
+        verdict = pure.regime_round(effect, rtt_us, BASE_US, n * 100_000)
+        if verdict == pure.VERDICT_LONGER:
+            assert effect.state == pure.REGIME_ALONE
+            assert effect.still.rtt_us <= rtt_us
             return n / 10
     return None
 
@@ -1100,65 +1115,65 @@ def test_cubic_s_queue_moves_on_its_plateau_too(pure: Any, packets: int, buffer_
 states = st.fixed_dictionaries(
     {
         "state": st.integers(0, 2),
-        "rounds": st.integers(0, 255),
-        "gone": st.integers(0, 63),
-        "doubt": st.booleans(),
-        "before_us": u32,
-        "expected_us": u32,
-        "drained_q16": st.integers(0, Q16),
-        "peak_us": u32,
-        "looked_us": u64,
-        "mean_us": u32,
-        "since_us": u64,
+        "looks__rounds": st.integers(0, 255),
+        "looks__gone": st.integers(0, 63),
+        "cut__doubt": st.booleans(),
+        "cut__before_us": u32,
+        "cut__expected_us": u32,
+        "cut__drained_q16": st.integers(0, Q16),
+        "looks__peak_us": u32,
+        "looks__last_us": u64,
+        "looks__mean_us": u32,
+        "times__since_us": u64,
         "try_us": u32,
-        "busy_us": u64,
-        "came_us": u64,
+        "times__busy_us": u64,
+        "times__came_us": u64,
         "unsure": st.booleans(),
-        "taken_us": u64,
-        "patient": st.booleans(),
+        "times__taken_us": u64,
+        "keep_coming": st.booleans(),
         "haste_q16": u32,
-        "last_us": u32,
-        "part_q16": st.integers(0, 2**63 - 1),
-        "link_q16": st.integers(0, 2**63 - 1),
-        "filling": st.booleans(),
-        "answered": st.booleans(),
-        "asking": st.integers(0, 2),
-        "ask_cwnd": u32,
-        "ask_left_us": u32,
-        "ask_us": u32,
-        "asked_us": u64,
+        "part__last_us": u32,
+        "part__ours_q16": st.integers(0, 2**63 - 1),
+        "part__link_q16": st.integers(0, 2**63 - 1),
+        "ramp__unfilled": st.booleans(),
+        "probe__alone": st.booleans(),
+        "probe__rounds": st.integers(0, 2),
+        "probe__cwnd": u32,
+        "probe__left_us": u32,
+        "probe__pause_us": u32,
+        "probe__since_us": u64,
         "lossy": st.integers(0, 255),
-        "steady": st.integers(0, 255),
-        "regained": st.integers(0, 255),
-        "lost_part": st.booleans(),
-        "room": st.booleans(),
-        "room_lost": st.booleans(),
-        "surged": st.integers(0, 255),
-        "surged_us": u32,
-        "surged_packets": u32,
-        "surge_us": u32,
-        "regained_us": u32,
-        "lent": st.one_of(st.just(0), u32),
-        "still": st.integers(0, 255),
-        "still_us": u32,
-        "still_least_us": u32,
-        "still_since_us": u64,
+        "ramp__rounds": st.integers(0, 255),
+        "room__restored": st.integers(0, 255),
+        "part__lost": st.booleans(),
+        "room__made": st.booleans(),
+        "room__lost": st.booleans(),
+        "room__samples": st.integers(0, 255),
+        "room__sampled_us": u32,
+        "room__packets": u32,
+        "room__surge_us": u32,
+        "room__restored_us": u32,
+        "room__restore_cwnd": st.one_of(st.just(0), u32),
+        "still__periods": st.integers(0, 255),
+        "still__rtt_us": u32,
+        "still__least_us": u32,
+        "still__since_us": u64,
         "yields": u32,
         "resumes": u32,
     }
 )
 events = st.one_of(
-    st.tuples(st.just("expect"), u32, u32, u32, u32),
-    st.tuples(st.just("round"), u32, u32, u64),
-    st.tuples(st.just("cut"), u32, u32, u32, u32),
-    st.tuples(st.just("urgent"), u32, u32, u32),
-    st.tuples(st.just("sample"), u32, u32, u32, u32, u32),
-    st.tuples(st.just("expect_loss"), u32, u32, u32, u32),
-    st.tuples(st.just("loss")),
-    st.tuples(st.just("forget")),
-    st.tuples(st.just("fill"), u32),
-    st.tuples(st.just("ask"), u32, u32, u32, u64),
-    st.tuples(st.just("hear"), u32, u32),
+    st.tuples(st.just("evidence_expect"), u32, u32, u32, u32),
+    st.tuples(st.just("regime_round"), u32, u32, u64),
+    st.tuples(st.just("room_cut"), u32, u32, u32, u32),
+    st.tuples(st.just("room_urgent"), u32, u32, u32),
+    st.tuples(st.just("room_sample"), u32, u32, u32, u32, u32),
+    st.tuples(st.just("evidence_expect_loss"), u32, u32, u32, u32),
+    st.tuples(st.just("evidence_loss")),
+    st.tuples(st.just("evidence_forget")),
+    st.tuples(st.just("evidence_fill"), u32),
+    st.tuples(st.just("regime_probe"), u32, u32, u32, u64),
+    st.tuples(st.just("probe_reject_early"), u32, u32),
 )
 
 
@@ -1167,44 +1182,44 @@ def test_from_any_state_to_a_valid_one(
     pure: Any, state: dict[str, Any], todo: list[tuple[Any, ...]]
 ) -> None:
     """And by the arrows of the diagram."""
-    effect = pure.new("effect", **state)
-    alone, stand_back = pure.EFFECT_ALONE, pure.EFFECT_YIELDING
+    effect = pure.new("regime", **state)
+    alone, stand_back = pure.REGIME_ALONE, pure.REGIME_YIELDING
     for name, *args in todo:
         before = effect.state
-        verdict = getattr(pure, f"effect_{name}")(effect, *args)
-        assert effect.state <= pure.EFFECT_CONTENDED
-        assert effect.gone < 64
-        assert effect.asking <= 2
-        assert effect.drained_q16 <= Q16
+        verdict = getattr(pure, name)(effect, *args)
+        assert effect.state <= pure.REGIME_CONTENDED
+        assert effect.looks.gone < 64
+        assert effect.probe.rounds <= 2
+        assert effect.cut.drained_q16 <= Q16
         arrow = (before, effect.state)
-        if name != "round":
+        if name != "regime_round":
             assert before == effect.state
-            assert name != "expect" or not effect.before_us or before == alone
-        elif verdict == pure.EFFECT_NONE:
-            assert before == effect.state or arrow == (stand_back, pure.EFFECT_CONTENDED)
-        elif verdict == pure.EFFECT_DOUBT:
+            assert name != "evidence_expect" or not effect.cut.before_us or before == alone
+        elif verdict == pure.VERDICT_NONE:
+            assert before == effect.state or arrow == (stand_back, pure.REGIME_CONTENDED)
+        elif verdict == pure.VERDICT_CUT_DEEPER:
             assert arrow == (alone, alone)
-            assert effect.doubt
-        elif verdict == pure.EFFECT_YIELD:
-            taken = pure.EFFECT_CONTENDED if effect.room else stand_back
+            assert effect.cut.doubt
+        elif verdict == pure.VERDICT_YIELD:
+            taken = pure.REGIME_CONTENDED if effect.room.made else stand_back
             assert arrow == (alone, taken)
-        elif verdict == pure.EFFECT_RESUME:
+        elif verdict == pure.VERDICT_RESUME:
             assert arrow == (stand_back, alone)
-        elif verdict == pure.EFFECT_REGAIN:
+        elif verdict == pure.VERDICT_RESTORE:
             assert arrow == (alone, alone)
-            assert not effect.doubt
-        elif verdict == pure.EFFECT_MORE:
+            assert not effect.cut.doubt
+        elif verdict == pure.VERDICT_GROW_ON:
             assert arrow == (alone, alone)
-            assert effect.filling
+            assert effect.ramp.unfilled
         else:
-            assert verdict in (pure.EFFECT_TAKE, pure.EFFECT_TRY, pure.EFFECT_LONGER)
+            assert verdict in (pure.VERDICT_TAKE, pure.VERDICT_TRY, pure.VERDICT_LONGER)
             assert arrow[1] == alone
             assert before != alone
 
 
 @given(u32, u32)
 def test_a_queue_is_what_exceeds_the_base_rtt(pure: Any, rtt_us: int, base_us: int) -> None:
-    assert pure.effect_queue_us(rtt_us, base_us) == max(rtt_us - base_us, 0)
+    assert pure.queue_above_us(rtt_us, base_us) == max(rtt_us - base_us, 0)
 
 
 # On a link: a fluid model. Windows are real numbers, the queue is what they exceed the BDP by, and
@@ -1328,7 +1343,7 @@ class Scavenger(Flow):
         """Begin in slow start."""
         super().__init__(pure, link, window)
         self.effect, self.cdg, self.off = (
-            pure.new(name) for name in ("effect", "cdg", "cdg_heuristics")
+            pure.new(name) for name in ("regime", "cdg", "cdg_heuristics")
         )
         pure.cdg_init(self.cdg, ALONE_G_NS, 10)
         pure.cdg_set_idle_g(self.cdg, IDLE_G_NS)
@@ -1338,12 +1353,12 @@ class Scavenger(Flow):
     @property
     def contended(self) -> bool:
         """Somebody else's queue."""
-        return bool(self.effect.state == self.pure.EFFECT_CONTENDED)
+        return bool(self.effect.state == self.pure.REGIME_CONTENDED)
 
     @property
     def alone(self) -> bool:
         """Nobody else's queue in sight."""
-        return bool(self.effect.state == self.pure.EFFECT_ALONE)
+        return bool(self.effect.state == self.pure.REGIME_ALONE)
 
     def level(self) -> float:
         """w * B."""
@@ -1357,16 +1372,16 @@ class Scavenger(Flow):
         self.pure.cdg_rtt_sample(self.cdg, rtt_us, 2, False)
         before_us, base_us = self.cdg.rtt_prev.min_us, self.pure.cdg_base_rtt_us(self.cdg)
         self.cut_short = self.cut_left_s <= 0 and bool(
-            self.pure.effect_sample(self.effect, rtt_us, 2, before_us, base_us, int(self.window))
+            self.pure.room_sample(self.effect, rtt_us, 2, before_us, base_us, int(self.window))
         )
         if self.cut_short:
-            self.pure.cdg_cut_round_short(self.cdg, self.effect.surged_us)
+            self.pure.cdg_cut_round_short(self.cdg, self.effect.room.sampled_us)
             self.round_left_s = 0.0
         super().step(now_s, rtt_s)
 
     def grow(self, acked: float) -> None:
         """Grow: our own window if alone, else B."""
-        if self.effect.state == self.pure.EFFECT_YIELDING:
+        if self.effect.state == self.pure.REGIME_YIELDING:
             return
         super().grow(acked)
         if not self.alone:
@@ -1376,19 +1391,19 @@ class Scavenger(Flow):
         """Cut B; alone, that is a test."""
         cwnd, cutting = int(self.window), self.cut_left_s > 0
         super().lose(rtt_s)
-        if self.pure.effect_repair(self.effect, round(self.link.now_s * 1e6)):
+        if self.pure.regime_repair(self.effect, round(self.link.now_s * 1e6)):
             self.withdraw()
         if not self.alone:
             self.cut_to = self.level()
         elif not cutting:
             pure, rtt_us = self.pure, self.cdg.rtt_prev.min_us
             base_us = pure.cdg_base_rtt_us(self.cdg)
-            pure.effect_expect_loss(self.effect, cwnd, int(self.cut_to), rtt_us, base_us)
+            pure.evidence_expect_loss(self.effect, cwnd, int(self.cut_to), rtt_us, base_us)
 
     def cut_done(self) -> None:
         """CDG is to compare with this round."""
         self.pure.cdg_backoff_done(self.cdg)
-        self.pure.effect_begin_round(self.effect)
+        self.pure.room_begin_round(self.effect)
 
     def back_off(self, rtt_s: float) -> None:
         """Cut for delay: a test, if we are alone."""
@@ -1397,8 +1412,8 @@ class Scavenger(Flow):
         rtt_us, base_us = self.cdg.rtt_prev.min_us, pure.cdg_base_rtt_us(self.cdg)
         self.cdg.state = pure.CDG_BACKOFF
         ssthresh = pure.cdg_ssthresh(self.cdg, self.off, cwnd)
-        ssthresh = pure.effect_cut(self.effect, cwnd, rtt_us, base_us, ssthresh)
-        pure.effect_expect(self.effect, cwnd, ssthresh, rtt_us, base_us)
+        ssthresh = pure.room_cut(self.effect, cwnd, rtt_us, base_us, ssthresh)
+        pure.evidence_expect(self.effect, cwnd, ssthresh, rtt_us, base_us)
         pure.cubic_start(self.cubic, ssthresh * Q16, 0)
         self.cut(ssthresh, rtt_s)
 
@@ -1414,33 +1429,33 @@ class Scavenger(Flow):
         gradient = pure.cdg_round(self.cdg, self.off)
         base_us = pure.cdg_base_rtt_us(self.cdg)
         now_us = round(now_s * 1e6)
-        self.effect.steady = 0 if self.slow_start else min(self.effect.steady + 1, 255)
-        pure.effect_begin_round(self.effect)
+        self.effect.ramp.rounds = 0 if self.slow_start else min(self.effect.ramp.rounds + 1, 255)
+        pure.room_begin_round(self.effect)
         if self.cut_short:
-            pure.effect_limited(self.effect)
+            pure.evidence_limited(self.effect)
         else:
             packets = int(self.round_acked)
-            pure.effect_part(self.effect, packets, elapsed_us, self.cdg.rtt_prev.min_us, base_us)
-        verdict = pure.effect_round(self.effect, self.cdg.rtt_prev.min_us, base_us, now_us)
-        if verdict == pure.EFFECT_DOUBT:
+            pure.evidence_part(self.effect, packets, elapsed_us, self.cdg.rtt_prev.min_us, base_us)
+        verdict = pure.regime_round(self.effect, self.cdg.rtt_prev.min_us, base_us, now_us)
+        if verdict == pure.VERDICT_CUT_DEEPER:
             self.back_off(rtt_s)
-        elif verdict == pure.EFFECT_YIELD:
+        elif verdict == pure.VERDICT_YIELD:
             self.withdraw()
             self.window = self.level()
-        elif verdict not in (pure.EFFECT_NONE, pure.EFFECT_REGAIN):
-            self.ssthresh, self.slow_start = float("inf"), verdict == pure.EFFECT_TAKE
-            self.window = self.resume_window if verdict == pure.EFFECT_RESUME else 2.0
+        elif verdict not in (pure.VERDICT_NONE, pure.VERDICT_RESTORE):
+            self.ssthresh, self.slow_start = float("inf"), verdict == pure.VERDICT_TAKE
+            self.window = self.resume_window if verdict == pure.VERDICT_RESUME else 2.0
             pure.cubic_start(self.cubic, int(self.window * Q16), 0)
             pure.cdg_restart(self.cdg, int(self.window))
         else:
-            if verdict == pure.EFFECT_REGAIN:
-                pure.cubic_regain(self.cubic, self.effect.lent * Q16)
+            if verdict == pure.VERDICT_RESTORE:
+                pure.cubic_regain(self.cubic, self.effect.room.restore_cwnd * Q16)
             slow_us = elapsed_us if self.alone else round(elapsed_us * self.w)
             pure.cubic_round(self.cubic, slow_us, base_us)
             random_u32 = self.link.random.getrandbits(32)
             rtt_us = self.cdg.rtt_prev.min_us
             if self.alone and (
-                pure.effect_urgent(self.effect, rtt_us, before_us, base_us)
+                pure.room_urgent(self.effect, rtt_us, before_us, base_us)
                 or pure.cdg_backoff(self.cdg, self.off, gradient, random_u32, int(self.window))
             ):
                 self.back_off(rtt_s)
@@ -1515,7 +1530,7 @@ def test_a_link_is_left_to_cubic_and_taken_back(
         link.flows.remove(flow)
     # Three looks, each at the end of a round; the rest of a look under way. Whoever sees it first
     # has a queue of its own before long, and the others look at that.
-    looks_s = 4 * (pure.effect_look_us(BASE_US) / 1e6 + BASE_US / 1e6)
+    looks_s = 4 * (pure.regime_look_us(BASE_US) / 1e6 + BASE_US / 1e6)
     seen_s = run_until(link, flows, alone=True, enough=any)
     assert seen_s <= looks_s
     link.run(3 - seen_s)  # 2 s and 20 RTTs after the last one has left

@@ -12,12 +12,15 @@
 
 #include "fixed.h"
 
-#define OWD_TICK_US	1000		/* of a clock that is of use here */
-#define OWD_PROVEN_US	100000		/* so long a clock is observed before it is
-					 * of use: its ticks are known within 2 % then.
-					 * At half of it within 4 %, of the 25 allowed;
-					 * at twice, ACKs in clumps end more slow starts
-					 */
+/* A tick of a clock that is of use here: that of Linux' timestamps. */
+#define OWD_TICK_US	1000
+
+/* A clock is observed for so long before it is of use: its ticks are known within 2 % then. At half
+ * of it within 4 %, of the 25 that tell it from ticks of 4 and 10 ms; at twice, ACKs in clumps end
+ * more slow starts (with 1 s, 100 Mbit/s, 20 ms, ACKs each 10 ms: 49 % of the link used in 14 s
+ * instead of 73).
+ */
+#define OWD_PROVEN_US	100000
 
 /**
  * struct owd - one-way delays of one flow

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A base congestion control, as the deadline-aware framework needs it.
+ *
+ * The framework (control.c) makes a flow less than best effort by inflating the price that its
+ * base reacts to, 1/w of what the network charges. A base is a set of functions that grow and
+ * cut a window, say what price they pay, and can be steered to pay another. All that bases have
+ * in common, rounds, RTTs and answers to losses, is sender.c's.
+ *
+ * Reference, F(n) is its equation n:
+ *   D.A. Hayes, D. Ros, A. Petlund, I. Ahmed, "A framework for less than best
+ *   effort congestion control with soft deadlines", IFIP Networking 2017.
+ */
+#ifndef DALBE_BASE_H
+#define DALBE_BASE_H
+
+#include "control.h"
+#include "path.h"
+
+struct rtt_sample;
+struct sender;
+
+enum base_event {
+	BASE_ROUND,	/* a round has begun */
+	BASE_RECOVERY,	/* TCP has begun to repair a loss */
+	BASE_TIMEOUT,	/* the same, by slow start */
+	BASE_REDUCED,	/* TCP's own reduction of the window is complete */
+	BASE_UNDO,	/* the last loss was none */
+	BASE_PAUSE,	/* after a pause TCP starts slowly again */
+};
+
+/**
+ * struct lbe_base - a base congestion control
+ * @start: the sender begins to run this base; NULL: nothing to be done
+ * @sample: an RTT was measured, us, as the base is to see it; NULL: not of interest
+ * @round: a round trip has ended after so many us. Return: true where that has set the window,
+ *	and no backoff is to be thought of; NULL: never
+ * @backs_off: is the window to be cut for delay? @before_us is the lowest RTT of the round
+ *	before; @gradient_sum_us is cdg_round()'s
+ * @cut_delay: the window to cut to for delay, packets; cdg_ssthresh() says @ssthresh
+ * @cut_loss: the same for a loss or a mark
+ * @grow: an ACK came of so many packets: set p->cwnd
+ * @event: something else has happened, which may set the window; NULL: nothing to be done
+ * @price: fill in what the base pays per round at w = 1, F(22), and whether others were there
+ * @model_q40: F(12): the price per round at which the base sends so fast on a struct tcp_path
+ * @steer: from now on pay control.price_target_q40; @price_std_q40 of it is for losses
+ * @report: say in which regime the sender is and why; NULL: the base knows none
+ * @level_q16: the window that w allows, packets in Q16, while the sender is not alone; NULL:
+ *	it never knows that it is not
+ * @forward: RTTs are to be without a queue of the ACKs, and without the receiver's waiting
+ * @paced: while alone on a path, packets are spaced
+ */
+struct lbe_base {
+	void (*start)(struct sender *s, struct tcp_path *p);
+	void (*sample)(struct sender *s, const struct rtt_sample *sample, u32 rtt_us);
+	bool (*round)(struct sender *s, struct tcp_path *p, u64 elapsed_us);
+	bool (*backs_off)(struct sender *s, const struct tcp_path *p, u32 before_us,
+			  s32 gradient_sum_us);
+	u32 (*cut_delay)(struct sender *s, const struct tcp_path *p, u32 ssthresh);
+	u32 (*cut_loss)(struct sender *s, const struct tcp_path *p, u32 ssthresh);
+	void (*grow)(struct sender *s, struct tcp_path *p, u32 acked);
+	void (*event)(struct sender *s, struct tcp_path *p, enum base_event event);
+	void (*price)(const struct sender *s, struct control_sample *sample);
+	u64 (*model_q40)(const void *path, u64 rate_Bps);
+	void (*steer)(struct sender *s, u64 price_std_q40);
+	void (*report)(const struct sender *s, struct dalbe_state *state);
+	u64 (*level_q16)(const struct sender *s);
+	bool forward;
+	bool paced;
+};
+
+u64 cdg_base_model_q40(const void *path, u64 rate_Bps);
+
+extern const struct lbe_base cdg_base;
+extern const struct lbe_base scavenger_base;
+
+#endif /* DALBE_BASE_H */

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * CAIA Delay-Gradient (CDG): from RTT samples to the probability of a backoff.
+ *
+ * Pure code: it knows no socket, and the clock, the random numbers and the
+ * congestion window are handed in. One caller at a time per struct cdg.
+ *
+ * References, C(n) is equation n of the second:
+ *   D.A. Hayes, G. Armitage, "Revisiting TCP congestion control using delay
+ *   gradients", IFIP Networking 2011.
+ *   T.C. Tangenes, D.A. Hayes, A. Petlund, D. Ros, "Evaluating CAIA Delay
+ *   Gradient as a candidate for deadline-aware less-than-best-effort
+ *   transport", 2017.
+ */
+#ifndef DALBE_CDG_H
+#define DALBE_CDG_H
+
+#include "fixed.h"
+
+/* C(3), a: so many gradients are averaged, as in Linux. Half follows noise; twice backs off a
+ * round trip or two later.
+ */
+#define CDG_WINDOW		8
+
+/* C(5), beta = sqrt(1/2), in 1/1024, the paper's; and 1 - beta, the part of the window that a
+ * delay backoff takes. Half of the cut drains a queue in two backoffs; twice leaves the link idle.
+ */
+#define CDG_BETA_Q10		724
+#define CDG_CUT_DELAY_Q16	19200
+
+/* Least mean cut to reckon with, 1/64: at two packets a cut takes nothing, and delay would have no
+ * price there. It matters for windows of few packets only.
+ */
+#define CDG_CUT_MIN_Q16		1024
+
+/* F(22), W(loss), cut / (1 - cut/2) of a half: see cdg_weight_q16(). Given by the cut. */
+#define CDG_WEIGHT_LOSS_Q16	43691
+
+/* G as in Linux' tcp_cdg.c, whose backoff_factor is 62500 to 1; and the paper's default, 3 ms.
+ * Half of G backs off twice as readily, twice keeps about twice the queue.
+ */
+#define CDG_G_MIN_NS		2000
+#define CDG_G_MAX_NS		125000000
+#define CDG_G_DEFAULT_NS	3000000
+
+/* Least G of a flow with a goal while the queue is short (net.dalbe.effect = 0). Measured alone at
+ * 10 Mbit/s, 50 ms: 3 ms uses 85 % of the link, 6 ms 92 %, 20 ms 94 %, 125 ms no more.
+ */
+#define CDG_IDLE_G_DEFAULT_NS	20000000
+
+/* A queue is short up to 1/16 of the base RTT, or 1 ms, as queue.h's: from there on the regime can
+ * judge. Half: noise ends a flow's use of an idle link. Twice: short buffers are kept full.
+ */
+#define CDG_SHORT_QUEUE_SHIFT	4
+#define CDG_SHORT_QUEUE_MIN_US	1000
+
+/* The base RTT rises by 2^-15 of the excess in a round of 100 ms, or less in a shorter one: by
+ * half of it in 40 minutes. A competitor fills a buffer for hours, a route changes rarely. Half as
+ * slow finds a longer route after hours; twice as fast takes a full buffer for the path.
+ */
+#define CDG_BASE_RTT_SHIFT	15
+#define CDG_BASE_RTT_ROUND_US	100000
+
+/* Half-octaves of the gradient sum, 1 us to 2^29 us: G's own resolution. */
+#define CDG_HIST_BINS		58
+
+enum cdg_state {
+	CDG_UNKNOWN,
+	CDG_NONFULL,	/* the queue drains: a loss is no congestion */
+	CDG_FULL,	/* the queue stands at its limit */
+	CDG_BACKOFF,	/* the cut under way answers a delay gradient */
+};
+
+enum cdg_hystart {
+	CDG_HYSTART_NONE	= 0,
+	CDG_HYSTART_TRAIN	= 1,
+	CDG_HYSTART_DELAY	= 2,
+};
+
+/**
+ * struct cdg_heuristics - CDG's optional parts; for a scavenger only @use_ineff, while it
+ *	is alone, and @hystart
+ * @use_ineff: give up on delay after this many backoffs without effect; 0: off
+ * @use_shadow: after a loss, resume at the window held before delay backoffs
+ * @use_tolerance: take a loss with a draining queue for no congestion
+ * @hystart: enum cdg_hystart, or both bits
+ */
+struct cdg_heuristics {
+	u8 use_ineff;
+	bool use_shadow;
+	bool use_tolerance;
+	u8 hystart;
+};
+
+/* 268 s: an RTT that is longer, or forged, counts as this; eight gradients of it
+ * fit in an s32.
+ */
+#define CDG_RTT_MAX_US		((1 << 28) - 1)
+
+struct cdg_minmax {
+	s32 min_us;
+	s32 max_us;
+};
+
+/**
+ * struct cdg_counts - what happened since the owner last looked
+ * @rounds: RTT rounds
+ * @queued_rounds: of these, rounds that never saw the queue (nearly) empty
+ * @backoffs: cuts for delay gradients
+ * @losses: loss or ECN indications, answered or not
+ */
+struct cdg_counts {
+	u32 rounds;
+	u32 queued_rounds;
+	u32 backoffs;
+	u32 losses;
+};
+
+/**
+ * struct cdg_gradients - the last rounds' gradients
+ * @round: C(1), C(2)
+ * @sum: C(3), times CDG_WINDOW
+ */
+struct cdg_gradients {
+	struct cdg_minmax round[CDG_WINDOW];
+	struct cdg_minmax sum;
+};
+
+/**
+ * struct cdg_g - how readily to back off
+ * @scale_q40: 1000 / (CDG_WINDOW * G), per us of the sum
+ * @idle_scale_q40: the same for @idle_ns
+ * @ns: C(4), G
+ * @idle_ns: least G while the queue is short; 0: exact CDG
+ */
+struct cdg_g {
+	u64 scale_q40;
+	u64 idle_scale_q40;
+	u32 ns;
+	u32 idle_ns;
+};
+
+/**
+ * struct cdg_price - what delay costs
+ * @cut_q16: mean of the last delay cuts, F(23)
+ * @counts: since the owner last looked
+ * @rounds: all rounds, in 1/256
+ * @hist: rounds, in 1/256, by positive gradient: for flows whose G is to be found
+ */
+struct cdg_price {
+	u32 cut_q16;
+	struct cdg_counts counts;
+	u32 rounds;
+	u32 hist[CDG_HIST_BINS];
+};
+
+/**
+ * struct cdg - CDG of one flow
+ * @rtt: of the round under way; 0: none yet
+ * @rtt_prev: of the round before
+ * @base_rtt_q16: lowest min_us of a round, slowly forgotten
+ * @shadow_cwnd: window without the delay backoffs
+ * @hystart_last_us: last ACK of the train
+ * @hystart_start_us: first ACK of the train
+ * @hystart_min_us: lowest RTT since (re)start
+ * @ineffectual: backoffs since one drained the queue
+ * @hystart_samples: RTTs looked at in this round
+ * @delack: credit of the delayed-ACK filter
+ * @state: enum cdg_state
+ * @tail: slot of gradients.round[] to be overwritten
+ * @filled: gradients.round[] is complete
+ * @gradients: of the last rounds
+ * @g: how readily to back off
+ * @price: what delay costs
+ *
+ * Every ACK needs what comes first, only a round's or Tw's end what comes later.
+ */
+struct cdg {
+	struct cdg_minmax rtt;
+	struct cdg_minmax rtt_prev;
+	u64 base_rtt_q16;
+	u32 shadow_cwnd;
+	u32 hystart_last_us;
+	u32 hystart_start_us;
+	s32 hystart_min_us;
+	u16 ineffectual;
+	u8 hystart_samples;
+	u8 delack;
+	u8 state;
+	u8 tail;
+	bool filled;
+	struct cdg_gradients gradients;
+	struct cdg_g g;
+	struct cdg_price price;
+};
+
+void cdg_init(struct cdg *c, u32 g_ns, u32 cwnd);
+void cdg_forget_gradients(struct cdg *c);
+void cdg_restart(struct cdg *c, u32 cwnd);
+void cdg_set_g(struct cdg *c, u32 g_ns);
+void cdg_set_idle_g(struct cdg *c, u32 idle_g_ns);
+
+void cdg_rtt_at_most(struct cdg *c, s32 rtt_us);
+s32 cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool sacked);
+void cdg_set_base_rtt(struct cdg *c, u32 base_rtt_us);
+void cdg_cut_round_short(struct cdg *c, s32 min_us);
+s32 cdg_round(struct cdg *c, const struct cdg_heuristics *h);
+u32 cdg_backoff_probability(const struct cdg *c, s32 gradient_sum_us,
+			    bool queue_short);
+bool cdg_backoff(struct cdg *c, const struct cdg_heuristics *h,
+		 s32 gradient_sum_us, u32 random, u32 cwnd);
+u32 cdg_base_rtt_us(const struct cdg *c);
+u32 cdg_g_used_ns(const struct cdg *c);
+s64 cdg_gradient_ns(s32 gradient_sum_us);
+void cdg_backoff_done(struct cdg *c);
+u32 cdg_ssthresh(struct cdg *c, const struct cdg_heuristics *h, u32 cwnd);
+void cdg_grown(struct cdg *c, u32 packets);
+void cdg_not_limited(struct cdg *c, u32 cwnd);
+enum cdg_hystart cdg_hystart_exit(struct cdg *c, u8 detect, u32 now_us,
+				  bool cwnd_limited, bool paced);
+
+u32 cdg_exp_neg_q32(u64 x_q26);
+u32 cdg_exp2_q8(u32 x_q8);
+u64 cdg_scale_q40(u32 g_ns);
+u32 cdg_probability_q32(s32 gradient_sum_us, u64 scale_q40);
+void cdg_hist_add(struct cdg *c, s32 gradient_sum_us);
+u32 cdg_weight_q16(const struct cdg *c);
+u64 cdg_delay_price_q40(const struct cdg *c, u32 g_ns);
+u32 cdg_g_for_delay_price(const struct cdg *c, u64 price_q40, u32 fallback_ns);
+u64 cdg_rate_price_q40(u64 rate_Bps, u32 mss, u32 rtt_us);
+void cdg_age(struct cdg *c);
+void cdg_forget(struct cdg *c);
+
+#endif /* DALBE_CDG_H */

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Deadline-aware less-than-best-effort control (DA-LBE)
+ *
+ * Every Tw the controller compares the rate that meets the deadline with the
+ * rate that was reached and sets the weight w:
+ *
+ *	bytes left, time left --> zeta ---+
+ *	bytes acknowledged    --> xbar ---+--> controller --> w in [wmin, 1]
+ *	prices of the base    --> q, phi -+                    |
+ *	                                                       v
+ *	             the base pays q / mu per round, mu = w * phi
+ *
+ * w = wmin inflates prices most: a scavenger. w = 1 is best effort: phi then
+ * takes away what the base pays in excess of a loss-based flow.
+ *
+ * PID and MBC are the paper's controllers. The rate floor is MBC without eps and without
+ * reserve: the target rate, no more while contended, and no less once F(19) has let it;
+ * where the model is exact.
+ *
+ * Differences from the paper, the reasons in docs/design.md:
+ *   o MBC's error, F(13), has a memory: control_mbc_trim().
+ *   o An interval limited by the application moves neither w nor the integral.
+ *   o Unused capacity is no model error: without contention the trim stays.
+ *   o zeta aims 1/32 of the window early: control_time_left_ns().
+ *   o MBC keeps a reserve for those who may come: control_reserve().
+ *   o F(19) holds w the less, the nearer to 1 it has to be: control_w_limit_q16().
+ *   o Too little loss to judge still bounds phi from below: control_update_phi().
+ *   o PID's gains are per update, as tuned at Tw = 10 s, whatever Tw is.
+ */
+#include "control.h"
+
+/**
+ * control_start - a new goal, or none
+ * @d: the transfer
+ * @config: controller and its parameters
+ * @bytes: size; 0: no goal, and w stays at wmin
+ * @bytes_done: of these, acknowledged already
+ * @now_ns: when the goal was set
+ * @deadline_ns: soft deadline on the same clock; of no effect without a goal
+ */
+void control_start(struct control *d, const struct control_config *config,
+		   u64 bytes, u64 bytes_done, u64 now_ns, u64 deadline_ns)
+{
+	memset(d, 0, sizeof(*d));
+	d->config = *config;
+	d->w_q16 = config->wmin_q16;
+	d->phi_q16 = Q16_ONE;
+	d->mbc.trim_q16 = Q16_ONE;
+	d->goal.start_ns = now_ns;
+	d->goal.done = bytes_done;
+	d->goal.deadline_ns = S64_MAX;	/* never */
+	if (bytes)
+		control_change(d, bytes, now_ns, deadline_ns);
+}
+
+/**
+ * control_configure - other parameters for the same transfer
+ * @d: the transfer
+ * @config: controller and its parameters
+ */
+void control_configure(struct control *d, const struct control_config *config)
+{
+	d->config = *config;
+	if (config->controller == DALBE_CONTROLLER_WEIGHT)
+		d->w_q16 = config->wmin_q16;
+	else
+		d->w_q16 = max(d->w_q16, config->wmin_q16);
+	d->last.retargeted = true;
+}
+
+/* Time to aim for. Before the deadline by a part of the window, and by at most
+ * 7/8 of what is left: half would let the rate fade to nothing at the deadline.
+ */
+static u64 control_time_left_ns(const struct control *d, u64 now_ns)
+{
+	u64 left_ns, margin_ns;
+
+	if (now_ns >= d->goal.deadline_ns)
+		return 0;
+	left_ns = d->goal.deadline_ns - now_ns;
+	margin_ns = (d->goal.deadline_ns - d->goal.start_ns) >> DALBE_MARGIN_SHIFT;
+	return left_ns - min_t(u64, margin_ns, left_ns - left_ns / 8);
+}
+
+static u64 control_bytes_left(const struct control *d)
+{
+	return d->goal.bytes > d->goal.done ? d->goal.bytes - d->goal.done
+					     : 0;
+}
+
+/**
+ * control_change - other bytes or another deadline for the same transfer
+ * @d: the transfer
+ * @bytes: size in all, with what is done
+ * @now_ns: time
+ * @deadline_ns: soft deadline
+ *
+ * The controller keeps what it has learned. With another deadline the window begins now, and
+ * Tw, margin and limits follow it.
+ */
+void control_change(struct control *d, u64 bytes, u64 now_ns, u64 deadline_ns)
+{
+	if (deadline_ns != d->goal.deadline_ns)
+		d->goal.start_ns = now_ns;
+	d->goal.bytes = bytes;
+	d->goal.deadline_ns = deadline_ns;
+	d->goal.finished_ns = 0;
+	d->last.retargeted = true;
+	if (d->status != DALBE_STATUS_INFEASIBLE)
+		d->status = DALBE_STATUS_ON_TRACK;
+	d->target_Bps = control_target_Bps(control_bytes_left(d),
+					   control_time_left_ns(d, now_ns));
+}
+
+/**
+ * control_tw_ns - the update period in force
+ * @d: the transfer
+ * @srtt_us: smoothed RTT
+ *
+ * Return: Tw in ns: the configured one, or 1/128 of the window, at most the
+ * paper's 10 s, but not less than eight RTTs and 100 ms. Where eight RTTs would be more
+ * than the margin, what happens in the last of them could not be made up for before the
+ * deadline: then the margin, but not less than two.
+ */
+u64 control_tw_ns(const struct control *d, u32 srtt_us)
+{
+	u64 window_ns = d->goal.deadline_ns - d->goal.start_ns;
+	u64 rtt_ns = (u64)srtt_us * NSEC_PER_USEC;
+	u64 tw_ns, least_ns;
+
+	if (d->config.tw_ms)
+		return (u64)d->config.tw_ms * NSEC_PER_MSEC;
+
+	tw_ns = div_u64(window_ns, DALBE_UPDATES);
+	tw_ns = min_t(u64, tw_ns, DALBE_TW_PAPER_NS);
+	least_ns = clamp_t(u64, window_ns >> DALBE_MARGIN_SHIFT,
+			   DALBE_TW_LEAST_ROUNDS * rtt_ns,
+			   DALBE_TW_ROUNDS * rtt_ns);
+	least_ns = max_t(u64, least_ns, DALBE_TW_MIN_MS * NSEC_PER_MSEC);
+	return max(tw_ns, least_ns);
+}
+
+/* A new estimate of phi changes the meaning of w = mu / phi. Where it is lower, w
+ * is raised for mu to stay: F(19) would otherwise take many Tw to make up for
+ * what is no wish to be more aggressive, and G would collapse in the meantime.
+ */
+static void control_set_phi(struct control *d, u32 phi_q16)
+{
+	if (phi_q16 < d->phi_q16)
+		d->w_q16 = min_t(u64, fp_mul_div(d->w_q16, d->phi_q16, phi_q16),
+				 Q16_ONE);
+	d->phi_q16 = phi_q16;
+}
+
+/* phi's own interval: Tphi, or as many more until there was enough loss. Until
+ * then the loss that has not come yet, counted as if it had, bounds phi from
+ * below: a flow at a small share sees a loss a minute, and would otherwise be
+ * held far from best effort at w = 1.
+ */
+static void control_update_phi(struct control *d, const struct control_sample *s)
+{
+	u32 limit_q16 = d->config.unlimited ? Q16_ONE : DALBE_PHI_LIMIT_Q16;
+	u64 std_q40;
+
+	if (!s->contended)
+		return;
+	d->phi.price_q40 = fp_add(d->phi.price_q40,
+				  fp_mul_div(s->price_q40, s->rounds, 1));
+	d->phi.std_q40 = fp_add(d->phi.std_q40,
+				fp_mul_div(s->price_std_q40, s->rounds, 1));
+	d->phi.losses += s->losses;
+	if (++d->phi.updates % DALBE_TPHI_UPDATES)
+		return;
+
+	if (d->phi.losses < DALBE_PHI_MIN_LOSSES) {
+		std_q40 = fp_add(d->phi.std_q40, s->weight_std_q40);
+		d->phi_q16 = max(d->phi_q16, control_phi(d->phi_q16,
+							 d->phi.price_q40,
+						       std_q40, limit_q16));
+		return;
+	}
+	control_set_phi(d, control_phi(d->phi_q16, d->phi.price_q40,
+				       d->phi.std_q40, limit_q16));
+	d->phi.price_q40 = 0;
+	d->phi.std_q40 = 0;
+	d->phi.losses = 0;
+	d->phi.updates = 0;
+}
+
+/* The controllers proper: w as they want it, which may exceed 1. */
+static u32 control_wanted_q16(struct control *d, const struct control_sample *s,
+			      const struct control_model *model)
+{
+	bool spare = !s->contended && d->rate_Bps > d->mbc.expected_Bps;
+	u64 model_q40;
+
+	if (d->config.controller == DALBE_CONTROLLER_PID) {
+		s64 u_q16 = control_pid_update(&d->pid, d->w_q16, d->target_Bps,
+					     d->rate_Bps, DALBE_TW_PAPER_NS);
+
+		return clamp_t(s64, u_q16, 0, U32_MAX);
+	}
+
+	model_q40 = model->price_q40(model->arg, d->target_Bps);
+	if (d->config.controller == DALBE_CONTROLLER_FLOOR)
+		return control_mbc_weight(s->price_q40, d->phi_q16, model_q40,
+					Q16_ONE);
+
+	/* eps is not updated while F(19) holds w back (the paper), nor at either
+	 * bound of w, nor from a rate that was meant for another target.
+	 */
+	if (!d->last.w_limited && !d->last.retargeted && !spare && !d->last.ceiled &&
+	    !d->last.floored)
+		d->mbc.trim_q16 = control_mbc_trim(d->mbc.trim_q16, d->mbc.expected_Bps,
+						   d->rate_Bps);
+
+	return control_mbc_weight(s->price_q40, d->phi_q16, model_q40,
+				d->mbc.trim_q16);
+}
+
+/* All bytes are done, but the program sends on: protocol overhead, or a goal
+ * that was a guess. Those bytes are as urgent as the rest was, up to a limit.
+ */
+static bool control_overrun(const struct control *d)
+{
+	u64 overrun = d->goal.done - d->goal.bytes;
+
+	return overrun <= fp_add(d->goal.bytes >> DALBE_OVERRUN_SHIFT,
+				 DALBE_OVERRUN_BYTES);
+}
+
+/* lw of F(19). Its 0.05 belongs to 1/128 of the window: where eight RTTs, or the
+ * user, make Tw a larger part of it, waiting for twenty Tw would be waiting for
+ * the deadline. And to wait is to take less now and more later; where the w that
+ * is needed is near 1 there is no more to be had later. So above 1/2 the limit is
+ * divided by the room that is left, 2 (1 - w).
+ */
+static u32 control_w_limit_q16(const struct control *d, u32 srtt_us, u32 needed_q16)
+{
+	u64 limit_q16 = fp_mul_div(DALBE_W_LIMIT_Q16 * DALBE_UPDATES,
+				   control_tw_ns(d, srtt_us),
+				   d->goal.deadline_ns - d->goal.start_ns);
+	u32 room_q16;
+
+	if (d->config.unlimited)
+		return Q16_ONE;
+	limit_q16 = max_t(u64, limit_q16, DALBE_W_LIMIT_Q16);
+	room_q16 = min_t(u32, 2 * (Q16_ONE - min(needed_q16, Q16_ONE)), Q16_ONE);
+	return min_t(u64, fp_mul_div(limit_q16, Q16_ONE, room_q16), Q16_ONE);
+}
+
+/* Is w = 1 enough? Each interval that was sent at it says by how much it was not:
+ * zeta, to the deadline itself, over the rate, less 1. One is noise; their sum,
+ * which does not fall below 0, is Page's test (CUSUM): a rate that is too low by
+ * a third or more is found in two intervals, one by a tenth in ten.
+ */
+static void control_judge(struct control *d, u64 now_ns, bool best_effort)
+{
+	u64 needed_Bps = control_target_Bps(control_bytes_left(d),
+					  d->goal.deadline_ns - now_ns);
+	s64 short_q16 = control_relative_error_q16(needed_Bps, d->rate_Bps);
+
+	short_q16 = clamp_t(s64, short_q16, -(s64)DALBE_SHORTFALL_MAX_Q16,
+			    DALBE_SHORTFALL_MAX_Q16);
+	if (!best_effort)	/* there is more to be had */
+		short_q16 = min_t(s64, short_q16, 0);
+	d->shortfall_q16 = clamp_t(s64, d->shortfall_q16 + short_q16, 0,
+				   DALBE_INFEASIBLE_Q16);
+	if (d->shortfall_q16 == DALBE_INFEASIBLE_Q16)
+		d->status = DALBE_STATUS_INFEASIBLE;
+	else if (!d->shortfall_q16)
+		d->status = DALBE_STATUS_ON_TRACK;
+}
+
+/* Best effort over what is needed of it, a mean of eight intervals or so, as prices
+ * swing. Of the inverse, w, it would be a mean of what is needed in the worst of them.
+ * Where prices differ it begins when phi has been measured a few times.
+ */
+static void control_learn_headroom(struct control *d, const struct control_sample *s,
+				   u32 needed_q16)
+{
+	u32 room_q16 = min_t(u64, fp_ratio_q16(Q16_ONE, needed_q16),
+			     DALBE_HEADROOM_MAX_Q16);
+
+	if (s->price_q40 != s->price_std_q40 &&
+	    d->updates <= DALBE_HEADROOM_TPHI * DALBE_TPHI_UPDATES)
+		return;
+	d->mbc.headroom_q16 += ((s64)room_q16 - (s64)d->mbc.headroom_q16) / 8;
+}
+
+/* The w that is needed, by that mean. */
+static u32 control_need_q16(const struct control *d)
+{
+	return min_t(u64, fp_ratio_q16(Q16_ONE, d->mbc.headroom_q16), Q16_ONE);
+}
+
+/* What MBC takes beyond the w that is needed. Those it keeps a reserve for have less
+ * time to come the nearer the deadline is: in the last half it fades.
+ */
+static u32 control_extra_q16(const struct control *d, u64 now_ns, u32 needed_q16,
+			     u32 mean_q16)
+{
+	u32 wanted_q16 = control_reserve(mean_q16);
+	u64 half_ns = (d->goal.deadline_ns - d->goal.start_ns) / 2;
+
+	if (wanted_q16 <= needed_q16)
+		return 0;
+	return fp_mul_div(wanted_q16 - needed_q16,
+			  min(d->goal.deadline_ns - now_ns, half_ns),
+			  max(half_ns, 1ull));
+}
+
+/* No sooner than patience lets it, F(19): @w_q16, where so much is needed. */
+static u32 control_patient_q16(struct control *d, const struct control_sample *s,
+			       u32 w_q16, u32 needed_q16)
+{
+	u32 limited_q16;
+
+	w_q16 = clamp_t(u32, w_q16, d->config.wmin_q16, Q16_ONE);
+	limited_q16 = control_limit_increase(d->w_q16, w_q16,
+					     control_w_limit_q16(d, s->srtt_us,
+								 needed_q16));
+	d->last.w_limited = limited_q16 < w_q16;
+	return limited_q16;
+}
+
+/* MBC takes the w that is needed and the reserve. */
+static u32 control_mbc_take_q16(struct control *d, const struct control_sample *s,
+				u32 needed_q16)
+{
+	u32 mean_q16, extra_q16;
+
+	control_learn_headroom(d, s, needed_q16);
+	mean_q16 = control_need_q16(d);
+	extra_q16 = control_extra_q16(d, s->now_ns, needed_q16, mean_q16);
+	return control_patient_q16(d, s, needed_q16 + extra_q16,
+				 max(needed_q16, mean_q16));
+}
+
+static void control_steer(struct control *d, const struct control_sample *s,
+			  const struct control_model *model)
+{
+	bool best_effort = d->w_q16 == Q16_ONE;
+	u32 needed_q16;
+
+	d->target_Bps = control_target_Bps(control_bytes_left(d),
+					   control_time_left_ns(d, s->now_ns));
+	if (s->app_limited || d->config.controller == DALBE_CONTROLLER_WEIGHT)
+		return;
+
+	control_judge(d, s->now_ns, best_effort);
+	needed_q16 = control_wanted_q16(d, s, model);
+	if (d->last.retargeted)
+		d->mbc.headroom_q16 = DALBE_HEADROOM_Q16;
+	d->last.retargeted = false;
+	d->last.floored = needed_q16 < d->config.wmin_q16;
+	d->last.ceiled = needed_q16 > Q16_ONE;
+
+	if (d->config.controller == DALBE_CONTROLLER_MBC)
+		d->w_q16 = control_mbc_take_q16(d, s, needed_q16);
+	else if (d->config.controller == DALBE_CONTROLLER_FLOOR)
+		d->w_q16 = control_patient_q16(d, s, needed_q16, needed_q16);
+	else
+		d->w_q16 = clamp_t(u32, needed_q16, d->config.wmin_q16,
+				   Q16_ONE);
+	d->mbc.expected_Bps = fp_mul_div(d->target_Bps, d->w_q16,
+					 max(needed_q16, 1u));
+}
+
+static void control_after_deadline(struct control *d)
+{
+	d->target_Bps = 0;
+	if (d->config.controller == DALBE_CONTROLLER_WEIGHT)
+		d->w_q16 = d->config.wmin_q16;
+	else if (d->config.after_deadline == DALBE_AFTER_BEST_EFFORT)
+		d->w_q16 = Q16_ONE;
+	else if (d->config.after_deadline == DALBE_AFTER_SCAVENGER)
+		d->w_q16 = d->config.wmin_q16;
+	d->status = DALBE_STATUS_LATE;
+}
+
+/**
+ * control_update - end of an interval: set w for the next
+ * @d: the transfer
+ * @s: what the base measured
+ * @model: the base's steady state
+ *
+ * Sets w_q16, phi_q16, price_target_q40 and status.
+ */
+void control_update(struct control *d, const struct control_sample *s,
+		    const struct control_model *model)
+{
+	d->rate_Bps = fp_mul_div(s->bytes_done - d->goal.done, NSEC_PER_SEC,
+				 max_t(u64, s->elapsed_ns, 1));
+	d->goal.done = s->bytes_done;
+	d->last.app_limited = s->app_limited;
+	if (!s->app_limited)
+		d->updates++;
+	control_update_phi(d, s);
+
+	if (!d->goal.bytes) {
+		d->status = DALBE_STATUS_NONE;
+	} else if (d->goal.done >= d->goal.bytes) {
+		if (d->status != DALBE_STATUS_DONE)
+			d->goal.finished_ns = s->now_ns;
+		d->status = DALBE_STATUS_DONE;
+		d->target_Bps = 0;
+		if (!control_overrun(d))
+			d->w_q16 = d->config.wmin_q16;
+	} else if (s->now_ns >= d->goal.deadline_ns) {
+		control_after_deadline(d);
+	} else {
+		control_steer(d, s, model);
+	}
+	d->price_target_q40 = fp_mul_div(s->price_q40, Q16_ONE,
+					 control_mu_q16(d));
+	d->w_lately_q16 -= d->w_lately_q16 / DALBE_HASTE_UPDATES;
+	d->w_lately_q16 = max(d->w_lately_q16, d->w_q16);
+}
+
+/**
+ * control_mu_q16 - F(26), mu = w * phi
+ * @d: the transfer
+ *
+ * Return: mu in Q16, at least 1/65536: it divides.
+ */
+u32 control_mu_q16(const struct control *d)
+{
+	return max_t(u32, 1, fp_mul_q16(d->phi_q16, d->w_q16));
+}
+
+/**
+ * control_haste_q16 - how little time there is to lose
+ * @d: the transfer
+ *
+ * Bytes that we do not send while a link is idle we have to take from others later. So a transfer
+ * that lately needed nearly all is in haste, though w may be small now.
+ *
+ * Return: Q16, from w in force up to 1: the most that w was, less 1/64 per update since.
+ */
+u32 control_haste_q16(const struct control *d)
+{
+	return max(d->w_q16, d->w_lately_q16);
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Deadline-aware less-than-best-effort (DA-LBE) control: from a goal, progress
+ * and prices to the weight w.
+ *
+ * Pure code. It knows neither sockets nor any congestion control: a base hands
+ * in what it measured (struct control_sample) and its model (struct control_model),
+ * and scales the prices it reacts to by 1/mu. One caller at a time per struct.
+ *
+ * Reference, F(n) is its equation n:
+ *   D.A. Hayes, D. Ros, A. Petlund, I. Ahmed, "A framework for less than best
+ *   effort congestion control with soft deadlines", IFIP Networking 2017.
+ */
+#ifndef DALBE_CONTROL_H
+#define DALBE_CONTROL_H
+
+#include "fixed.h"
+#include "../dalbe_ctl.h"
+
+/* Tw is 1/128 of the window, and at most the paper's 10 s, which is 1/130 of its window. Half as
+ * many updates leave w half of the time to act; twice as many average half of the rounds.
+ */
+#define DALBE_TW_PAPER_NS	10000000000ull
+#define DALBE_UPDATES		128
+
+/* Tw is at least eight RTTs, CDG's window, as fewer rounds give no average; in a window too short
+ * for that two: one for w to act, one to see it. Half: prices are noise. Twice: a short transfer
+ * has too few updates to correct an error.
+ */
+#define DALBE_TW_ROUNDS		8
+#define DALBE_TW_LEAST_ROUNDS	2
+
+/* F(19), lw = 0.05 and l_phi = 0.1, the paper's: the most that one update raises w and phi by.
+ * Half gives way for twice as long; twice reacts to noise.
+ */
+#define DALBE_W_LIMIT_Q16	3277
+#define DALBE_PHI_LIMIT_Q16	6554
+
+/* phi is measured over so many Tw, as long as CDG's histogram remembers (the paper gives none),
+ * and not from fewer than two losses: one is no rate. Half: phi follows single losses. Twice: it
+ * is late by half a minute.
+ */
+#define DALBE_TPHI_UPDATES	4
+#define DALBE_PHI_MIN_LOSSES	2
+
+/* Bounds of arithmetic, far outside of what is measured: of phi, and of eps where nothing was
+ * carried.
+ */
+#define DALBE_PHI_MAX_Q16	(1024u << 16)
+#define DALBE_ERROR_MAX_Q16	(16 << 16)
+
+/* F(9), the paper's gains: Kp = 0.5, Ki = 0.03, Kd = 0.1. Half of Kp misses goals that twice of it
+ * meets by swinging.
+ */
+#define DALBE_KP_Q16		32768
+#define DALBE_KI_Q16		1966
+#define DALBE_KD_Q16		6554
+
+/* MBC corrects a quarter of its model's error in one Tw, see control_mbc_trim(): the noise of four
+ * is averaged. An eighth is too slow for a short window; a half follows noise.
+ */
+#define DALBE_TRIM_GAIN_Q16	16384
+
+/* Model errors from 1/8 to 8 are corrected, nearly three times the error of B at w = 0.05. With
+ * half of the range MBC misses goals where the model is worst; with twice, an interval without
+ * anything to send is forgotten later.
+ */
+#define DALBE_TRIM_MIN_Q16	8192
+#define DALBE_TRIM_MAX_Q16	(8u << 16)
+
+/* One Tw says at most a half for or against the goal, and their sum calls it infeasible at 1: a
+ * rate too low by half is found in two intervals, by a tenth in ten. Half: one bad interval
+ * alarms. Twice: a lost goal is reported late. See control_judge().
+ */
+#define DALBE_SHORTFALL_MAX_Q16	32768
+#define DALBE_INFEASIBLE_Q16	Q16_ONE
+
+/* The most that w was is forgotten over half of a window's updates: a transfer that needed best
+ * effort in the first half cannot count on the second. Half: it relaxes in the next pause of the
+ * others. Twice: it hurries to the end.
+ */
+#define DALBE_HASTE_UPDATES	64
+
+/* Headroom is the best-effort rate over the rate that is needed. Before anything is known it is
+ * two, enough for no reserve; an idle interval counts for three at most in the mean, or it would
+ * hide contended ones; and where phi matters the mean begins after two Tphi, when phi is known.
+ * Half of these reserve too early, and take from others without need; twice too late.
+ */
+#define DALBE_HEADROOM_Q16	(2 * Q16_ONE)
+#define DALBE_HEADROOM_MAX_Q16	(3 * Q16_ONE)
+#define DALBE_HEADROOM_TPHI	2
+
+/* We aim 1/32 of the window before the deadline, four of its 128 Tw: MBC needs so many to make up
+ * for a bad one, and the last bytes and the program's own end take time, too. Half is late after
+ * one bad interval; twice takes 3 % more than needed from others.
+ */
+#define DALBE_MARGIN_SHIFT	5
+
+/* w is kept for 1/16 of the goal, and 64 KiB, after its end: rsync and TLS add less than that to a
+ * file's size. Half: the end of some transfers crawls at wmin. Twice: a wrong byte count takes
+ * from others for longer. See control_overrun().
+ */
+#define DALBE_OVERRUN_SHIFT	4
+#define DALBE_OVERRUN_BYTES	65536
+
+/**
+ * struct control_config - what the owner of the goal chose
+ * @controller: DALBE_CONTROLLER_*
+ * @after_deadline: DALBE_AFTER_*
+ * @tw_ms: update period; 0: from window and RTT
+ * @wmin_q16: lowest w, 1 .. Q16_ONE
+ * @unlimited: w and phi may rise at once, without F(19)
+ */
+struct control_config {
+	u8 controller;
+	u8 after_deadline;
+	bool unlimited;
+	u32 tw_ms;
+	u32 wmin_q16;
+};
+
+/**
+ * struct control_sample - one update interval as the base saw it
+ * @now_ns: time, on the deadline's clock
+ * @elapsed_ns: since the last sample, on a clock that stops in suspend
+ * @bytes_done: acknowledged since the goal was set, in all
+ * @srtt_us: smoothed RTT
+ * @price_q40: what the base pays at w = 1 without phi, per round: sum over its
+ *             indications z of P_W(z), F(22)
+ * @price_std_q40: the part of it that the network's standard congestion control
+ *                 pays too (loss, ECN): the denominator of F(25)
+ * @weight_std_q40: W of F(22) for one such indication
+ * @rounds: N of F(22), in RTT rounds in which the base's window could grow
+ * @losses: indications behind @price_std_q40
+ * @app_limited: most of the time the sender had too little to send
+ * @contended: the path was congested for most of the time
+ */
+struct control_sample {
+	u64 now_ns;
+	u64 elapsed_ns;
+	u64 bytes_done;
+	u64 price_q40;
+	u64 price_std_q40;
+	u64 weight_std_q40;
+	u32 srtt_us;
+	u32 rounds;
+	u32 losses;
+	bool app_limited;
+	bool contended;
+};
+
+/**
+ * struct control_model - steady state of the base, F(12)
+ * @price_q40: price per round at which the base sends at rate_Bps
+ * @arg: handed to it
+ */
+struct control_model {
+	u64 (*price_q40)(const void *arg, u64 rate_Bps);
+	const void *arg;
+};
+
+struct control_pid {
+	s64 integral_q16;	/* F(8), times Ki */
+	s64 error_q16;		/* eps of the last update */
+};
+
+/**
+ * struct control_goal - the transfer
+ * @bytes: its size; 0: no goal
+ * @done: of these, acknowledged at the last update
+ * @start_ns: of the window, which another deadline begins anew
+ * @deadline_ns: soft deadline
+ * @finished_ns: the update that found it done; 0: not yet
+ */
+struct control_goal {
+	u64 bytes;
+	u64 done;
+	u64 start_ns;
+	u64 deadline_ns;
+	u64 finished_ns;
+};
+
+/**
+ * struct control_mbc - what the model-based controller remembers
+ * @expected_Bps: what the model expects at w_q16
+ * @trim_q16: 1 + eps, with memory
+ * @headroom_q16: mean of 1 over the w that was needed
+ */
+struct control_mbc {
+	u64 expected_Bps;
+	u32 trim_q16;
+	u32 headroom_q16;
+};
+
+/**
+ * struct control_phi - the interval over which phi is measured
+ * @price_q40: sum of price times rounds
+ * @std_q40: the same of the standard congestion control's price
+ * @losses: in it
+ * @updates: in it
+ */
+struct control_phi {
+	u64 price_q40;
+	u64 std_q40;
+	u32 losses;
+	u16 updates;
+};
+
+/**
+ * struct control_last - the last update
+ * @app_limited: there was too little to send
+ * @w_limited: F(19) held w back
+ * @floored: it asked for w < wmin
+ * @ceiled: it asked for w > 1
+ * @retargeted: the goal or w has changed within the interval
+ */
+struct control_last {
+	bool app_limited;
+	bool w_limited;
+	bool floored;
+	bool ceiled;
+	bool retargeted;
+};
+
+/**
+ * struct control - what sets w
+ * @goal: the transfer
+ * @config: what its owner chose
+ * @w_q16: w
+ * @target_Bps: zeta, F(6), for the interval under way
+ * @rate_Bps: xbar of the last interval
+ * @w_lately_q16: the most that w was, slowly forgotten
+ * @phi_q16: F(25)
+ * @mbc: of the model-based controller
+ * @pid: of the other
+ * @price_target_q40: price to be paid per round from now on
+ * @phi: the interval over which phi is measured
+ * @shortfall_q16: evidence that w = 1 is not enough, see control_judge()
+ * @updates: that had something to go by
+ * @status: DALBE_STATUS_*
+ * @last: the last update
+ */
+struct control {
+	struct control_goal goal;
+	struct control_config config;
+	u32 w_q16;
+	u64 target_Bps;
+	u64 rate_Bps;
+	u32 w_lately_q16;
+	u32 phi_q16;
+	struct control_mbc mbc;
+	struct control_pid pid;
+	u64 price_target_q40;
+	struct control_phi phi;
+	u32 shortfall_q16;
+	u32 updates;
+	u8 status;
+	struct control_last last;
+};
+
+u64 control_target_Bps(u64 bytes_left, u64 left_ns);
+u32 control_limit_increase(u32 old_q16, u32 new_q16, u32 limit_q16);
+s64 control_relative_error_q16(u64 target_Bps, u64 rate_Bps);
+s64 control_pid_update(struct control_pid *pid, u32 w_q16, u64 target_Bps,
+		       u64 rate_Bps, u64 tw_ns);
+u32 control_mbc_weight(u64 price_q40, u32 phi_q16, u64 model_price_q40,
+		       u32 trim_q16);
+u32 control_mbc_trim(u32 trim_q16, u64 target_Bps, u64 rate_Bps);
+u32 control_reserve(u32 w_q16);
+u32 control_phi(u32 phi_q16, u64 price_q40, u64 price_std_q40, u32 limit_q16);
+
+void control_start(struct control *d, const struct control_config *config,
+		   u64 bytes, u64 bytes_done, u64 now_ns, u64 deadline_ns);
+void control_configure(struct control *d, const struct control_config *config);
+void control_change(struct control *d, u64 bytes, u64 now_ns, u64 deadline_ns);
+u64 control_tw_ns(const struct control *d, u32 srtt_us);
+void control_update(struct control *d, const struct control_sample *s,
+		    const struct control_model *model);
+u32 control_mu_q16(const struct control *d);
+u32 control_haste_q16(const struct control *d);
+
+#endif /* DALBE_CONTROL_H */

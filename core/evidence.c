@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The evidence that cuts and rounds give of competitors.
+ *
+ * The window of a bottleneck's flows is its BDP and its queue. A cut of ours by
+ * dW packets shortens the queue by dW packets, whoever the rest belongs to; and
+ * if all of it were ours, W = W_all, the drain would be
+ *
+ *	dW / C = dW / W * (base RTT + queue),	at most the queue.
+ *
+ * The drain that we measure, as a part of this, is our part of all packets under way.
+ * Scavengers answer the same gradients and cut as well before long, and then more is
+ * drained than ours; a loss-based flow takes what we gave up.
+ *
+ * Our part of the link is what we deliver while a queue stands.
+ */
+#include "regime.h"
+
+/**
+ * evidence_expect - begin the test of a cut: how much does it drain if the queue is ours?
+ * @r: the flow
+ * @cwnd: window before, packets
+ * @ssthresh: and after
+ * @rtt_us: lowest RTT of the round before
+ * @base_rtt_us: lowest RTT known; 0: none
+ *
+ * A test that has not ended is given up for this one. A cut that cannot show anything (too
+ * short a queue, no base RTT, not REGIME_ALONE) is no test, and ends a doubt.
+ */
+void evidence_expect(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
+		     u32 base_rtt_us)
+{
+	u32 queue_us = queue_above_us(rtt_us, base_rtt_us);
+
+	r->cut.before_us = 0;
+	if (r->state != REGIME_ALONE || !base_rtt_us ||
+	    !queue_stands(rtt_us, base_rtt_us)) {
+		r->cut.doubt = false;
+		return;
+	}
+	r->cut.before_us = rtt_us;
+	if (ssthresh < cwnd) {
+		r->cut.expected_us = min_t(u64, queue_us,
+					   fp_mul_div(rtt_us, cwnd - ssthresh, cwnd));
+		return;
+	}
+	/* Our window is too small to be cut: the others have to drain the queue, or we yield. */
+	r->cut.expected_us = queue_us;
+	r->cut.doubt = true;
+}
+
+/**
+ * evidence_forget - void the measurements so far
+ * @r: the flow
+ *
+ * After a pause in which there was nothing to send, after a timeout, and after a change of
+ * regime we cannot judge the cut under test, nor do we know our part of the link.
+ */
+void evidence_forget(struct regime *r)
+{
+	r->cut.before_us = 0;
+	r->cut.doubt = false;
+	r->part.ours_q16 = 0;
+	r->part.last_us = 0;
+	r->ramp.rounds = 0;
+	r->room.restored = 0;
+	r->ramp.unfilled = false;
+	r->probe.rounds = 0;
+}
+
+/**
+ * evidence_limited - this round had too little to send, or repaired a loss
+ * @r: the flow
+ *
+ * Such a round tells nothing of our part of the link, of the owner of the queue, or of the
+ * rate of the link: we look for these in later rounds.
+ */
+void evidence_limited(struct regime *r)
+{
+	r->part.last_us = 0;
+	r->part.lost = false;
+	r->probe.rounds = 0;
+	if (r->ramp.unfilled)
+		r->ramp.rounds = 0;
+}
+
+/**
+ * evidence_loss - a packet was lost, or marked
+ * @r: the flow
+ *
+ * Where we have just made room, a newcomer has caused the loss. And a queue that loses
+ * packets is a queue, however still it stands: the path is not longer.
+ */
+void evidence_loss(struct regime *r)
+{
+	r->lossy = EVIDENCE_LOSS_ROUNDS;
+	r->still.periods = 0;
+	r->probe.rounds = 0;
+	r->ramp.unfilled = false;
+	if (room_under_test(r))
+		r->room.lost = true;
+}
+
+/**
+ * evidence_undo_loss - the last loss was none
+ * @r: the flow
+ * @lossy: regime.lossy before it
+ */
+void evidence_undo_loss(struct regime *r, u8 lossy)
+{
+	evidence_forget(r);
+	r->lossy = lossy;
+}
+
+/**
+ * evidence_expect_loss - a cut is made for a loss
+ * @r: the flow
+ * @cwnd: window before, packets
+ * @ssthresh: and after
+ * @rtt_us: lowest RTT of the round before
+ * @base_rtt_us: lowest RTT known; 0: none
+ *
+ * We test it as any other cut, unless a test of room is under way.
+ */
+void evidence_expect_loss(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
+			  u32 base_rtt_us)
+{
+	evidence_loss(r);
+	if (room_under_test(r))
+		return;
+	r->room.restore_cwnd = 0;
+	r->room.made = false;
+	evidence_expect(r, cwnd, ssthresh, rtt_us, base_rtt_us);
+}
+
+/* Was so much less delivered in this round that it is no noise? */
+static bool evidence_part_lost(const struct regime *r, u64 part_q16,
+			       u64 elapsed_us)
+{
+	u64 lost_q16 = r->part.ours_q16 - min(r->part.ours_q16, part_q16);
+
+	return lost_q16 >= r->part.ours_q16 / EVIDENCE_PART_LOST &&
+	       fp_mul_div(lost_q16, elapsed_us, USEC_PER_SEC) >> 16 >=
+	       EVIDENCE_PART_PACKETS;
+}
+
+/**
+ * evidence_part - did we lose a part of the link in this round?
+ * @r: the flow
+ * @packets: delivered in this round
+ * @elapsed_us: its duration
+ * @rtt_us: its lowest RTT
+ * @base_rtt_us: lowest RTT known
+ *
+ * A link with a queue is busy: packets that it carries no more for us it carries for others,
+ * whatever we cut. Scavengers shift their parts among themselves in the short queue that they
+ * leave. In a longer queue, or one that loses packets, a newcomer has taken our part, or the
+ * path stood still; a single round does not tell which. Sets part.lost.
+ *
+ * To be called before regime_round(), and not for a round with too little to send.
+ */
+void evidence_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rtt_us,
+		   u32 base_rtt_us)
+{
+	u32 queue_us = queue_above_us(rtt_us, base_rtt_us);
+	u32 last_us = r->part.last_us;
+	u64 part_q16;
+
+	r->part.last_us = rtt_us;
+	r->part.lost = false;
+	if (r->state != REGIME_ALONE || !base_rtt_us || !elapsed_us ||
+	    !queue_stands(rtt_us, base_rtt_us))
+		return;
+	part_q16 = min_t(u64, S64_MAX, fp_mul_div((u64)packets << 16,
+						  USEC_PER_SEC, elapsed_us));
+	r->part.lost = (queue_us > queue_scavengers_us(base_rtt_us) || r->lossy) &&
+		       room_surge_us(rtt_us, last_us, base_rtt_us, ROOM_SURGE_SHIFT) &&
+		       evidence_part_lost(r, part_q16, elapsed_us);
+	if (r->part.lost)
+		return;
+	if (r->part.ours_q16) {
+		part_q16 = r->part.ours_q16 + (((s64)part_q16 - (s64)r->part.ours_q16) >>
+					  EVIDENCE_PART_SHIFT);
+		r->part.link_q16 = max(r->part.link_q16, part_q16);
+	} else {
+		/* after a doubt others may have been there: we measured our part, not the link */
+		r->part.link_q16 = max(r->unsure ? r->part.link_q16 : r->part.link_q16 / 2,
+				       part_q16);
+	}
+	r->part.ours_q16 = part_q16;
+}
+
+/**
+ * evidence_link_packets - what the link carries in so much time, as far as it is known
+ * @r: the flow
+ * @us: the time
+ *
+ * Return: packets; 0 where it is not known.
+ */
+u64 evidence_link_packets(const struct regime *r, u64 us)
+{
+	return fp_mul_div(r->part.link_q16, us, USEC_PER_SEC) >> 16;
+}
+
+/**
+ * evidence_fill - the link is free: how far may slow start go?
+ * @r: the flow
+ * @base_rtt_us: lowest RTT known
+ *
+ * Slow start learns a round trip later that a link is full, and has sent twice as much by
+ * then: the buffer overflows, for others as well. We know what the link carried the last
+ * time, so slow start ends where a short queue should show that it is full.
+ *
+ * Return: packets; U32_MAX: as far as it goes.
+ */
+u32 evidence_fill(struct regime *r, u32 base_rtt_us)
+{
+	u64 full_us = (u64)base_rtt_us + 2 * queue_shortest_us(base_rtt_us);
+
+	r->ramp.unfilled = true;
+	if (!r->part.link_q16 || !base_rtt_us)
+		return U32_MAX;
+	return clamp_t(u64, evidence_link_packets(r, full_us), 2, U32_MAX);
+}
+
+/**
+ * evidence_more - did slow start end too early?
+ * @r: the flow
+ * @rtt_us: lowest RTT of the round
+ * @base_rtt_us: lowest RTT known
+ *
+ * Where all of the window has been in use since and no queue shows, the link carries more.
+ */
+bool evidence_more(struct regime *r, u32 rtt_us, u32 base_rtt_us)
+{
+	if (!r->ramp.unfilled || r->ramp.rounds < EVIDENCE_RAMP_ROUNDS)
+		return false;
+	r->ramp.unfilled = !queue_stands(rtt_us, base_rtt_us);
+	if (r->ramp.unfilled)
+		r->ramp.rounds = 0;
+	return r->ramp.unfilled;
+}
+
+/**
+ * evidence_still - does the queue stand so still that it is none?
+ * @r: the flow
+ * @rtt_us: lowest RTT of the round
+ * @base_rtt_us: lowest RTT known
+ * @now_us: clock
+ *
+ * Then the path has become longer. We compare the lowest RTTs of periods of many rounds: that of
+ * a single round may contain somebody's packet. The queue of very many flows hardly moves
+ * either, but they lose packets, and so do we.
+ */
+bool evidence_still(struct regime *r, u32 rtt_us, u32 base_rtt_us,
+		    u64 now_us)
+{
+	u64 period_us = max_t(u64, EVIDENCE_STILL_US,
+			      (u64)EVIDENCE_STILL_RTTS * base_rtt_us);
+	u32 least_us = min(r->still.least_us, rtt_us);
+	u32 off_us = max(least_us, r->still.rtt_us) - min(least_us, r->still.rtt_us);
+	u32 near_us = max_t(u32, EVIDENCE_STILL_MIN_US,
+			    queue_above_us(least_us, base_rtt_us) >>
+			    EVIDENCE_STILL_SHIFT);
+
+	r->still.least_us = least_us;
+	if (now_us - r->still.since_us < period_us)
+		return false;
+	r->still.since_us = now_us;
+	r->still.least_us = U32_MAX;
+	if (off_us > near_us || !queue_stands(least_us, base_rtt_us)) {
+		r->still.rtt_us = least_us;
+		r->still.periods = 0;
+	}
+	return ++r->still.periods >= EVIDENCE_STILL;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The evidence of competitors: the drain after a cut, our part of the link, losses, a queue that
+ * stands still.
+ */
+#ifndef DALBE_EVIDENCE_H
+#define DALBE_EVIDENCE_H
+
+#include "queue.h"
+
+struct regime;
+
+/* The queue is ours from a fifth of the expected drain on. A cut drains our share of the packets
+ * under way, so up to five equal flows pass for "ours"; of more, the mean queue tells. A tenth: a
+ * competitor with nine tenths of the link is not seen. Two fifths: noise makes us yield.
+ */
+#define EVIDENCE_OURS_Q16	13107
+
+/* Rounds from slow start on whose queue may be our own: the packets that slow start sent too
+ * many are under way for a round, queued in the next, and drained by a cut in the third. Two:
+ * our own queue passes for a newcomer's. Eight: a newcomer in that time gets no room.
+ */
+#define EVIDENCE_RAMP_ROUNDS	4
+
+/* Our part of the link is a mean of eight rounds or so, CDG's window. Half follows ACKs in
+ * clumps; twice is slow after a rate change of the link.
+ */
+#define EVIDENCE_PART_SHIFT	3
+
+/* A newcomer takes a quarter of it within a round trip, and scavengers among themselves do not;
+ * and three packets, as fewer are noise. With half of these small windows see newcomers that are
+ * none; with twice, we yield a round trip later.
+ */
+#define EVIDENCE_PART_LOST	4
+#define EVIDENCE_PART_PACKETS	3
+
+/* A loss is remembered for 64 rounds, 3 to 6 s at 50 to 100 ms, in which a queue is judged some
+ * ten times. Half: a competitor that loses packets rarely passes for a scavenger in between.
+ * Twice: a single loss of a bad link keeps us away from an idle link for longer.
+ */
+#define EVIDENCE_LOSS_ROUNDS	64
+
+/* A queue whose lowest RTTs are alike eight times, of 4 s or eight base RTTs each, is none: the
+ * path has become longer. In 32 s CUBIC's queue moves, on its plateau, too. In half of that it
+ * may not; at twice, a longer route is found after a minute.
+ */
+#define EVIDENCE_STILL		8
+#define EVIDENCE_STILL_US	4000000
+#define EVIDENCE_STILL_RTTS	8
+
+/* Alike is within 1/64 of the queue: CUBIC's moves by more in 32 s up to windows of 40,000
+ * packets (a test). And within 250 us, the jitter of an end system. Half: jitter hides a longer
+ * route. Twice: CUBIC at 20,000 packets passes for a longer route.
+ */
+#define EVIDENCE_STILL_SHIFT	6
+#define EVIDENCE_STILL_MIN_US	250
+
+/**
+ * struct cut - the cut under test
+ * @before_us: lowest RTT of the round before it; 0: no test
+ * @expected_us: what it drains of the queue, were that all ours
+ * @drained_q16: part of it that was drained at the last test, 0 .. 1
+ * @doubt: a cut had too little effect: the next is deeper, and decides
+ */
+struct cut {
+	u32 before_us;
+	u32 expected_us;
+	u32 drained_q16;
+	bool doubt;
+};
+
+/**
+ * struct part - our part of the link
+ * @last_us: lowest RTT of the last round handed to evidence_part(); 0: that was not, see
+ *	evidence_limited()
+ * @lost: in the last round a part of the link was lost in a surge
+ * @ours_q16: packets per second that were ours while a queue stood; 0: not known
+ * @link_q16: the most that @ours_q16 was while it was known, and half of what it was
+ *	before; 0: not known
+ */
+struct part {
+	u32 last_us;
+	bool lost;
+	u64 ours_q16;
+	u64 link_q16;
+};
+
+/**
+ * struct ramp - since slow start
+ * @rounds: since it ended, counted by the caller, saturating
+ * @unfilled: no queue has shown since: the link may carry more
+ */
+struct ramp {
+	u8 rounds;
+	bool unfilled;
+};
+
+/**
+ * struct still - a contended queue that may be none
+ * @periods: in a row, whose lowest RTT was like @rtt_us
+ * @rtt_us: lowest RTT of the first of them
+ * @least_us: lowest RTT in the period under way
+ * @since_us: when that began
+ */
+struct still {
+	u8 periods;
+	u32 rtt_us;
+	u32 least_us;
+	u64 since_us;
+};
+
+void evidence_expect(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us, u32 base_rtt_us);
+void evidence_forget(struct regime *r);
+void evidence_limited(struct regime *r);
+void evidence_loss(struct regime *r);
+void evidence_undo_loss(struct regime *r, u8 lossy);
+void evidence_expect_loss(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
+			  u32 base_rtt_us);
+void evidence_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rtt_us, u32 base_rtt_us);
+u64 evidence_link_packets(const struct regime *r, u64 us);
+u32 evidence_fill(struct regime *r, u32 base_rtt_us);
+bool evidence_more(struct regime *r, u32 rtt_us, u32 base_rtt_us);
+bool evidence_still(struct regime *r, u32 rtt_us, u32 base_rtt_us, u64 now_us);
+
+#endif /* DALBE_EVIDENCE_H */

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Hybrid slow start.
+ *
+ * Reference: S. Ha, I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks, 2011.
+ */
+#include "cdg.h"
+
+/* Half of HyStart's delay, which is an eighth of the RTT, and in Linux 16 ms at most. */
+static bool cdg_saw_queue(const struct cdg *c)
+{
+	return c->rtt.max_us - c->hystart_min_us >=
+	       min(c->hystart_min_us / 16, 8000);
+}
+
+/**
+ * cdg_hystart_exit - hybrid slow start: is the pipe full?
+ * @c: the flow
+ * @detect: enum cdg_hystart bits to look for
+ * @now_us: clock of the ACK
+ * @cwnd_limited: the sender fills its window
+ * @paced: and does not send it in one burst
+ *
+ * Called on each ACK below ssthresh. Ha and Rhee's algorithm with Hayes'
+ * delayed-ACK filter, at any window, and with the train started again when the
+ * application held it up. In slow start TCP paces a window over half the RTT and
+ * more, whatever the pipe holds. So the train of a paced one tells of a full pipe only
+ * in a round that has seen a queue: half of what the delay is to be that tells by itself.
+ * Else it is to last as long as the pace cannot make it: all of the RTT, as in Linux' CUBIC.
+ *
+ * Return: what was detected, to leave slow start for; CDG_HYSTART_NONE: go on.
+ */
+enum cdg_hystart cdg_hystart_exit(struct cdg *c, u8 detect, u32 now_us,
+				  bool cwnd_limited, bool paced)
+{
+	if (!c->rtt.max_us)	/* of this round nothing is known yet */
+		return CDG_HYSTART_NONE;
+	if (!c->hystart_min_us || c->rtt.min_us < c->hystart_min_us)
+		c->hystart_min_us = c->rtt.min_us;
+
+	if (detect & CDG_HYSTART_TRAIN) {
+		if (!c->hystart_last_us || !cwnd_limited) {
+			c->hystart_last_us = now_us;
+			c->hystart_start_us = now_us;
+		} else if ((s32)(now_us - c->hystart_last_us) < 3000) {
+			s32 full_us = max(c->hystart_min_us / 2, 125);
+
+			if (paced && !cdg_saw_queue(c))
+				full_us = c->hystart_min_us;
+			c->hystart_last_us = now_us;
+			if ((s32)(now_us - c->hystart_start_us) > full_us)
+				return CDG_HYSTART_TRAIN;
+		}
+	}
+
+	if (detect & CDG_HYSTART_DELAY) {
+		if (c->hystart_samples < 8) {
+			c->hystart_samples++;
+		} else {
+			s32 limit_us = max(c->hystart_min_us +
+					   c->hystart_min_us / 8, 125);
+
+			if (c->rtt.min_us > limit_us)
+				return CDG_HYSTART_DELAY;
+		}
+	}
+	return CDG_HYSTART_NONE;
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Alone or not: whose queue is it?
+ *
+ *	     two cuts that drained too little
+ *	ALONE ---------------------------------> YIELDING
+ *	  |       (the room made for a newcomer taken: at once CONTENDED)
+ *	  ^  ^        the queue went with us         |
+ *	  |  +---------------------------------------+
+ *	  |                                          | it stayed
+ *	  |  it has been away, or goes if asked,     v
+ *	  +----------------------------------- CONTENDED
+ *	     or is as short as flows like us leave it
+ *	     for a while; or it stands still: the path
+ *	     is longer
+ *
+ * Of ten flows like us each drains a tenth. So a queue as short as flows like us
+ * leave it, and that loses no packet, is theirs, however little was drained.
+ *
+ * evidence.c says what cuts and rounds show, room.c how a newcomer is told from a stall, probe.c
+ * asks whether a queue is our own.
+ */
+#include "regime.h"
+
+/**
+ * regime_start - a flow begins to yield to others
+ * @r: the flow
+ * @now_us: clock
+ *
+ * We begin in REGIME_ALONE, which may be wrong (see regime_may_err()). The first competitor that
+ * we yield to may have been there for long, so it does not count as a short flow that comes soon.
+ */
+void regime_start(struct regime *r, u64 now_us)
+{
+	memset(r, 0, sizeof(*r));
+	r->ramp.unfilled = true;
+	r->times.taken_us = now_us;
+	r->times.since_us = now_us - REGIME_OFTEN_US;
+}
+
+static enum verdict regime_alone(struct regime *r, u64 now_us,
+				 enum verdict why)
+{
+	r->state = REGIME_ALONE;
+	r->unsure = why != VERDICT_TAKE;
+	r->probe.alone = false;
+	if (why != VERDICT_RESUME)
+		r->times.taken_us = now_us;
+	r->times.since_us = now_us;
+	r->lossy = 0;
+	evidence_forget(r);
+	return why;
+}
+
+/* Urgent transfers skip a part of a waiting time: how much of it, us. */
+static u32 regime_haste_us(const struct regime *r, u32 us)
+{
+	return fp_mul_q16(us, min(r->haste_q16, Q16_ONE));
+}
+
+/* How long the queue has to be gone before we take the link again, us. */
+static u32 regime_patience_us(const struct regime *r)
+{
+	if (!r->keep_coming || r->times.busy_us - r->times.came_us >= REGIME_SHORT_US)
+		return 0;
+	return REGIME_PATIENCE_US - regime_haste_us(r, REGIME_PATIENCE_US);
+}
+
+/**
+ * regime_may_err - is it too early to be sure that the others have gone?
+ * @r: the flow
+ * @now_us: clock
+ *
+ * We took the link so lately that a competitor that shows now may have been there all the time,
+ * in a pause after a loss. We think that possible for longer the more urgent the transfer is, as
+ * the mistake would cost it more.
+ *
+ * Return: true if so; also of a flow that has just begun.
+ */
+bool regime_may_err(const struct regime *r, u64 now_us)
+{
+	return now_us - r->times.taken_us < regime_haste_us(r, REGIME_OFTEN_US);
+}
+
+static enum verdict regime_yield(struct regime *r, u64 now_us)
+{
+	bool soon = now_us - r->times.since_us < REGIME_OFTEN_US;
+
+	r->state = REGIME_YIELDING;
+	evidence_forget(r);
+	r->looks.rounds = 0;
+	r->looks.peak_us = 0;
+	r->looks.gone = 0;
+	r->still.periods = 0;
+	r->still.rtt_us = 0;
+	r->still.least_us = U32_MAX;
+	r->still.since_us = now_us;
+	r->yields++;
+	/* A loss of the others empties a short buffer: the last probe may have been wrong. */
+	if (r->lossy && soon)
+		probe_later(r);
+	else
+		r->probe.pause_us = PROBE_PAUSE_MIN_US;
+	if (r->lossy)		/* scavengers lose no packets */
+		r->try_us = clamp_t(u32, 2 * r->try_us, REGIME_TRY_MAX_US,
+				    soon ? REGIME_TRY_LOSSY_US : REGIME_TRY_MAX_US);
+	else if (now_us - r->times.since_us > 2 * REGIME_TRY_MIN_US)
+		r->try_us = REGIME_TRY_MIN_US;
+	else
+		r->try_us = clamp_t(u32, 2 * r->try_us, REGIME_TRY_MIN_US,
+				    REGIME_TRY_MAX_US);
+	if (!r->unsure) {
+		r->keep_coming = soon;
+		r->times.came_us = now_us;
+	}
+	r->times.since_us = now_us;
+	r->times.busy_us = now_us;
+	return VERDICT_YIELD;
+}
+
+/* A newcomer is there for sure: be contended at once, without standing back to look. */
+static enum verdict regime_give_way(struct regime *r, u64 now_us)
+{
+	regime_yield(r, now_us);
+	r->state = REGIME_CONTENDED;
+	r->looks.last_us = now_us;
+	return VERDICT_YIELD;
+}
+
+/**
+ * regime_repair - TCP begins to repair a loss, and until it is done no round will end
+ * @r: the flow
+ * @now_us: clock
+ *
+ * Where we have just made room we do not wait for that: a newcomer has taken the room, or the
+ * path stood still for a moment, and our own packets then filled its buffer at once.
+ *
+ * Return: true if so, and the flow is REGIME_YIELDING.
+ */
+bool regime_repair(struct regime *r, u64 now_us)
+{
+	evidence_loss(r);
+	if (r->state != REGIME_ALONE || !room_under_test(r))
+		return false;
+	regime_yield(r, now_us);
+	return true;
+}
+
+/* The mean of the last eight rounds or looks. */
+static void regime_mean(struct regime *r, u32 queue_us)
+{
+	r->looks.mean_us = r->looks.mean_us - r->looks.mean_us / 8 + queue_us / 8;
+}
+
+static enum verdict regime_judge(struct regime *r, u32 rtt_us,
+				 u32 base_rtt_us, u64 now_us)
+{
+	u32 before_us = r->cut.before_us;
+	u32 drained_us = queue_above_us(before_us, rtt_us);
+
+	r->cut.drained_q16 = min_t(u32, fp_ratio_q16(drained_us, r->cut.expected_us),
+				   Q16_ONE);
+	r->cut.before_us = 0;
+	if (r->room.made) {
+		/* A newcomer has taken it, unless our own slow start left the queue. */
+		if (r->room.lost ||
+		    (r->ramp.rounds >= EVIDENCE_RAMP_ROUNDS &&
+		     queue_above_us(rtt_us, base_rtt_us) >
+		     queue_left_us(before_us, base_rtt_us)))
+			return regime_give_way(r, now_us);
+		r->cut.doubt = false;
+		if (!r->room.restore_cwnd)
+			return VERDICT_NONE;
+		r->room.restored = ROOM_RESTORED_ROUNDS;
+		r->room.restored_us = before_us;
+		return VERDICT_RESTORE;
+	}
+	/* We cut for a queue of ours, and a surge hides how much the cut drained. The next
+	 * cut makes room for the surge, and we judge that one.
+	 */
+	if (r->part.lost && !r->cut.doubt)
+		return VERDICT_NONE;
+	if (r->cut.drained_q16 >= EVIDENCE_OURS_Q16 ||
+	    (r->looks.mean_us <= queue_scavengers_us(base_rtt_us) && !r->lossy)) {
+		r->cut.doubt = false;
+		return VERDICT_NONE;
+	}
+	r->cut.doubt = !r->cut.doubt;
+	return r->cut.doubt ? VERDICT_CUT_DEEPER : regime_yield(r, now_us);
+}
+
+/**
+ * regime_look_us - time between two looks at a contended queue
+ * @base_rtt_us: lowest RTT known
+ *
+ * Return: us, from REGIME_LOOK_US on; cannot wrap.
+ */
+u64 regime_look_us(u32 base_rtt_us)
+{
+	return (u64)base_rtt_us * REGIME_LOOK_RTTS + REGIME_LOOK_US;
+}
+
+/**
+ * regime_probe - contended: is it time to probe whether the queue is ours?
+ * @r: the flow
+ * @cwnd: congestion window, packets
+ * @rtt_us: lowest RTT of the round
+ * @base_rtt_us: lowest RTT known; 0: none
+ * @now_us: clock
+ *
+ * Not while short flows keep coming. While probe.rounds is not 0 the window is to be held to
+ * probe.cwnd; regime_round() has the answer.
+ */
+void regime_probe(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us, u64 now_us)
+{
+	if (now_us - r->times.came_us >= regime_patience_us(r))
+		probe_begin(r, cwnd, rtt_us, base_rtt_us, now_us);
+}
+
+/**
+ * regime_round - a round has ended
+ * @r: the flow
+ * @rtt_us: its lowest RTT, above 0: a round without a sample is not to be handed in,
+ *	it would pass for one without a queue
+ * @base_rtt_us: lowest RTT known
+ * @now_us: clock; one that was turned back makes the next round a look
+ *
+ * After a cut it is to be called first at the end of the first round whose
+ * packets were sent after the cut.
+ *
+ * Return: what to do.
+ */
+enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us,
+			  u64 now_us)
+{
+	u32 queue_us = queue_above_us(rtt_us, base_rtt_us);
+
+	if (r->state == REGIME_ALONE) {
+		if (now_us - r->times.came_us >= REGIME_OFTEN_US + REGIME_SHORT_US)
+			r->keep_coming = false;
+		r->lossy -= r->lossy > 0;
+		r->room.restored -= r->room.restored > 0;
+		regime_mean(r, queue_us);
+		if (evidence_more(r, rtt_us, base_rtt_us))
+			return VERDICT_GROW_ON;
+		return r->cut.before_us ? regime_judge(r, rtt_us, base_rtt_us,
+						   now_us) : VERDICT_NONE;
+	}
+
+	r->looks.rounds += r->looks.rounds < U8_MAX;
+	if (r->looks.rounds == 1) {	/* packets from before we stood back */
+		r->looks.peak_us = queue_us;
+		r->looks.mean_us = queue_us;
+		return VERDICT_NONE;
+	}
+	r->looks.peak_us = max(r->looks.peak_us, queue_us);
+	if (r->probe.rounds && probe_answered(r, queue_us)) {
+		regime_alone(r, now_us, VERDICT_TAKE);
+		r->probe.alone = true;
+		return VERDICT_TAKE;
+	}
+	if (base_rtt_us && evidence_still(r, rtt_us, base_rtt_us, now_us))
+		return regime_alone(r, now_us, VERDICT_LONGER);
+	if (r->state == REGIME_CONTENDED &&
+	    now_us - r->looks.last_us < regime_look_us(base_rtt_us))
+		return VERDICT_NONE;
+	r->looks.last_us = now_us;
+	r->looks.gone = (r->looks.gone << 1) & (BIT(REGIME_LOOKS) - 1);
+	if (queue_us <= max(r->looks.peak_us >> REGIME_GONE_SHIFT,
+			    queue_shortest_us(base_rtt_us)))
+		r->looks.gone |= 1;
+	else
+		r->times.busy_us = now_us;
+	regime_mean(r, queue_us);
+
+	if (r->state == REGIME_YIELDING && r->looks.gone) {
+		r->resumes++;
+		return regime_alone(r, now_us, VERDICT_RESUME);
+	}
+	if (hweight8(r->looks.gone) >= REGIME_LOOKS_GONE &&
+	    now_us - r->times.busy_us >= regime_patience_us(r))
+		return regime_alone(r, now_us, VERDICT_TAKE);
+	if (r->state == REGIME_CONTENDED && !(r->looks.gone & 1) &&
+	    r->looks.mean_us <= queue_scavengers_us(base_rtt_us) &&
+	    now_us - r->times.since_us >= r->try_us)
+		return regime_alone(r, now_us, VERDICT_TRY);
+	if (r->looks.rounds >= REGIME_YIELD_ROUNDS)
+		r->state = REGIME_CONTENDED;
+	return VERDICT_NONE;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Alone or not: whose queue is it?
+ *
+ * Pure code: it knows no socket and no congestion control; the clock and the
+ * RTTs are handed in. One caller at a time per struct regime.
+ */
+#ifndef DALBE_REGIME_H
+#define DALBE_REGIME_H
+
+#include "evidence.h"
+#include "probe.h"
+#include "room.h"
+
+/* A queue of 1/8 of its peak has gone: what is left are single packets of others. With 1/16 a
+ * link that is free passes for busy; with 1/4, CUBIC's queue after a loss passes for gone.
+ */
+#define REGIME_GONE_SHIFT	3
+
+/* Contended by a short queue for so long, we try whether the others are scavengers, and ever more
+ * rarely. Scavengers drain the queue every second or so, which 2 s show; one trial in 8 s costs a
+ * competitor little. A trial that ended in a loss cost the others packets: up to an eighth as
+ * often, 64 s. With half of these competitors in short buffers lose twice as much; with twice,
+ * scavengers find each other later.
+ */
+#define REGIME_TRY_MIN_US	2000000
+#define REGIME_TRY_MAX_US	8000000
+#define REGIME_TRY_LOSSY_US	64000000
+
+/* Alone for less than 16 s, and contended for less than 32 s: short flows keep coming. 16 s is
+ * longer than CUBIC takes to grow a large window again, so a competitor that was there all the
+ * time is still there. A flow that stays for 32 s is no short one. With half of these we take the
+ * link between the objects of a page; with twice, the second of two long flows counts as short.
+ */
+#define REGIME_OFTEN_US		16000000
+#define REGIME_SHORT_US		32000000
+
+/* Where short flows keep coming we leave the link to them for so long, which a transfer in no
+ * hurry can afford: a page's objects come within 8 s. Half: we come between them. Twice: a link
+ * with a page every half a minute is ours half of the time only.
+ */
+#define REGIME_PATIENCE_US	8000000
+
+/* Rounds until yielding has shown what it can: one for the packets under way, one to see the
+ * queue, two more to be sure. Two: late ACKs make a link ours no more. Eight: our own queue keeps
+ * us away for twice as long.
+ */
+#define REGIME_YIELD_ROUNDS	4
+
+/* Of six looks at a contended queue three must find it gone. Scavengers drain it every second or
+ * so, a loss-based flow hardly ever. Of twelve six would take four seconds; one of two is a
+ * loss of the others.
+ */
+#define REGIME_LOOKS		6
+#define REGIME_LOOKS_GONE	3
+
+/* Between two looks there are two base RTTs and 300 ms: on short paths two round trips would be
+ * one burst, and six looks take about two seconds. Half: one pause of the others is taken for
+ * their end. Twice: an idle link is taken after four seconds.
+ */
+#define REGIME_LOOK_RTTS	2
+#define REGIME_LOOK_US		300000
+
+enum regime_state {
+	REGIME_ALONE,		/* nobody else's queue in sight */
+	REGIME_YIELDING,	/* a cut had no effect: stand back and look */
+	REGIME_CONTENDED,	/* the queue stayed: it is somebody else's */
+};
+
+enum verdict {
+	VERDICT_NONE,		/* no change */
+	VERDICT_CUT_DEEPER,	/* in REGIME_ALONE: cut once more, and deeper */
+	VERDICT_GROW_ON,	/* in REGIME_ALONE: slow start ended too early */
+	VERDICT_RESTORE,	/* in REGIME_ALONE: nobody took the room that was made */
+	VERDICT_YIELD,		/* from REGIME_ALONE: stand back now */
+	VERDICT_RESUME,		/* to REGIME_ALONE: the queue went with us */
+	VERDICT_TAKE,		/* to REGIME_ALONE: the others have gone */
+	VERDICT_TRY,		/* to REGIME_ALONE, from the window as it is: the others may be
+				 * scavengers
+				 */
+	VERDICT_LONGER,		/* to REGIME_ALONE: the queue is none. The base RTT is
+				 * still.rtt_us
+				 */
+};
+
+/**
+ * struct looks - at the queue while not alone
+ * @rounds: since REGIME_YIELDING began, saturating
+ * @gone: the last looks, a bit each; 1: the queue was gone
+ * @peak_us: longest standing queue since then
+ * @mean_us: mean queue of the last eight looks or so, or rounds in REGIME_ALONE
+ * @last_us: when the last look was taken
+ */
+struct looks {
+	u8 rounds;
+	u8 gone;
+	u32 peak_us;
+	u32 mean_us;
+	u64 last_us;
+};
+
+/**
+ * struct times - when things were, on the caller's clock
+ * @since_us: the regime began, REGIME_YIELDING and REGIME_CONTENDED as one
+ * @taken_us: VERDICT_TAKE, VERDICT_TRY or VERDICT_LONGER, the last; else regime_start()
+ * @came_us: the competitor came that the link was left to
+ * @busy_us: the queue was last seen
+ */
+struct times {
+	u64 since_us;
+	u64 taken_us;
+	u64 came_us;
+	u64 busy_us;
+};
+
+/**
+ * struct regime - what one flow knows of others
+ * @state: enum regime_state
+ * @lossy: rounds for which the last loss is still remembered
+ * @unsure: alone, but not by VERDICT_TAKE: a flow that comes now may have been there before
+ * @keep_coming: short flows do: not to take the link again at once, and to make room early
+ * @haste_q16: the part of REGIME_PATIENCE_US that is not waited for, 0 .. 1 or more;
+ *	set by the caller
+ * @try_us: how long to be contended before VERDICT_TRY
+ * @yields: how often it yielded
+ * @resumes: of these, how often the queue went with us
+ * @cut: the cut under test
+ * @part: our part of the link
+ * @ramp: since slow start
+ * @room: surges, and room made for them
+ * @looks: at the queue while not alone
+ * @times: when things were
+ * @probe: the window held back to see whose queue it is
+ * @still: a contended queue that may be none
+ */
+struct regime {
+	u8 state;
+	u8 lossy;
+	bool unsure;
+	bool keep_coming;
+	struct ramp ramp;
+	u32 haste_q16;
+	struct cut cut;
+	u32 try_us;
+	struct part part;
+	struct room room;
+	struct looks looks;
+	struct times times;
+	struct probe probe;
+	struct still still;
+	u32 yields;
+	u32 resumes;
+};
+
+void regime_start(struct regime *r, u64 now_us);
+bool regime_may_err(const struct regime *r, u64 now_us);
+bool regime_repair(struct regime *r, u64 now_us);
+u64 regime_look_us(u32 base_rtt_us);
+void regime_probe(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us, u64 now_us);
+enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us, u64 now_us);
+
+#endif /* DALBE_REGIME_H */

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Room for a newcomer: a deep cut when the queue surges, and the window back if nobody came.
+ */
+#ifndef DALBE_ROOM_H
+#define DALBE_ROOM_H
+
+#include "queue.h"
+
+struct regime;
+
+/* A surge is growth of the queue by 1/8 of the base RTT in one round, HyStart's measure, and at
+ * least by G. A flow alone grows by a packet per round, which is less wherever it holds eight
+ * packets. Half: our own growth passes for a newcomer. Twice: we answer a newcomer a round later,
+ * and hold its link longer.
+ */
+#define ROOM_SURGE_SHIFT	3
+
+/* On long paths so much is a surge, too: a newcomer has left slow start when it sees 25 ms. Half:
+ * jitter of radio links passes for one. Twice: newcomers on long paths leave slow start early.
+ */
+#define ROOM_SURGE_MAX_US	25000
+
+/* So many RTTs in a row tell of a surge before the round has ended: of eight packets, as HyStart
+ * looks at, where every second has an ACK. Half: a clump of ACKs tells. Twice: on small windows
+ * the round ends before.
+ */
+#define ROOM_SAMPLES		4
+
+/* And they are of an eighth of a window, as our own packets travel in clumps after slow start. A
+ * quarter costs a newcomer half of the time that is won; a sixteenth is a clump of ours.
+ */
+#define ROOM_SAMPLES_PART	8
+
+/* A surge of a quarter of the base RTT is no burst, but slow start; an eighth was enough for
+ * bursts of the background to make us leave a link. With a half newcomers get room a round later.
+ */
+#define ROOM_SLOW_START_SHIFT	2
+
+/* Room is made for twice the surge: slow start doubles, and that is what it sends next. For once,
+ * the newcomer's next packets overflow the buffer. For four times, a stall costs twice as much.
+ */
+#define ROOM_SURGES		2
+
+/* A longer queue that surges within eight rounds, CDG's window, after the window came back keeps
+ * its room. Within four, a slow newcomer would be taken for a second stall; within sixteen, the
+ * second of two stalls costs the window.
+ */
+#define ROOM_RESTORED_ROUNDS	8
+
+/**
+ * struct room - surges, and the room made for them
+ * @made: the last cut made room for a newcomer
+ * @lost: packets were lost, or marked, after it
+ * @samples: RTTs in a row, in this round, that tell of a surge
+ * @restored: rounds for which VERDICT_RESTORE is still remembered
+ * @sampled_us: the lowest of @samples
+ * @packets: acknowledged with them
+ * @surge_us: growth of the queue in the last round, for the next cut, where that is a surge and
+ *	not ours; else 0
+ * @restored_us: lowest RTT of the surge that was over at the last VERDICT_RESTORE
+ * @restore_cwnd: window that VERDICT_RESTORE returns to, packets: the last cut made room for a
+ *	surge, and this one would have drained the queue from before it; 0: not to return
+ */
+struct room {
+	bool made;
+	bool lost;
+	u8 samples;
+	u8 restored;
+	u32 sampled_us;
+	u32 packets;
+	u32 surge_us;
+	u32 restored_us;
+	u32 restore_cwnd;
+};
+
+u32 room_surge_us(u32 rtt_us, u32 before_us, u32 base_rtt_us, int shift);
+u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us, u32 ssthresh);
+bool room_urgent(struct regime *r, u32 rtt_us, u32 before_us, u32 base_rtt_us);
+void room_begin_round(struct regime *r);
+bool room_under_test(const struct regime *r);
+bool room_sample(struct regime *r, u32 rtt_us, u32 packets, u32 before_us, u32 base_rtt_us,
+		 u32 cwnd);
+
+#endif /* DALBE_ROOM_H */

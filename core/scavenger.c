@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The scavenger as a base congestion control.
+ *
+ *	losses, ACKs ----> B (cubic.c) <----- take the link, give way ----- regime.c
+ *	                   |                                                  |
+ *	                   | 1/B every Tw                                     | alone or contended
+ *	                   v                                                  v
+ *	              control.c ------------------- w ------------------> window: alone B,
+ *	                                                                  contended w * B
+ *
+ * While alone it backs off for delay as CDG does, at a G of its own, and each cut is a test of
+ * whose queue it is.
+ */
+#include "sender.h"
+
+/* The share of a best-effort flow that is ours while contended, packets in Q16. */
+static u64 scavenger_level_q16(const struct sender *s)
+{
+	return fp_mul_q16(s->scavenger.best_effort.window_q16, s->control.w_q16);
+}
+
+static void scavenger_save_undo(struct scavenger *sc)
+{
+	sc->undo_window_q16 = sc->best_effort.window_q16;
+	sc->undo_origin_q16 = sc->best_effort.origin_q16;
+	sc->undo_loss_only_q16 = sc->loss_only.window_q16;
+	sc->undo_lossy = sc->regime.lossy;
+}
+
+static void scavenger_start(struct sender *s, struct tcp_path *p)
+{
+	struct scavenger *sc = &s->scavenger;
+
+	regime_start(&sc->regime, p->now_us);
+	cubic_start(&sc->best_effort, (u64)p->cwnd << 16, 0);
+	sc->loss_only = sc->best_effort;
+	scavenger_save_undo(sc);	/* of a cut before the goal */
+	sender_begin_round(s, p);
+}
+
+/* While contended the window is w * B, and ssthresh is B: TCP remembers ssthresh for the next
+ * connection to this host, which need not be ours. Below two packets, the least window, packets
+ * wait for their departure. Two still leave together: the receiver would hold back its ACK of a
+ * single one, and that looks like a queue.
+ */
+static void scavenger_apply_level(struct sender *s, struct tcp_path *p, u32 acked)
+{
+	struct scavenger *sc = &s->scavenger;
+	u64 level_q16 = scavenger_level_q16(s), gap_us;
+	u32 level;
+
+	if (level_q16 < (u64)sc->regime.probe.cwnd << 16)
+		sc->regime.probe.rounds = 0;	/* no longer the cut that was to tell */
+	if (sc->regime.probe.rounds)
+		level_q16 = (u64)sc->regime.probe.cwnd << 16;
+	level = clamp_t(u64, level_q16 >> 16, 2, p->cwnd_max);
+	p->ssthresh = max_t(u64, sc->best_effort.window_q16 >> 16, level);
+	/* down at once, up no faster than slow start, as after a timeout */
+	p->cwnd = min(p->cwnd + acked, level);
+	/* At the first ACK of a window, not at each. */
+	if (level_q16 >= 2 * Q16_ONE || s->departure_ns > p->clock_ns ||
+	    sc->regime.state == REGIME_YIELDING)
+		return;
+	/* no longer than a look: we would not see that the queue has gone */
+	gap_us = min_t(u64, fp_mul_div(p->srtt_us, 2 * Q16_ONE, level_q16),
+		       regime_look_us(cdg_base_rtt_us(&s->cdg)));
+	s->departure_ns = max(s->departure_ns + gap_us * NSEC_PER_USEC, p->clock_ns);
+}
+
+/* Alone, where delays cut the window: remember the window that best effort would not have cut.
+ * A window that we took because a probe said so is not ours yet: the answer may be wrong.
+ */
+static void scavenger_raise_loss_only(struct scavenger *sc, u32 cwnd)
+{
+	if (!sc->regime.probe.alone && sc->loss_only.window_q16 >> 16 < cwnd)
+		cubic_start(&sc->loss_only, (u64)cwnd << 16, sc->loss_only.origin_q16);
+}
+
+/* Stand back: the window shrinks to the level of w at once, and packets under way drain. @most:
+ * what a loss has just left of the window, packets.
+ */
+static void scavenger_yield(struct sender *s, struct tcp_path *p, u32 most)
+{
+	struct scavenger *sc = &s->scavenger;
+	/* we had given up room, and it was ours, too */
+	u32 cwnd = min(max(p->cwnd, sc->regime.room.restore_cwnd), most);
+
+	sc->resume_cwnd = cwnd;
+	/* A newcomer now shares what was ours. But a competitor that was there before, and from
+	 * which we took the link while we made way for delays, is to share it as before.
+	 */
+	scavenger_raise_loss_only(sc, cwnd);
+	cubic_start(&sc->best_effort, (u64)cwnd << 15, (u64)cwnd << 16);
+	if (regime_may_err(&sc->regime, p->now_us) &&
+	    sc->loss_only.window_q16 > sc->best_effort.window_q16)
+		sc->best_effort = sc->loss_only;
+	p->no_undo = true;
+	scavenger_apply_level(s, p, 0);
+}
+
+/* Nobody else is there (any more): go on from this window, by slow start up to @ssthresh or
+ * until it sees a queue.
+ */
+static void scavenger_resume(struct sender *s, struct tcp_path *p, u32 cwnd, u32 ssthresh)
+{
+	p->no_undo = true;
+	if (!path_repairs(p))	/* else a cut's */
+		p->ssthresh = clamp_t(u32, ssthresh, 2, PATH_SSTHRESH_MAX);
+	if (p->state == PATH_OPEN)
+		p->cwnd = clamp_t(u32, cwnd, 2, p->cwnd_max);
+	cubic_start(&s->scavenger.best_effort, (u64)p->cwnd << 16, 0);
+	cdg_restart(&s->cdg, p->cwnd);
+}
+
+/* Just after taking a link we may be wrong about being alone: cuts for delay stop at w times the
+ * window that only losses cut, packets; else 0. Delays may withdraw that for a round trip, to
+ * see whose queue it is, but not take it away: competitors that do not make way for delays
+ * would squeeze a flow that has to be best effort below its share.
+ */
+static u32 scavenger_guaranteed_cwnd(const struct sender *s, const struct tcp_path *p)
+{
+	const struct scavenger *sc = &s->scavenger;
+
+	if (sc->regime.state != REGIME_ALONE || sc->regime.probe.alone ||
+	    !regime_may_err(&sc->regime, p->now_us))
+		return 0;
+	return fp_mul_q16(sc->loss_only.window_q16, s->control.w_q16) >> 16;
+}
+
+/* A backoff's cut, of a flow that is alone. */
+static u32 scavenger_cut_delay(struct sender *s, const struct tcp_path *p, u32 ssthresh)
+{
+	struct scavenger *sc = &s->scavenger;
+	u32 rtt_us = s->cdg.rtt_prev.min_us;
+	u32 base_rtt_us = cdg_base_rtt_us(&s->cdg);
+	u32 least;
+
+	/* also what slow start found: a best-effort flow would keep it */
+	scavenger_raise_loss_only(sc, p->cwnd);
+	ssthresh = room_cut(&sc->regime, p->cwnd, rtt_us, base_rtt_us, ssthresh);
+	least = min(scavenger_guaranteed_cwnd(s, p), p->cwnd);
+	evidence_expect(&sc->regime, p->cwnd, ssthresh, rtt_us, base_rtt_us);
+	if (least > ssthresh && sc->regime.cut.before_us) {
+		/* We withdraw it for a round trip, and judge that as we judge room. */
+		sc->regime.room.restore_cwnd = max(sc->regime.room.restore_cwnd, least);
+		sc->regime.room.made = true;
+	} else {
+		ssthresh = max(ssthresh, least);
+	}
+	cubic_start(&sc->best_effort, (u64)ssthresh << 16, 0);
+	return ssthresh;
+}
+
+/* Tell the effect test of the round that has ended; it says what to do. */
+static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p,
+				    u64 elapsed_us)
+{
+	struct regime *r = &s->scavenger.regime;
+	u32 rtt_us = s->cdg.rtt_prev.min_us;
+	u32 base_rtt_us = cdg_base_rtt_us(&s->cdg);
+
+	if (path_slow_start(p))
+		r->ramp.rounds = 0;
+	else
+		r->ramp.rounds += r->ramp.rounds < U8_MAX;
+	/* A pause, or a timeout, is in the time but not in the packets. */
+	if (s->round.limited || s->round.cut_short || path_repairs(p))
+		evidence_limited(r);
+	else
+		evidence_part(r, p->delivered - s->round.delivered, elapsed_us, rtt_us,
+			      base_rtt_us);
+	/* Urgent transfers skip the politeness delay. */
+	r->haste_q16 = control_haste_q16(&s->control);
+	return regime_round(r, rtt_us, base_rtt_us, p->now_us);
+}
+
+/* Go on alone, for the reason @why; true where the window is no longer one for CDG to judge. */
+static bool scavenger_act(struct sender *s, struct tcp_path *p, enum verdict why)
+{
+	struct scavenger *sc = &s->scavenger;
+	u32 cwnd = p->cwnd, base_rtt_us = cdg_base_rtt_us(&s->cdg), fill, more;
+
+	switch (why) {
+	case VERDICT_NONE:
+	case VERDICT_RESTORE:
+		return false;
+	case VERDICT_CUT_DEEPER:
+		if (path_repairs(p))
+			return false;
+		sender_back_off(s, p);
+		break;
+	case VERDICT_YIELD:
+		scavenger_yield(s, p, U32_MAX);
+		break;
+	case VERDICT_RESUME:
+		/* withdrawn only for a moment; but delays may have squeezed it before */
+		sc->resume_cwnd = max(sc->resume_cwnd, scavenger_guaranteed_cwnd(s, p));
+		scavenger_resume(s, p, s->restarting ? cwnd : sc->resume_cwnd, sc->resume_cwnd);
+		break;
+	case VERDICT_TAKE:
+		sc->loss_only = sc->best_effort;
+		scavenger_resume(s, p, cwnd, evidence_fill(&sc->regime, base_rtt_us));
+		break;
+	case VERDICT_GROW_ON:
+		more = cwnd + cwnd / 2;
+		fill = evidence_fill(&sc->regime, base_rtt_us);
+		scavenger_resume(s, p, cwnd, fill > cwnd ? min(fill, more) : more);
+		break;
+	case VERDICT_TRY:
+		sc->loss_only = sc->best_effort;
+		scavenger_resume(s, p, cwnd, cwnd);
+		break;
+	case VERDICT_LONGER:
+		cdg_set_base_rtt(&s->cdg, sc->regime.still.rtt_us);
+		scavenger_resume(s, p, cwnd, PATH_SSTHRESH_MAX);
+		sc->loss_only = sc->best_effort; /* no loss has told B where to stop */
+		break;
+	}
+	return true;
+}
+
+static bool scavenger_round(struct sender *s, struct tcp_path *p, u64 elapsed_us)
+{
+	struct scavenger *sc = &s->scavenger;
+	enum verdict verdict;
+	u32 w_q16 = Q16_ONE;
+	bool set;
+
+	s->interval.rounds++;
+	if (sc->regime.state != REGIME_ALONE) {
+		s->interval.contended_rounds++;
+		s->interval.contended_q16 += sc->best_effort.window_q16;
+	}
+	verdict = scavenger_judge(s, p, elapsed_us);
+	set = scavenger_act(s, p, verdict);
+	s->regime = sc->regime.state;
+	if (set)
+		return true;
+	if (verdict == VERDICT_RESTORE) {
+		/* Over a round trip: a burst would pass for a newcomer's. For eight rounds CDG
+		 * would go on cutting for the surge, which is over.
+		 */
+		cubic_regain(&sc->best_effort, (u64)sc->regime.room.restore_cwnd << 16);
+		cdg_forget_gradients(&s->cdg);
+	}
+	if (sc->regime.state != REGIME_ALONE) {
+		w_q16 = s->control.w_q16;
+		regime_probe(&sc->regime, p->cwnd, s->cdg.rtt_prev.min_us,
+			     cdg_base_rtt_us(&s->cdg), p->now_us);
+	}
+	/* time in which the window was not in use does not count, RFC 9438, 4.2 */
+	if (s->round.limited || !s->round.used)
+		elapsed_us = 0;
+	cubic_round(&sc->best_effort, fp_mul_q16(elapsed_us, w_q16), cdg_base_rtt_us(&s->cdg));
+	return verdict == VERDICT_RESTORE || sc->regime.state != REGIME_ALONE;
+}
+
+/* Some surges CDG's gradient is too slow for. Else as CDG; but a window that was just
+ * withdrawn, and restored, is not withdrawn again at once.
+ */
+static bool scavenger_backs_off(struct sender *s, const struct tcp_path *p, u32 before_us,
+				s32 gradient_sum_us)
+{
+	struct regime *r = &s->scavenger.regime;
+
+	if (room_urgent(r, s->cdg.rtt_prev.min_us, before_us, cdg_base_rtt_us(&s->cdg)))
+		return true;
+	if (r->room.restored && scavenger_guaranteed_cwnd(s, p) >= p->cwnd)
+		return false;
+	return cdg_backoff(&s->cdg, &s->h, gradient_sum_us, get_random_u32(), p->cwnd);
+}
+
+/* Alone: B is the window itself. TCP has the last word on it, in slow start and after a
+ * timeout.
+ */
+static void scavenger_follow_cwnd(struct scavenger *sc, u32 cwnd)
+{
+	if (sc->best_effort.window_q16 >> 16 != cwnd)
+		cubic_start(&sc->best_effort, (u64)cwnd << 16, 0);
+}
+
+static void scavenger_grow(struct sender *s, struct tcp_path *p, u32 acked)
+{
+	struct scavenger *sc = &s->scavenger;
+
+	if (sender_has_level(s)) {
+		cubic_acked(&sc->best_effort, acked);
+		scavenger_apply_level(s, p, acked);
+	} else if (path_slow_start(p)) {
+		sender_grow_reno(s, p, acked);
+	} else {
+		scavenger_follow_cwnd(sc, p->cwnd);
+		cubic_acked(&sc->best_effort, acked);
+		p->cwnd = min_t(u64, sc->best_effort.window_q16 >> 16, p->cwnd_max);
+	}
+}
+
+/* A surge ends the round, and is all that is known of it. Of our part of the link a piece of a
+ * round says nothing: ACKs come in clumps.
+ */
+static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, u32 rtt_us)
+{
+	struct regime *r = &s->scavenger.regime;
+	u32 base_rtt_us = cdg_base_rtt_us(&s->cdg);
+
+	if (!seq_after(sample->una, s->round.end))
+		probe_reject_early(r, rtt_us, base_rtt_us);
+	if (sample->repairs || s->cdg.state == CDG_BACKOFF ||
+	    !room_sample(r, rtt_us, sample->packets, s->cdg.rtt_prev.min_us, base_rtt_us,
+			 sample->cwnd))
+		return;
+	cdg_cut_round_short(&s->cdg, r->room.sampled_us);
+	s->round.end = sample->una - 1;
+	s->round.cut_short = true;
+}
+
+static void scavenger_lower(struct cubic *c, u64 window_q16)
+{
+	if (c->window_q16 > window_q16)
+		cubic_start(c, window_q16, 0);
+}
+
+/* A window that was on its way up by slow start has shown that the path carries no more than it
+ * had reached. B and @loss_only are cut from that, not from where it was going to.
+ */
+static void scavenger_lost_below(struct sender *s, const struct tcp_path *p)
+{
+	struct scavenger *sc = &s->scavenger;
+	u64 cwnd_q16 = (u64)p->cwnd << 16;
+
+	if (sc->regime.state == REGIME_ALONE) {	/* there B follows cwnd */
+		if (s->restarting && path_slow_start(p))
+			scavenger_lower(&sc->loss_only, cwnd_q16);
+	} else if (!sc->regime.probe.rounds) {	/* the level is in whole packets */
+		cwnd_q16 = fp_mul_div(cwnd_q16 + Q16_ONE, Q16_ONE, s->control.w_q16);
+		scavenger_lower(&sc->best_effort, cwnd_q16);
+		if (s->restarting)
+			scavenger_lower(&sc->loss_only, cwnd_q16);
+	}
+}
+
+static u32 scavenger_cut_loss(struct sender *s, const struct tcp_path *p, u32 ssthresh)
+{
+	struct scavenger *sc = &s->scavenger;
+	struct regime *r = &sc->regime;
+	bool alone = r->state == REGIME_ALONE;
+
+	scavenger_save_undo(sc);
+	/* also what slow start found: a best-effort flow would keep it */
+	if (alone)
+		scavenger_raise_loss_only(sc, p->cwnd);
+	scavenger_lost_below(s, p);
+	if (alone) {
+		if (r->room.restore_cwnd)
+			r->room.restore_cwnd = cubic_beta(r->room.restore_cwnd);
+		scavenger_follow_cwnd(sc, p->cwnd);
+	}
+	cubic_loss(&sc->best_effort);
+	cubic_loss(&sc->loss_only);
+	if (alone) {
+		ssthresh = max_t(u32, 2, sc->best_effort.window_q16 >> 16);
+		evidence_expect_loss(r, p->cwnd, ssthresh, s->cdg.rtt_prev.min_us,
+				     cdg_base_rtt_us(&s->cdg));
+		return ssthresh;
+	}
+	/* yielding, we may go back to either */
+	sc->resume_cwnd = cubic_beta(sc->resume_cwnd);
+	evidence_loss(r);
+	return min_t(u64, scavenger_level_q16(s) >> 16, cubic_beta(p->cwnd));
+}
+
+/* B's curve begins anew after an undo, as Linux' does. */
+static void scavenger_undo(struct scavenger *sc)
+{
+	cubic_start(&sc->best_effort, sc->undo_window_q16, sc->undo_origin_q16);
+	cubic_start(&sc->loss_only, sc->undo_loss_only_q16, 0);
+	evidence_undo_loss(&sc->regime, sc->undo_lossy);
+}
+
+/* TCP repairs a loss. Where room was just made it was a newcomer's doing, and we yield. */
+static void scavenger_recovery(struct sender *s, struct tcp_path *p)
+{
+	struct scavenger *sc = &s->scavenger;
+	u32 most = p->ssthresh;	/* the answer; effect.lent was cut for it, too */
+
+	if (!regime_repair(&sc->regime, p->now_us))
+		return;
+	s->regime = sc->regime.state;
+	scavenger_yield(s, p, max(most, sc->regime.room.restore_cwnd));
+	p->ssthresh = min(most, p->cwnd);
+	evidence_forget(&sc->regime);
+}
+
+static void scavenger_event(struct sender *s, struct tcp_path *p, enum base_event event)
+{
+	struct scavenger *sc = &s->scavenger;
+
+	switch (event) {
+	case BASE_ROUND:
+		room_begin_round(&sc->regime);
+		break;
+	case BASE_RECOVERY:
+		scavenger_recovery(s, p);
+		break;
+	case BASE_TIMEOUT:
+		s->restarting = true;
+		evidence_loss(&sc->regime);
+		evidence_forget(&sc->regime);
+		break;
+	case BASE_REDUCED:
+		/* after a loss at once: a round trip is a tenth of what lies between two of a
+		 * busy link's losses
+		 */
+		cubic_round(&sc->best_effort, 0, cdg_base_rtt_us(&s->cdg));
+		break;
+	case BASE_UNDO:
+		scavenger_undo(sc);
+		break;
+	case BASE_PAUSE:
+		evidence_forget(&sc->regime);
+		break;
+	}
+}
+
+/* B is the best-effort window: nothing for phi. B swings by a third between its losses, slowly
+ * at a small w: at this moment it is no measure of the next Tw.
+ */
+static void scavenger_price(const struct sender *s, struct control_sample *sample)
+{
+	const struct interval *n = &s->interval;
+	u64 window_q16 = s->scavenger.best_effort.window_q16;
+
+	sample->contended = n->rounds ? n->contended_rounds > n->rounds / 2 :
+					sender_has_level(s);
+	if (sample->contended && n->contended_rounds)
+		window_q16 = div_u64(n->contended_q16, n->contended_rounds);
+	sample->price_q40 = fp_mul_div(Q40_ONE, Q16_ONE, window_q16);
+	sample->price_std_q40 = sample->price_q40;
+}
+
+/* w acts at once, by the level. */
+static void scavenger_steer(struct sender *s, u64 price_std_q40)
+{
+	cdg_set_g(&s->cdg, QUEUE_ALONE_G_NS);
+}
+
+static void scavenger_report(const struct sender *s, struct dalbe_state *state)
+{
+	const struct regime *r = &s->scavenger.regime;
+
+	state->regime = DALBE_REGIME_ALONE + r->state;
+	state->drained_ppm = fp_ppm(r->cut.drained_q16);
+	state->yields = r->yields;
+	state->resumes = r->resumes;
+}
+
+const struct lbe_base scavenger_base = {
+	.start		= scavenger_start,
+	.sample		= scavenger_sample,
+	.round		= scavenger_round,
+	.backs_off	= scavenger_backs_off,
+	.cut_delay	= scavenger_cut_delay,
+	.cut_loss	= scavenger_cut_loss,
+	.grow		= scavenger_grow,
+	.event		= scavenger_event,
+	.price		= scavenger_price,
+	.model_q40	= cdg_base_model_q40,
+	.steer		= scavenger_steer,
+	.report		= scavenger_report,
+	.level_q16	= scavenger_level_q16,
+	.forward	= true,
+	.paced		= true,
+};

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The scavenger: the window of a best-effort flow, B, while alone, and w * B beside others.
+ *
+ * It is a base congestion control: price 1/B, steered by w. Whether somebody else is there it
+ * learns from its own cuts (effect.c).
+ */
+#ifndef DALBE_SCAVENGER_H
+#define DALBE_SCAVENGER_H
+
+#include "cubic.h"
+#include "regime.h"
+
+/**
+ * struct scavenger - state of scavenger_base
+ * @best_effort: the window that a best-effort flow would hold, B
+ * @regime: alone or not
+ * @loss_only: the window that B would be, had only losses cut it since the link was taken
+ * @resume_cwnd: window to return to if the queue goes with us while we yield, packets
+ * @undo_lossy: effect.lossy before the last answer to a loss
+ * @undo_window_q16: B, likewise, packets
+ * @undo_origin_q16: its W_max, likewise
+ * @undo_loss_only_q16: the window of @loss_only, likewise
+ */
+struct scavenger {
+	struct cubic best_effort;
+	struct regime regime;
+	struct cubic loss_only;
+	u32 resume_cwnd;
+	u8 undo_lossy;
+	u64 undo_window_q16;
+	u64 undo_origin_q16;
+	u64 undo_loss_only_q16;
+};
+
+#endif /* DALBE_SCAVENGER_H */

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The sending side of one connection: what all base congestion controls have in common.
+ *
+ *	      RTTs, less a queue of ACKs (owd.c)
+ *	TCP ------------------------------------> rounds, gradients (cdg.c)
+ *	 ^   |                                      |
+ *	 |   | losses, ACKs                         v end of a round
+ *	 |   +------------------------------> base: grow, cut, price
+ *	 |                                      |       ^ steer, every Tw
+ *	 +---------------- window --------------+       |
+ *	                                            control.c: w
+ */
+#include "sender.h"
+
+static void sender_tell(struct sender *s, struct tcp_path *p, enum base_event event)
+{
+	if (s->base->event)
+		s->base->event(s, p, event);
+}
+
+/**
+ * sender_init - a connection has been established
+ * @s: zeroed
+ * @p: the connection
+ * @answer_end: losses of packets up to here somebody else has answered
+ */
+void sender_init(struct sender *s, struct tcp_path *p, u32 answer_end)
+{
+	s->base = &cdg_base;
+	cdg_init(&s->cdg, CDG_G_DEFAULT_NS, p->cwnd);
+	s->losses.answer_end = answer_end;
+	sender_begin_round(s, p);
+}
+
+/**
+ * sender_run - run this base from now on
+ * @s: the sender
+ * @p: the connection
+ * @base: may be the one that runs
+ *
+ * A goal that replaces another finds what that one has learned of the path; a goal that comes
+ * after a time at a fixed G finds the base RTT.
+ */
+void sender_run(struct sender *s, struct tcp_path *p, const struct lbe_base *base)
+{
+	if (s->base == base)
+		return;
+	s->base = base;
+	s->regime = REGIME_ALONE;
+	s->paced |= base->paced;
+	if (base->start)
+		base->start(s, p);
+}
+
+/**
+ * sender_begin_round - RTTs from here on belong to another round
+ * @s: the sender
+ * @p: the connection
+ */
+void sender_begin_round(struct sender *s, struct tcp_path *p)
+{
+	if (seq_after(p->una, s->losses.answer_end))	/* not 2 GB ago */
+		s->losses.answer_end = p->una - 1;
+	s->round = (struct round) {
+		.end = p->nxt,
+		.delivered = p->delivered,
+		.start_us = p->now_us,
+	};
+	sender_tell(s, p, BASE_ROUND);
+}
+
+/* The RTT that the base is to see. A base may want RTTs without a queue of the ACKs, which is
+ * not of its making. CDG at a fixed G takes them as TCP does, as its paper says; but a goal may
+ * come later, so we compare the clocks from the beginning.
+ */
+static s32 sender_path_rtt_us(struct sender *s, const struct rtt_sample *sample)
+{
+	s32 rtt_us = sample->rtt_us;
+	u32 forward_us;
+
+	if (rtt_us <= 0 || !sample->timestamp)
+		return rtt_us;
+	/* Of packets that were sent twice TCP knows timestamps alone, in ticks of a ms. That is
+	 * up to one tick too few, and would stay the base RTT for good.
+	 */
+	if (s->base->forward && sample->resent && rtt_us % USEC_PER_MSEC == 0)
+		rtt_us += USEC_PER_MSEC - 1;
+	forward_us = owd_rtt_us(&s->owd, sample->tsval, sample->now_us, rtt_us,
+				cdg_base_rtt_us(&s->cdg));
+	return s->base->forward ? forward_us : rtt_us;
+}
+
+/**
+ * sender_rtt - an ACK of packets that were not acknowledged before
+ * @s: the sender
+ * @sample: what it tells
+ *
+ * A receiver holds an ACK of no more than a full segment back for company, 40 ms in Linux. Where
+ * nothing else is under way none comes: a program that asks and waits for an answer, as rsync
+ * does first, would be taken for one that fills a queue. CDG's credit for delayed ACKs is earned
+ * by larger ones, and at a connection's beginning there have been none.
+ *
+ * Return: true where sender_begin_round() is to be called: of such ACKs alone the round would not
+ * end.
+ */
+bool sender_rtt(struct sender *s, const struct rtt_sample *sample)
+{
+	s32 rtt_us;
+
+	s->round.limited |= sample->limited;
+	rtt_us = sender_path_rtt_us(s, sample);
+	if (sample->held_back && s->base->forward) {
+		cdg_rtt_at_most(&s->cdg, rtt_us);
+		return !s->cdg.rtt.max_us && s->cdg.state != CDG_BACKOFF;
+	}
+	rtt_us = cdg_rtt_sample(&s->cdg, rtt_us, sample->packets, sample->sacked);
+	if (rtt_us && s->base->sample)
+		s->base->sample(s, sample, rtt_us);
+	return false;
+}
+
+/**
+ * sender_cutting - the cut for delay goes on
+ * @s: the sender, in CDG_BACKOFF
+ * @p: the connection
+ *
+ * It proceeds as TCP's own does (RFC 6937), in proportion to what is delivered:
+ * the window shrinks while the queue drains, and the link is not left idle. It begins at what is
+ * in flight, which is less than the window in slow start, as TCP paces that.
+ *
+ * Return: true until the cut is complete.
+ */
+bool sender_cutting(struct sender *s, struct tcp_path *p)
+{
+	u32 from = s->cut.cwnd, to = p->ssthresh, cwnd = to, delivered, less;
+
+	if (seq_after(p->una, s->round.end)) {
+		cdg_backoff_done(&s->cdg);
+		sender_begin_round(s, p);
+	} else if (to < from) {
+		delivered = min(p->delivered - s->round.delivered, from);
+		less = div_u64((u64)delivered * (from - to), from);
+		cwnd = max(to, s->cut.in_flight - min(s->cut.in_flight, less));
+	}
+	p->cwnd = min(p->cwnd, cwnd);
+	return s->cdg.state == CDG_BACKOFF;
+}
+
+/**
+ * sender_back_off - cut the window for a delay, C(5), over the round trip that begins here
+ * @s: the sender
+ * @p: the connection, in a state in which TCP does not set the window itself
+ *
+ * TCP stays in the state Open: in CWR, its own reduction, it does not ask for the answer to a
+ * loss or a mark (RFC 5681, 3168), as it takes the cut for one.
+ */
+void sender_back_off(struct sender *s, struct tcp_path *p)
+{
+	u32 ssthresh;
+
+	s->cdg.state = CDG_BACKOFF;
+	ssthresh = cdg_ssthresh(&s->cdg, &s->h, p->cwnd);
+	if (s->base->cut_delay)
+		ssthresh = s->base->cut_delay(s, p, ssthresh);
+	s->cut.cwnd = p->cwnd;
+	s->cut.in_flight = p->in_flight;
+	s->backoffs_delay++;
+	p->ssthresh = ssthresh;
+	p->cwnd_cnt = 0;
+	p->no_undo = true;
+}
+
+/**
+ * sender_hystart - look for the end of slow start
+ * @s: the sender
+ * @p: the connection; ssthresh is set where it has been found
+ * @paced: TCP spaces the packets
+ *
+ * Return: what has found it.
+ */
+enum cdg_hystart sender_hystart(struct sender *s, struct tcp_path *p, bool paced)
+{
+	enum cdg_hystart found = cdg_hystart_exit(&s->cdg, s->h.hystart, p->now_us,
+						  sender_limited(s, p), paced);
+
+	if (found != CDG_HYSTART_NONE)
+		p->ssthresh = p->cwnd;
+	return found;
+}
+
+/**
+ * sender_end_round - judge the round that has ended, and begin the next
+ * @s: the sender
+ * @p: the connection
+ */
+struct round_result sender_end_round(struct sender *s, struct tcp_path *p)
+{
+	u32 before_us = s->cdg.rtt_prev.min_us;
+	struct round_result result = {
+		.gradient_sum_us = cdg_round(&s->cdg, &s->h),
+	};
+
+	result.set = s->base->round && s->base->round(s, p, p->now_us - s->round.start_us);
+	sender_begin_round(s, p);
+	if (result.set)
+		return result;
+	/* After a timeout a backoff would be decided, but not made. */
+	result.backoff = !path_repairs(p) &&
+			 s->base->backs_off(s, p, before_us, result.gradient_sum_us);
+	if (result.backoff)
+		sender_back_off(s, p);
+	result.set = result.backoff;
+	return result;
+}
+
+/**
+ * sender_grow_reno - grow the window as Reno does, and remember by how much
+ * @s: the sender
+ * @p: the connection
+ * @acked: packets that the ACK covers
+ */
+void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked)
+{
+	u32 before = p->cwnd;
+
+	path_grow_reno(p, acked);
+	cdg_grown(&s->cdg, p->cwnd - before);
+}
+
+/**
+ * sender_loss - a loss or a mark: to which window is TCP to go down?
+ * @s: the sender
+ * @p: the connection
+ *
+ * TCP asks once per window that has one. A cut for delay under way ends here, but what it has
+ * cut stays cut.
+ *
+ * Return: ssthresh, at least 2 packets.
+ */
+u32 sender_loss(struct sender *s, struct tcp_path *p)
+{
+	u32 most = p->cwnd, ssthresh;
+
+	if (s->cdg.state == CDG_BACKOFF) {
+		most = min(p->cwnd, p->ssthresh);
+		s->cdg.state = CDG_UNKNOWN;
+	}
+	ssthresh = cdg_ssthresh(&s->cdg, &s->h, p->cwnd);
+	if (s->base->cut_loss)
+		ssthresh = s->base->cut_loss(s, p, ssthresh);
+	s->losses.backoffs++;
+	s->losses.answered = true;
+	s->losses.answer_cwnd = p->cwnd;
+	s->losses.answer_end = p->nxt;
+	return max(min(ssthresh, most), 2U);
+}
+
+/**
+ * sender_met_loss - TCP has met a loss or a mark: was it answered?
+ * @s: the sender
+ * @p: the connection, in the state before
+ * @state: enum path_state from now on, PATH_CWR or above
+ *
+ * It is where TCP has asked for ssthresh, or had within the same window: RFC 5681 and 3168 want
+ * one answer per window.
+ *
+ * Return: false where there was none. Packets that have become too large for the path lead to
+ * PATH_LOSS, too; but a timeout has asked for ssthresh.
+ */
+bool sender_met_loss(struct sender *s, const struct tcp_path *p, u8 state)
+{
+	struct losses *l = &s->losses;
+
+	if (state == PATH_LOSS && !l->answered && !path_repairs(p))
+		return false;
+	l->episodes += !l->marked;	/* a mark was counted when it was seen */
+	l->answers += l->answered || !seq_after(p->una, l->answer_end);
+	l->marked = false;
+	return true;
+}
+
+/**
+ * sender_repair - TCP begins to deal with what sender_met_loss() has counted
+ * @s: the sender
+ * @p: the connection
+ * @state: as there
+ */
+void sender_repair(struct sender *s, struct tcp_path *p, u8 state)
+{
+	s->losses.answered = false;
+	if (state != PATH_CWR)
+		sender_tell(s, p, state == PATH_LOSS ? BASE_TIMEOUT : BASE_RECOVERY);
+}
+
+/**
+ * sender_mark - the receiver has reported a mark, and packets are under way
+ * @s: the sender
+ * @p: the connection
+ *
+ * TCP answers it by asking for ssthresh while it deals with this ACK; where it does not, the
+ * counts show it.
+ */
+void sender_mark(struct sender *s, const struct tcp_path *p)
+{
+	struct losses *l = &s->losses;
+
+	if (l->marked || p->state == PATH_LOSS || !seq_after(p->una, l->answer_end))
+		return;
+	l->marked = true;
+	l->episodes++;
+}
+
+/**
+ * sender_undo - the last loss was none: its cut is taken back, and shows nothing
+ * @s: the sender
+ * @p: the connection
+ */
+void sender_undo(struct sender *s, struct tcp_path *p)
+{
+	sender_tell(s, p, BASE_UNDO);
+}
+
+/**
+ * sender_pause - there was nothing to send for long: TCP starts slowly again
+ * @s: the sender
+ * @p: the connection
+ */
+void sender_pause(struct sender *s, struct tcp_path *p)
+{
+	s->restarting = true;
+	cdg_restart(&s->cdg, p->cwnd);
+	sender_tell(s, p, BASE_PAUSE);
+	sender_begin_round(s, p);
+}
+
+/**
+ * sender_reduced - TCP's own reduction of the window is complete
+ * @s: the sender
+ * @p: the connection
+ */
+void sender_reduced(struct sender *s, struct tcp_path *p)
+{
+	sender_tell(s, p, BASE_REDUCED);
+	cdg_backoff_done(&s->cdg);
+	sender_begin_round(s, p);
+}
+
+/**
+ * sender_begin_interval - Tw begins
+ * @s: the sender
+ */
+void sender_begin_interval(struct sender *s)
+{
+	memset(&s->cdg.price.counts, 0, sizeof(s->cdg.price.counts));
+	memset(&s->interval, 0, sizeof(s->interval));
+}
+
+/**
+ * sender_interval - Tw ends: what has the base paid in it?
+ * @s: the sender
+ *
+ * Return: a sample without the times, the bytes and @app_limited, which TCP knows.
+ */
+struct control_sample sender_interval(const struct sender *s)
+{
+	const struct cdg_counts *n = &s->cdg.price.counts;
+	const u64 loss_weight_q40 = (u64)CDG_WEIGHT_LOSS_Q16 << 24;
+	struct control_sample sample = {
+		.price_std_q40 = fp_mul_div(loss_weight_q40, n->losses,
+					    max(n->rounds, 1u)),	/* F(22) */
+		.weight_std_q40 = loss_weight_q40,
+		.rounds = n->rounds,
+		.losses = n->losses,
+	};
+
+	s->base->price(s, &sample);
+	return sample;
+}
+
+/**
+ * sender_below_two - does w allow less than the least window, two packets?
+ * @s: the sender
+ */
+bool sender_below_two(const struct sender *s)
+{
+	return s->regime == REGIME_CONTENDED && s->base->level_q16(s) < 2 * Q16_ONE;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The sending side of one connection: events of TCP go in, a window comes out.
+ *
+ *	ACK:   sender_rtt(), sender_acked(), at a round's end sender_end_round(), sender_grow()
+ *	loss:  sender_loss() says ssthresh, sender_met_loss() that TCP repairs it
+ *
+ * Pure code: it knows no socket. One caller at a time per struct sender.
+ */
+#ifndef DALBE_SENDER_H
+#define DALBE_SENDER_H
+
+#include "base.h"
+#include "cdg.h"
+#include "control.h"
+#include "owd.h"
+#include "path.h"
+#include "scavenger.h"
+
+/**
+ * struct round - the RTT round under way
+ * @end: sequence number whose ACK ends it
+ * @delivered: path.delivered when it began
+ * @start_us: TCP's clock when it began
+ * @limited: there was less to send than the window allows
+ * @cut_short: a surge of the queue has ended it early
+ * @used: an ACK found the window in use
+ */
+struct round {
+	u32 end;
+	u32 delivered;
+	u64 start_us;
+	bool limited;
+	bool cut_short;
+	bool used;
+};
+
+/**
+ * struct delay_cut - the cut for delay under way, while cdg.state is CDG_BACKOFF
+ * @cwnd: the window that it began at, packets
+ * @in_flight: of that, what was under way
+ */
+struct delay_cut {
+	u32 cwnd;
+	u32 in_flight;
+};
+
+/**
+ * struct interval - counts of the Tw under way
+ * @acks: ACKs that could grow the window
+ * @acks_limited: of these, those that found the window in use and more to send
+ * @rounds: RTT rounds
+ * @contended_rounds: of these, those in which the flow was not alone
+ * @contended_q16: sum of the best-effort window over those
+ */
+struct interval {
+	u32 acks;
+	u32 acks_limited;
+	u32 rounds;
+	u32 contended_rounds;
+	u64 contended_q16;
+};
+
+/**
+ * struct losses - whether each loss and each mark has been answered
+ * @answer_end: sequence number up to which the last answer holds
+ * @answer_cwnd: window that it was given for, packets
+ * @episodes: of losses and marks since the connection began, as TCP's state tells
+ * @answers: of these, those in whose window TCP has asked for ssthresh
+ * @backoffs: cuts for losses and marks
+ * @answered: TCP has asked for ssthresh, and has not said yet what for
+ * @marked: a mark is to be answered
+ */
+struct losses {
+	u32 answer_end;
+	u32 answer_cwnd;
+	u32 episodes;
+	u32 answers;
+	u32 backoffs;
+	bool answered;
+	bool marked;
+};
+
+/**
+ * struct rtt_sample - what an ACK tells of the RTT
+ * @rtt_us: as TCP measured it; 0 or less: not at all
+ * @packets: that the ACK covers
+ * @tsval: the receiver's timestamp
+ * @timestamp: there was one
+ * @resent: TCP has sent again lately, and may know @rtt_us by timestamps alone
+ * @sacked: the receiver holds data out of order
+ * @held_back: the receiver may have waited for more before it sent the ACK
+ * @limited: there is less to send than the window allows
+ * @repairs: see path_repairs()
+ * @now_us: TCP's clock
+ * @una: first sequence number that is not acknowledged
+ * @cwnd: congestion window, packets
+ */
+struct rtt_sample {
+	s32 rtt_us;
+	u32 packets;
+	u32 tsval;
+	bool timestamp;
+	bool resent;
+	bool sacked;
+	bool held_back;
+	bool limited;
+	bool repairs;
+	u64 now_us;
+	u32 una;
+	u32 cwnd;
+};
+
+/**
+ * struct sender - an established connection
+ * @base: the congestion control in force
+ * @h: CDG's heuristics in force
+ * @regime: enum regime_state of a base that knows others; else REGIME_ALONE
+ * @restarting: in the slow start that follows a timeout or a pause
+ * @paced: a base has run that wants packets spaced: whether TCP spaces them is ours to say
+ * @round: the RTT round under way
+ * @cut: the cut for delay under way
+ * @interval: counts of the Tw under way
+ * @losses: answered and not
+ * @backoffs_delay: cuts for delay since the connection began
+ * @departure_ns: when the next window may leave, on path.clock_ns, where w allows less than
+ *	the least window
+ * @owd: compares the clocks of both ends
+ * @scavenger: of scavenger_base
+ * @control: what sets w, with or without a goal; of no effect for a sender without a goal that
+ *	runs at a fixed G
+ * @cdg: RTT gradients; its histogram is at the end, as only the end of Tw needs it
+ */
+struct sender {
+	const struct lbe_base *base;
+	struct cdg_heuristics h;
+	u8 regime;
+	bool restarting;
+	bool paced;
+	struct round round;
+	struct delay_cut cut;
+	struct interval interval;
+	struct losses losses;
+	u32 backoffs_delay;
+	u64 departure_ns;
+	struct owd owd;
+	struct scavenger scavenger;
+	struct control control;
+	struct cdg cdg;
+};
+
+/* Does w, not TCP, decide how large the window is? */
+static inline bool sender_has_level(const struct sender *s)
+{
+	return s->regime != REGIME_ALONE;
+}
+
+/**
+ * struct round_result - how a round has ended
+ * @gradient_sum_us: cdg_round()'s
+ * @backoff: the window is being cut for delay
+ * @set: the round's end has set the window: this ACK does not grow it
+ */
+struct round_result {
+	s32 gradient_sum_us;
+	bool backoff;
+	bool set;
+};
+
+void sender_init(struct sender *s, struct tcp_path *p, u32 answer_end);
+void sender_run(struct sender *s, struct tcp_path *p, const struct lbe_base *base);
+void sender_begin_round(struct sender *s, struct tcp_path *p);
+void sender_back_off(struct sender *s, struct tcp_path *p);
+void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked);
+
+bool sender_cutting(struct sender *s, struct tcp_path *p);
+bool sender_rtt(struct sender *s, const struct rtt_sample *sample);
+enum cdg_hystart sender_hystart(struct sender *s, struct tcp_path *p, bool paced);
+struct round_result sender_end_round(struct sender *s, struct tcp_path *p);
+
+u32 sender_loss(struct sender *s, struct tcp_path *p);
+bool sender_met_loss(struct sender *s, const struct tcp_path *p, u8 state);
+void sender_repair(struct sender *s, struct tcp_path *p, u8 state);
+void sender_mark(struct sender *s, const struct tcp_path *p);
+void sender_undo(struct sender *s, struct tcp_path *p);
+void sender_pause(struct sender *s, struct tcp_path *p);
+void sender_reduced(struct sender *s, struct tcp_path *p);
+
+void sender_begin_interval(struct sender *s);
+struct control_sample sender_interval(const struct sender *s);
+bool sender_below_two(const struct sender *s);
+
+/* These run at each ACK: */
+
+/* In slow start half of the window in use will do. A flow whose window w sets is not in slow
+ * start, though it is below ssthresh, where TCP remembers the best-effort window.
+ */
+static inline bool sender_limited(const struct sender *s, const struct tcp_path *p)
+{
+	return path_limited(p, !sender_has_level(s) && path_slow_start(p));
+}
+
+/* Has the slow start after a timeout or a pause come to its end? While yielding the window
+ * from before is still to be reached.
+ */
+static inline bool sender_restarted(const struct sender *s, const struct tcp_path *p)
+{
+	if (!sender_has_level(s))
+		return !path_slow_start(p);
+	return s->regime == REGIME_CONTENDED && p->cwnd >= s->base->level_q16(s) >> 16;
+}
+
+/**
+ * sender_acked - an ACK that may let the window grow; not in CWR and Recovery
+ * @s: the sender
+ * @p: the connection
+ * @waiting: the program has more to send than is under way
+ *
+ * Return: false while a cut for delay goes on: nothing else is to be done then.
+ */
+static inline bool sender_acked(struct sender *s, struct tcp_path *p, bool waiting)
+{
+	bool limited;
+
+	if (s->cdg.state == CDG_BACKOFF && sender_cutting(s, p))
+		return false;
+	limited = sender_limited(s, p);
+	s->round.used |= limited;
+	s->interval.acks++;
+	s->interval.acks_limited += limited && waiting;
+	if (s->restarting && sender_restarted(s, p))
+		s->restarting = false;
+	return true;
+}
+
+/**
+ * sender_seeks - is it slow start, and its end to be found by delay or by the ACK train?
+ * @s: the sender
+ * @p: the connection
+ */
+static inline bool sender_seeks(const struct sender *s, const struct tcp_path *p)
+{
+	return s->h.hystart && !sender_has_level(s) && path_slow_start(p);
+}
+
+/**
+ * sender_round_over - has the round ended?
+ * @s: the sender
+ * @p: the connection
+ *
+ * Return: false, too, of a round without an RTT: it goes on.
+ */
+static inline bool sender_round_over(const struct sender *s, const struct tcp_path *p)
+{
+	return seq_after(p->una, s->round.end) && s->cdg.rtt.max_us;
+}
+
+/**
+ * sender_grow - let the window grow, if it is in use
+ * @s: the sender
+ * @p: the connection
+ * @acked: packets that the ACK covers
+ */
+static inline void sender_grow(struct sender *s, struct tcp_path *p, u32 acked)
+{
+	bool limited = sender_limited(s, p);
+
+	if (!limited && !sender_has_level(s))
+		cdg_not_limited(&s->cdg, p->cwnd);
+	else
+		s->base->grow(s, p, limited ? acked : 0);
+}
+
+#endif /* DALBE_SENDER_H */

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Shared by the files of kernel/: a socket's private area, and the functions of each file.
+ *
+ *	tcp_dalbe_*.c	names the hooks and a base for each congestion control
+ *	hooks.c		TCP's events, handed to the sender (core/sender.c)
+ *	pacing.c	packets wait for their departure
+ *	goal.c		goal, settings and state of a socket
+ *	flow.c		an established connection: memory, end of Tw, traces
+ *	defaults.c	net.dalbe.*
+ *	device.c	/dev/dalbe
+ *	module.c	all of it together
+ */
+#ifndef DALBE_DALBE_H
+#define DALBE_DALBE_H
+
+#include <net/tcp.h>
+
+#include "../core/sender.h"
+#include "../dalbe_ctl.h"
+
+/**
+ * struct dalbe_defaults - net.dalbe.* of one network namespace
+ * @g_us: G without a goal, us
+ * @idle_g_us: least G of a controlled flow while the queue is short, us; 0: none
+ * @effect: flows with a goal, and scavengers, use the effect test
+ * @controller: DALBE_CONTROLLER_*
+ * @scavenger: flows without a goal have the weight controller
+ * @tw_ms: update period of w; 0: derived
+ * @wmin_ppm: lowest w
+ * @limit_increase: of w and phi, F(19)
+ * @after_deadline: DALBE_AFTER_*
+ * @hystart: struct cdg_heuristics
+ *
+ * All int, for the sysctl handlers; read with READ_ONCE().
+ */
+struct dalbe_defaults {
+	int g_us;
+	int idle_g_us;
+	int effect;
+	int controller;
+	int scavenger;
+	int tw_ms;
+	int wmin_ppm;
+	int limit_increase;
+	int after_deadline;
+	int hystart;
+};
+
+/* Settings of the socket itself; the rest follows the namespace. */
+struct dalbe_settings {
+	u32 g_ns;
+	u32 tw_ms;
+	u32 wmin_ppm;
+	u8 controller;
+	u8 after_deadline;
+	u8 set;			/* DALBE_PARAM_* */
+};
+
+/**
+ * struct dalbe_flow - an established connection
+ * @busy_jiffies: time spent sending, when Tw began
+ * @acked: tcp_sock.bytes_acked at the last ACK, its lower half
+ * @next_update_us: TCP's clock when Tw ends
+ * @last_update_us: TCP's clock when Tw began
+ * @sender: all that decides
+ */
+struct dalbe_flow {
+	u32 busy_jiffies;
+	u32 acked;
+	u64 next_update_us;
+	u64 last_update_us;
+	struct sender sender;
+};
+
+/**
+ * struct dalbe_sock - the private area of a socket
+ * @goal_bytes: 0: no goal
+ * @goal_set_ns: when, CLOCK_BOOTTIME
+ * @flow: of an established connection, else NULL; NULL also where memory was
+ *        short, until a later ACK finds some
+ * @acked_base: tcp_sock.bytes_acked when the goal was set
+ * @goal_done_ns: when its last byte was acknowledged; 0: not yet
+ * @goal_deadline_ns: CLOCK_BOOTTIME
+ * @goal_check: what dalbe_goal_check() says of these
+ * @settings: see there
+ * @controlled: sender.control sets w: there is a goal, or the controller needs none
+ * @self: this area, once it is ours; not in a copy, nor where there is another's data
+ *
+ * It holds plain data, which a listener's children inherit by copy: the goal and the settings
+ * exist before the connection does.
+ *
+ * Where a route's congestion control takes over before init, Linux 6.12 calls its release
+ * without its init as well, and the in-tree CDG's frees the pointer at offset 16: @flow
+ * lies there, which is NULL until init. Nor does CDG's init set all of its area: behind
+ * the pointer are a sum and an index, and so are @acked_base, 0 or 1 until then, and
+ * @goal_done_ns, 0. And where the route's is ours, and another had its init in SYN-SENT,
+ * our hooks are called with that one's data, and our init is not: see dalbe_flow().
+ */
+struct dalbe_sock {
+	u64 goal_bytes;
+	u64 goal_set_ns;
+	struct dalbe_flow *flow;
+	u64 acked_base;
+	u64 goal_done_ns;
+	u64 goal_deadline_ns;
+	u64 goal_check;
+	struct dalbe_settings settings;
+	bool controlled;
+	const struct dalbe_sock *self;
+};
+
+/**
+ * struct dalbe_cc - a congestion control of this module
+ * @ops: its hooks, those of hooks.c
+ * @plain: base of connections without a goal, and of all where net.dalbe.effect is 0
+ * @goal: base of connections with a goal, and of scavengers
+ */
+struct dalbe_cc {
+	struct tcp_congestion_ops ops;
+	const struct lbe_base *plain;
+	const struct lbe_base *goal;
+};
+
+static inline struct dalbe_sock *dalbe_sk(const struct sock *sk)
+{
+	return inet_csk_ca(sk);
+}
+
+/* NULL where there is none, and where the private area is not ours: for every hook. */
+static inline struct dalbe_flow *dalbe_flow(const struct sock *sk)
+{
+	const struct dalbe_sock *ca = dalbe_sk(sk);
+
+	return ca->self == ca ? ca->flow : NULL;
+}
+
+/* An update period that may be set, ms: 1 to 99 would be none. */
+static inline bool dalbe_tw_valid(u32 tw_ms)
+{
+	return !tw_ms || (tw_ms >= DALBE_TW_MIN_MS && tw_ms <= DALBE_TW_MAX_MS);
+}
+
+/* At least 1: it divides. */
+static inline u32 dalbe_srtt_us(const struct tcp_sock *tp)
+{
+	return max_t(u32, tp->srtt_us >> 3, 1);
+}
+
+/**
+ * dalbe_path_read - the socket as the sender sees it
+ * @sk: the socket, locked
+ * @p: is filled in
+ * @now_us: TCP's clock; while an ACK is dealt with tcp_sock.tcp_mstamp is fresh
+ */
+static inline void dalbe_path_read(const struct sock *sk, struct tcp_path *p, u64 now_us)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	*p = (struct tcp_path) {
+		.now_us = now_us,
+		.clock_ns = tp->tcp_clock_cache,
+		.una = tp->snd_una,
+		.nxt = tp->snd_nxt,
+		.delivered = tp->delivered,
+		.in_flight = tcp_packets_in_flight(tp),
+		.out_max = tp->max_packets_out,
+		.srtt_us = dalbe_srtt_us(tp),
+		.mss = tp->mss_cache,
+		.cwnd_max = tp->snd_cwnd_clamp,
+		.state = inet_csk(sk)->icsk_ca_state,
+		.used = tp->is_cwnd_limited,
+		.cwnd = tcp_snd_cwnd(tp),
+		.ssthresh = tp->snd_ssthresh,
+		.cwnd_cnt = tp->snd_cwnd_cnt,
+	};
+}
+
+/* hooks.c, for struct tcp_congestion_ops; all with the socket locked */
+void dalbe_init(struct sock *sk);
+void dalbe_release(struct sock *sk);
+u32 dalbe_ssthresh(struct sock *sk);
+void dalbe_cong_avoid(struct sock *sk, u32 ack, u32 acked);
+void dalbe_pkts_acked(struct sock *sk, const struct ack_sample *sample);
+void dalbe_cwnd_event(struct sock *sk, enum tcp_ca_event event);
+void dalbe_set_state(struct sock *sk, u8 state);
+void dalbe_in_ack_event(struct sock *sk, u32 flags);
+u32 dalbe_undo_cwnd(struct sock *sk);
+
+/* pacing.c */
+u32 dalbe_min_tso_segs(struct sock *sk);
+void dalbe_pace(struct sock *sk, bool on);
+
+/* goal.c; with the socket locked, and its congestion control known to be ours */
+struct dalbe_sock *dalbe_own(struct sock *sk);
+u64 dalbe_goal_check(const struct dalbe_sock *ca);
+u64 dalbe_bytes_done(const struct sock *sk);
+bool dalbe_finish(struct sock *sk);
+struct dalbe_settings dalbe_in_force(const struct sock *sk);
+bool dalbe_has_w(const struct dalbe_sock *ca, const struct dalbe_settings *s);
+struct control_config dalbe_config(const struct sock *sk, const struct dalbe_settings *s);
+bool dalbe_sk_is_ours(const struct sock *sk);
+int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags);
+void dalbe_sk_clear_goal(struct sock *sk);
+void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p);
+void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state);
+
+/* flow.c */
+bool dalbe_alloc_flow(struct sock *sk);
+void dalbe_free_flow(struct sock *sk);
+void dalbe_engage(struct sock *sk);
+void dalbe_hasten_update(struct sock *sk);
+void dalbe_tick(struct sock *sk);
+void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state);
+void dalbe_trace_round(const struct sock *sk, const struct round_result *result);
+void dalbe_trace_loss(const struct sock *sk, u8 state);
+
+/* defaults.c */
+const struct dalbe_defaults *dalbe_net_defaults(const struct net *net);
+struct cdg_heuristics dalbe_heuristics(const struct sock *sk);
+int dalbe_defaults_register(void);
+void dalbe_defaults_unregister(void);
+
+/* device.c */
+int dalbe_device_register(void);
+void dalbe_device_unregister(void);
+
+/* tcp_dalbe_cdg.c */
+extern struct dalbe_cc tcp_dalbe_cdg;
+
+#endif /* DALBE_DALBE_H */

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * An established connection: its memory, and the end of Tw.
+ *
+ * struct dalbe_flow is allocated when the connection is established (at a later ACK where memory
+ * was short) and freed with it; until then the pointer to it is NULL.
+ */
+#include <linux/ktime.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "dalbe.h"
+
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
+static_assert(offsetof(struct dalbe_sock, flow) == 16);
+static_assert(offsetof(struct dalbe_sock, acked_base) <= 24);	/* 32 bits: a gap */
+static_assert(offsetof(struct dalbe_sock, goal_done_ns) ==
+	      offsetof(struct dalbe_sock, acked_base) + sizeof(u64));
+static_assert(sizeof(struct dalbe_flow) <= 1024);	/* kmalloc's next size is 2 KB */
+static_assert(offsetof(struct cdg, gradients) <= 64);
+static_assert(offsetofend(struct dalbe_flow, sender.cdg.price.hist) == sizeof(struct dalbe_flow));
+static_assert(CDG_G_MIN_NS == DALBE_G_MIN_NS);
+static_assert(CDG_G_MAX_NS == DALBE_G_MAX_NS);
+static_assert(DALBE_REGIME_YIELDING - DALBE_REGIME_ALONE == REGIME_YIELDING);
+static_assert(DALBE_REGIME_CONTENDED - DALBE_REGIME_ALONE == REGIME_CONTENDED);
+
+/* Time in which data was outstanding, in jiffies, as in struct tcp_info. */
+static u32 dalbe_busy_jiffies(const struct tcp_sock *tp)
+{
+	u32 busy = 0;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(tp->chrono_stat); i++)
+		busy += tp->chrono_stat[i];
+	if (tp->chrono_type > TCP_CHRONO_UNSPEC)
+		busy += tcp_jiffies32 - tp->chrono_start;
+	return busy;
+}
+
+/* When a Tw that begins now ends. */
+static u64 dalbe_tw_end_us(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 tw_ns = control_tw_ns(&dalbe_sk(sk)->flow->sender.control, tp->srtt_us >> 3);
+
+	return tcp_clock_us() + div_u64(tw_ns, NSEC_PER_USEC);
+}
+
+static void dalbe_begin_interval(struct sock *sk)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	sender_begin_interval(&flow->sender);
+	flow->busy_jiffies = dalbe_busy_jiffies(tp);
+	flow->last_update_us = tcp_clock_us();
+	flow->next_update_us = dalbe_tw_end_us(sk);
+}
+
+/**
+ * dalbe_hasten_update - a change is not to wait for the end of a longer Tw
+ * @sk: a locked socket of ours, under control
+ */
+void dalbe_hasten_update(struct sock *sk)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+
+	flow->next_update_us = min(flow->next_update_us, dalbe_tw_end_us(sk));
+}
+
+/* The base for connections with a goal, and for scavengers, or the plain one. */
+static const struct lbe_base *dalbe_base(const struct sock *sk, bool controlled)
+{
+	const struct dalbe_cc *cc = container_of(inet_csk(sk)->icsk_ca_ops, struct dalbe_cc, ops);
+
+	return controlled && READ_ONCE(dalbe_net_defaults(sock_net(sk))->effect) ? cc->goal :
+										     cc->plain;
+}
+
+/**
+ * dalbe_engage - make the connection what goal and settings ask for
+ * @sk: a locked socket of ours
+ *
+ * CDG at a fixed G, or a transfer under control, from its beginning; without a goal it has no
+ * end. Before the connection is established there is nothing to do.
+ */
+void dalbe_engage(struct sock *sk)
+{
+	struct dalbe_sock *ca = dalbe_sk(sk);
+	struct dalbe_settings settings = dalbe_in_force(sk);
+	struct control_config config = dalbe_config(sk, &settings);
+	struct dalbe_flow *flow = ca->flow;
+	struct sender *s;
+	struct tcp_path p;
+
+	if (!flow)
+		return;
+
+	s = &flow->sender;
+	ca->controlled = dalbe_has_w(ca, &settings);
+	s->h = dalbe_heuristics(sk);
+	dalbe_path_read(sk, &p, tcp_clock_us());
+	sender_run(s, &p, dalbe_base(sk, ca->controlled));
+	if (!ca->controlled) {
+		cdg_set_g(&s->cdg, settings.g_ns);
+		cdg_set_idle_g(&s->cdg, 0);
+	} else {
+		control_start(&s->control, &config, ca->goal_bytes, dalbe_bytes_done(sk),
+			      ca->goal_set_ns, ca->goal_deadline_ns);
+		cdg_forget(&s->cdg);
+		s->base->steer(s, 0);
+		cdg_set_idle_g(&s->cdg, READ_ONCE(dalbe_net_defaults(sock_net(sk))->idle_g_us) *
+					NSEC_PER_USEC);
+		dalbe_begin_interval(sk);
+	}
+}
+
+/* The window that w allows, as a rate. */
+static u64 dalbe_level_Bps(const struct sock *sk)
+{
+	const struct sender *s = &dalbe_sk(sk)->flow->sender;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 bytes = fp_mul_div(s->base->level_q16(s), tp->mss_cache, Q16_ONE);
+
+	return fp_mul_div(bytes, USEC_PER_SEC, dalbe_srtt_us(tp));
+}
+
+/**
+ * dalbe_get_regime - alone or not, and how that was found out
+ * @sk: a locked socket of ours, established
+ * @state: filled where the base knows
+ */
+void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state)
+{
+	const struct sender *s = &dalbe_sk(sk)->flow->sender;
+
+	if (s->base->report)
+		s->base->report(s, state);
+	if (sender_has_level(s))
+		state->level_Bps = dalbe_level_Bps(sk);
+}
+
+/**
+ * dalbe_tick - the end of Tw
+ * @sk: a locked socket of ours, under control
+ */
+void dalbe_tick(struct sock *sk)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	struct sender *s = &flow->sender;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 elapsed_us = tp->tcp_mstamp - flow->last_update_us;
+	u64 busy_us = (u64)jiffies_to_msecs(dalbe_busy_jiffies(tp) - flow->busy_jiffies) *
+		      USEC_PER_MSEC;
+	struct control_sample sample = sender_interval(s);
+	struct dalbe_state state = {};
+	struct control_model model;
+	struct tcp_path p;
+
+	sample.now_ns = ktime_get_boottime_ns();
+	sample.elapsed_ns = elapsed_us * NSEC_PER_USEC;
+	sample.bytes_done = dalbe_bytes_done(sk);
+	sample.srtt_us = tp->srtt_us >> 3;
+	/* Without ACKs, as in a timeout, nothing new is known of it. */
+	sample.app_limited = busy_us < elapsed_us / 2 ||
+			     (s->interval.acks ? s->interval.acks_limited * 4 < s->interval.acks :
+						 s->control.last.app_limited);
+	dalbe_path_read(sk, &p, tp->tcp_mstamp);
+	model.price_q40 = s->base->model_q40;
+	model.arg = &p;
+	control_update(&s->control, &sample, &model);
+	s->base->steer(s, sample.price_std_q40);
+	dalbe_get_regime(sk, &state);
+	trace_dalbe_update(sk, s, &sample, &state);
+	cdg_age(&s->cdg);
+	dalbe_begin_interval(sk);
+}
+
+/**
+ * dalbe_alloc_flow - the connection is established
+ * @sk: a locked socket of ours; may be softirq
+ *
+ * The memory is the socket's cgroup's.
+ *
+ * Return: false where memory is short: the connection works, as Reno, and the next ACK tries
+ * again.
+ */
+bool dalbe_alloc_flow(struct sock *sk)
+{
+	struct dalbe_sock *ca = dalbe_sk(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct mem_cgroup *memcg;
+	struct tcp_path p;
+
+	memcg = set_active_memcg(dalbe_sk_memcg(sk));	/* a softirq has none */
+	ca->flow = kzalloc(sizeof(*ca->flow), GFP_ATOMIC | __GFP_NOWARN | __GFP_ACCOUNT);
+	set_active_memcg(memcg);
+	if (!ca->flow)
+		return false;
+	ca->flow->acked = tp->bytes_acked;
+	dalbe_path_read(sk, &p, tcp_clock_us());
+	/* the losses that TCP is dealing with already another has answered */
+	sender_init(&ca->flow->sender, &p, path_repairs(&p) ? tp->high_seq : tp->snd_una - 1);
+	dalbe_engage(sk);
+	return true;
+}
+
+/**
+ * dalbe_free_flow - the connection ends, or another congestion control goes on
+ * @sk: a locked socket of ours, established
+ */
+void dalbe_free_flow(struct sock *sk)
+{
+	struct dalbe_sock *ca = dalbe_sk(sk);
+	const struct losses *l = &ca->flow->sender.losses;
+
+	DEBUG_NET_WARN_ON_ONCE(l->episodes != l->answers);
+	if (ca->flow->sender.paced)
+		dalbe_pace(sk, false);
+	kfree(ca->flow);
+	ca->flow = NULL;
+	ca->controlled = false;
+}
+
+/**
+ * dalbe_trace_round - a round has been judged
+ * @sk: the socket, with the window that followed
+ * @result: how it ended
+ */
+void dalbe_trace_round(const struct sock *sk, const struct round_result *result)
+{
+	trace_dalbe_round(sk, &dalbe_sk(sk)->flow->sender, result);
+}
+
+/**
+ * dalbe_trace_loss - TCP has met a loss or a mark, which has been counted
+ * @sk: the socket
+ * @state: of TCP, from now on
+ */
+void dalbe_trace_loss(const struct sock *sk, u8 state)
+{
+	trace_dalbe_loss(sk, &dalbe_sk(sk)->flow->sender, state);
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A socket's goal, its settings, and what it says of itself.
+ */
+#include <linux/ktime.h>
+
+#include "dalbe.h"
+
+/* Make the private area ours, whatever was there: that of another congestion control,
+ * or nothing yet.
+ */
+struct dalbe_sock *dalbe_own(struct sock *sk)
+{
+	struct dalbe_sock *ca = dalbe_sk(sk);
+
+	if (ca->self != ca) {
+		memset(ca, 0, sizeof(*ca));
+		ca->self = ca;
+	}
+	return ca;
+}
+
+/* A listener's children copy its area without its lock, perhaps while a goal is written
+ * into it: half of one is none.
+ */
+u64 dalbe_goal_check(const struct dalbe_sock *ca)
+{
+	return ca->goal_bytes ^ ca->goal_set_ns ^ ca->goal_deadline_ns;
+}
+
+/* Payload acknowledged since the goal was set. */
+u64 dalbe_bytes_done(const struct sock *sk)
+{
+	u64 acked = tcp_sk(sk)->bytes_acked, base = dalbe_sk(sk)->acked_base;
+
+	return acked > base ? acked - base : 0;	/* the SYN may be still to come */
+}
+
+static u32 dalbe_min_rtt_us(const struct tcp_sock *tp)
+{
+	u32 min_rtt_us = tcp_min_rtt(tp);
+
+	return min_rtt_us == U32_MAX ? 0 : min_rtt_us;	/* none yet */
+}
+
+/* The socket's settings, completed from its namespace. */
+struct dalbe_settings dalbe_in_force(const struct sock *sk)
+{
+	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
+	bool scavenger = !dalbe_sk(sk)->goal_bytes && READ_ONCE(def->scavenger);
+	struct dalbe_settings s = dalbe_sk(sk)->settings;
+
+	if (!(s.set & DALBE_PARAM_G))
+		s.g_ns = READ_ONCE(def->g_us) * NSEC_PER_USEC;
+	if (!(s.set & DALBE_PARAM_TW))
+		s.tw_ms = READ_ONCE(def->tw_ms);
+	if (!(s.set & DALBE_PARAM_WMIN))
+		s.wmin_ppm = READ_ONCE(def->wmin_ppm);
+	if (!(s.set & DALBE_PARAM_CONTROLLER))
+		s.controller = scavenger ? DALBE_CONTROLLER_WEIGHT :
+					   READ_ONCE(def->controller);
+	if (!(s.set & DALBE_PARAM_AFTER))
+		s.after_deadline = READ_ONCE(def->after_deadline);
+	return s;
+}
+
+/* Does a controller set w? Only the weight controller can do so without a goal. */
+bool dalbe_has_w(const struct dalbe_sock *ca, const struct dalbe_settings *s)
+{
+	return s->controller == DALBE_CONTROLLER_WEIGHT ||
+	       (ca->goal_bytes && s->controller != DALBE_CONTROLLER_FIXED);
+}
+
+struct control_config dalbe_config(const struct sock *sk,
+				   const struct dalbe_settings *s)
+{
+	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
+
+	return (struct control_config) {
+		.controller = s->controller,
+		.after_deadline = s->after_deadline,
+		.unlimited = !READ_ONCE(def->limit_increase),
+		.tw_ms = s->tw_ms,
+		.wmin_q16 = max_t(u32, 1, div_u64((u64)s->wmin_ppm << 16,
+						  1000000)),
+	};
+}
+
+/**
+ * dalbe_finish - has the goal's last byte been acknowledged?
+ * @sk: a locked socket of ours, with a goal that has not been done so far
+ */
+bool dalbe_finish(struct sock *sk)
+{
+	struct dalbe_sock *ca = dalbe_sk(sk);
+
+	if (dalbe_bytes_done(sk) < ca->goal_bytes)
+		return false;
+	ca->goal_done_ns = ktime_get_boottime_ns();
+	return true;
+}
+
+/**
+ * dalbe_sk_is_ours - does this TCP socket run one of our congestion controls?
+ * @sk: a locked TCP socket
+ *
+ * Return: whether the functions below may be called for it.
+ */
+bool dalbe_sk_is_ours(const struct sock *sk)
+{
+	return inet_csk(sk)->icsk_ca_ops->init == dalbe_init;
+}
+
+static void dalbe_write_goal(struct dalbe_sock *ca, u64 bytes, u64 set_ns,
+			     u64 deadline_ns)
+{
+	WRITE_ONCE(ca->goal_bytes, bytes);
+	WRITE_ONCE(ca->goal_set_ns, set_ns);
+	WRITE_ONCE(ca->goal_deadline_ns, deadline_ns);
+	WRITE_ONCE(ca->goal_check, dalbe_goal_check(ca));
+}
+
+/**
+ * dalbe_sk_set_goal - set or change the goal
+ * @sk: a locked socket of ours
+ * @bytes: 1 .. 2^63 - 1
+ * @deadline_ns: CLOCK_BOOTTIME, at most 2^63 - 1
+ * @flags: DALBE_GOAL_*
+ *
+ * Return: 0, -EOVERFLOW for a relative deadline out of range, -ETIME for one that
+ * has passed, -ENODATA for an update where there is no goal.
+ */
+int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
+{
+	struct dalbe_sock *ca = dalbe_own(sk);
+	u64 now_ns = ktime_get_boottime_ns();
+
+	if (flags & DALBE_GOAL_RELATIVE)
+		deadline_ns += now_ns;
+	if (deadline_ns > S64_MAX)
+		return -EOVERFLOW;
+	if (deadline_ns <= now_ns)
+		return -ETIME;
+	if (flags & DALBE_GOAL_UPDATE && !ca->goal_bytes)
+		return -ENODATA;
+
+	/* A listener that is ours by default would not hand its area on. */
+	inet_csk(sk)->icsk_ca_setsockopt = 1;
+	if (flags & DALBE_GOAL_UPDATE) {
+		dalbe_write_goal(ca, bytes, ca->goal_set_ns, deadline_ns);
+		if (!ca->flow || dalbe_bytes_done(sk) < bytes)
+			ca->goal_done_ns = 0;
+		else if (!ca->goal_done_ns)
+			ca->goal_done_ns = now_ns;
+		if (ca->controlled) {
+			control_change(&ca->flow->sender.control, bytes, now_ns,
+				       deadline_ns);
+			dalbe_hasten_update(sk);
+		}
+		return 0;
+	}
+	ca->goal_done_ns = 0;
+	ca->acked_base = tcp_sk(sk)->bytes_acked;
+	/* bytes_acked is going to count the SYN, which is no payload. */
+	if ((1 << sk->sk_state) & (TCPF_CLOSE | TCPF_SYN_SENT) &&
+	    !ca->acked_base)
+		ca->acked_base = 1;
+	dalbe_write_goal(ca, bytes, now_ns, deadline_ns);
+	dalbe_engage(sk);
+	return 0;
+}
+
+/**
+ * dalbe_sk_clear_goal - go on as CDG at a fixed G, or as a scavenger
+ * @sk: a locked socket of ours
+ */
+void dalbe_sk_clear_goal(struct sock *sk)
+{
+	dalbe_write_goal(dalbe_own(sk), 0, 0, 0);
+	dalbe_engage(sk);
+}
+
+/**
+ * dalbe_sk_set_params - override defaults for this socket
+ * @sk: a locked socket of ours
+ * @p: checked by the caller
+ */
+void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
+{
+	struct dalbe_sock *ca = dalbe_own(sk);
+	struct dalbe_settings *s = &ca->settings, in_force;
+	struct control_config config;
+
+	if (p->flags & DALBE_PARAM_G)
+		s->g_ns = p->g_ns;
+	if (p->flags & DALBE_PARAM_CONTROLLER)
+		s->controller = p->controller;
+	if (p->flags & DALBE_PARAM_TW)
+		s->tw_ms = p->tw_ms;
+	if (p->flags & DALBE_PARAM_WMIN)
+		s->wmin_ppm = p->wmin_ppm;
+	if (p->flags & DALBE_PARAM_AFTER)
+		s->after_deadline = p->after_deadline;
+	s->set |= p->flags;
+	inet_csk(sk)->icsk_ca_setsockopt = 1;	/* see dalbe_sk_set_goal() */
+
+	in_force = dalbe_in_force(sk);
+	if (!ca->controlled || !dalbe_has_w(ca, &in_force)) {
+		dalbe_engage(sk);
+		return;
+	}
+	config = dalbe_config(sk, &in_force);
+	control_configure(&ca->flow->sender.control, &config);
+	dalbe_hasten_update(sk);
+}
+
+/**
+ * dalbe_sk_get_state - what the socket is doing
+ * @sk: a locked socket of ours
+ * @state: zeroed; filled but for fd
+ */
+void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
+{
+	const struct dalbe_sock *ca = dalbe_own(sk);
+	const struct dalbe_flow *flow = ca->flow;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct dalbe_settings s = dalbe_in_force(sk);
+	u64 now_ns = ktime_get_boottime_ns();
+
+	/* A transfer keeps what was in force when it began. */
+	state->controller = ca->controlled ? flow->sender.control.config.controller :
+					     s.controller;
+	state->after_deadline = ca->controlled ?
+				flow->sender.control.config.after_deadline :
+				s.after_deadline;
+	state->wmin_ppm = ca->controlled ?
+			  fp_ppm(flow->sender.control.config.wmin_q16) :
+			  s.wmin_ppm;
+	state->tw_ms = s.tw_ms;
+	state->g_ns = s.g_ns;
+	state->cwnd = tcp_snd_cwnd(tp);
+	if (ca->goal_bytes) {
+		state->status = DALBE_STATUS_WAITING;
+		state->goal_bytes = ca->goal_bytes;
+		state->deadline_ns = ca->goal_deadline_ns;
+		state->time_left_ns = ca->goal_deadline_ns - now_ns;
+	}
+	if (!flow)
+		return;
+
+	state->srtt_us = tp->srtt_us >> 3;
+	state->min_rtt_us = dalbe_min_rtt_us(tp);
+	state->g_ns = flow->sender.cdg.g.ns;
+	state->backoffs_delay = flow->sender.backoffs_delay;
+	state->backoffs_loss = flow->sender.losses.backoffs;
+	state->loss_episodes = flow->sender.losses.episodes;
+	state->loss_answers = flow->sender.losses.answers;
+	dalbe_get_regime(sk, state);
+	if (ca->controlled) {
+		if (flow->sender.control.last.app_limited)
+			state->flags |= DALBE_STATE_APP_LIMITED;
+		state->tw_ms = div_u64(control_tw_ns(&flow->sender.control, state->srtt_us),
+				       NSEC_PER_MSEC);
+		state->target_Bps = flow->sender.control.target_Bps;
+		state->rate_Bps = flow->sender.control.rate_Bps;
+		state->w_ppm = fp_ppm(flow->sender.control.w_q16);
+		state->phi_ppm = fp_ppm(flow->sender.control.phi_q16);
+		state->updates = flow->sender.control.updates;
+	}
+	if (!ca->goal_bytes)
+		return;
+
+	state->bytes_done = dalbe_bytes_done(sk);
+	if (ca->goal_done_ns)
+		state->time_left_ns = ca->goal_deadline_ns - ca->goal_done_ns;
+	/* Between updates a goal can have ended; say so at once. */
+	if (state->bytes_done >= ca->goal_bytes)
+		state->status = DALBE_STATUS_DONE;
+	else if (now_ns >= ca->goal_deadline_ns)
+		state->status = DALBE_STATUS_LATE;
+	else
+		state->status = ca->controlled ? flow->sender.control.status :
+						 DALBE_STATUS_ON_TRACK;
+}
+

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * TCP's hooks: read the socket into a struct tcp_path, let the sender decide, write the window
+ * back.
+ *
+ * Lifetime
+ *   TCP may call release without init, and twice (tcp_disconnect, then destroy).
+ *   It zeroes the private area on setsockopt(TCP_CONGESTION) and on disconnect:
+ *   a goal ends there. init may run in softirq; pkts_acked may run before it, for
+ *   the SYN, when nobody would call release. Where a route names a congestion
+ *   control, it takes over before init, and finds in the area what we wrote there:
+ *   see the order of struct dalbe_sock.
+ *
+ * cong_avoid is silent in CWR and Recovery, which are losses' and marks', so Tw is
+ * driven from pkts_acked.
+ */
+#include "dalbe.h"
+
+static_assert(TCP_CA_Open == (int)PATH_OPEN);
+static_assert(TCP_CA_Loss == (int)PATH_LOSS);
+static_assert(TCP_INFINITE_SSTHRESH == PATH_SSTHRESH_MAX);
+
+static void dalbe_path_write(struct sock *sk, const struct tcp_path *p)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tcp_snd_cwnd_set(tp, p->cwnd);
+	tp->snd_ssthresh = p->ssthresh;
+	tp->snd_cwnd_cnt = p->cwnd_cnt;
+	if (p->no_undo)
+		tp->prior_ssthresh = 0;
+}
+
+void dalbe_init(struct sock *sk)
+{
+	struct dalbe_sock *ca = dalbe_sk(sk);
+
+	if (ca->goal_check != dalbe_goal_check(ca))
+		ca->goal_bytes = 0;
+	ca->self = ca;
+	ca->flow = NULL;
+	ca->controlled = false;
+	/* Selected between SYN and SYN-ACK, TCP calls us here and not again: the
+	 * first ACK of the connection will do the rest.
+	 */
+	if (sk->sk_state == TCP_SYN_SENT)
+		return;
+	if (sk->sk_state == TCP_SYN_RECV)	/* a child has no SYN to count */
+		ca->acked_base = tcp_sk(sk)->bytes_acked;
+	dalbe_alloc_flow(sk);
+}
+
+void dalbe_release(struct sock *sk)
+{
+	if (dalbe_flow(sk))
+		dalbe_free_flow(sk);
+}
+
+static void dalbe_hystart(struct sock *sk, struct tcp_path *p)
+{
+	struct sender *s = &dalbe_sk(sk)->flow->sender;
+
+	switch (sender_hystart(s, p, READ_ONCE(sk->sk_pacing_status) != SK_PACING_NONE)) {
+	case CDG_HYSTART_TRAIN:
+		NET_INC_STATS(sock_net(sk), LINUX_MIB_TCPHYSTARTTRAINDETECT);
+		NET_ADD_STATS(sock_net(sk), LINUX_MIB_TCPHYSTARTTRAINCWND, p->cwnd);
+		break;
+	case CDG_HYSTART_DELAY:
+		NET_INC_STATS(sock_net(sk), LINUX_MIB_TCPHYSTARTDELAYDETECT);
+		NET_ADD_STATS(sock_net(sk), LINUX_MIB_TCPHYSTARTDELAYCWND, p->cwnd);
+		break;
+	case CDG_HYSTART_NONE:
+		break;
+	}
+}
+
+/* A window in use does not tell that the program waits for it: a single small packet fills
+ * a small window, and in slow start any.
+ */
+static bool dalbe_packet_waits(const struct tcp_sock *tp)
+{
+	return tp->write_seq - tp->snd_nxt >= tp->mss_cache;
+}
+
+/* Not called in CWR and Recovery. */
+void dalbe_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	struct dalbe_flow *flow = dalbe_flow(sk);
+	struct round_result result = {};
+	struct sender *s;
+	struct tcp_path p;
+
+	if (!flow) {
+		tcp_reno_cong_avoid(sk, ack, acked);
+		return;
+	}
+
+	s = &flow->sender;
+	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
+	if (sender_acked(s, &p, dalbe_packet_waits(tcp_sk(sk)))) {
+		if (sender_seeks(s, &p))
+			dalbe_hystart(sk, &p);
+		if (sender_round_over(s, &p)) {
+			s->h = dalbe_heuristics(sk);
+			result = sender_end_round(s, &p);
+			dalbe_path_write(sk, &p);
+			dalbe_trace_round(sk, &result);
+		}
+		if (!result.set || sender_has_level(s))
+			sender_grow(s, &p, acked);
+	}
+	dalbe_path_write(sk, &p);
+}
+
+static void dalbe_take_sample(struct sock *sk, const struct ack_sample *sample)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct rtt_sample rtt = {
+		.rtt_us = sample->rtt_us,
+		.packets = sample->pkts_acked,
+		.tsval = tp->rx_opt.rcv_tsval,
+		.timestamp = tp->rx_opt.saw_tstamp,
+		.resent = tp->tlp_high_seq || tp->retrans_stamp,
+		.sacked = tp->sacked_out,
+		.held_back = !tp->packets_out &&
+			     (u32)tp->bytes_acked - flow->acked <= tp->mss_cache,
+		.limited = tp->app_limited || tp->chrono_type == TCP_CHRONO_RWND_LIMITED,
+		.repairs = inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR,
+		.now_us = tp->tcp_mstamp,
+		.una = tp->snd_una,
+		.cwnd = tcp_snd_cwnd(tp),
+	};
+	struct tcp_path p;
+
+	flow->acked = tp->bytes_acked;
+	if (sender_rtt(&flow->sender, &rtt)) {
+		dalbe_path_read(sk, &p, tp->tcp_mstamp);
+		sender_begin_round(&flow->sender, &p);
+	}
+}
+
+void dalbe_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+{
+	struct dalbe_sock *ca = dalbe_sk(sk);
+	bool finished;
+
+	if (unlikely(!dalbe_flow(sk))) {
+		if (!inet_csk(sk)->icsk_ca_initialized || sk->sk_state == TCP_SYN_SENT)
+			return;
+		dalbe_own(sk);
+		if (!dalbe_alloc_flow(sk))
+			return;
+	}
+	dalbe_take_sample(sk, sample);
+	/* The last byte need not wait for the end of Tw: nothing may follow it. */
+	finished = ca->goal_bytes && !ca->goal_done_ns && dalbe_finish(sk);
+	if (ca->controlled &&
+	    (finished || tcp_sk(sk)->tcp_mstamp >= ca->flow->next_update_us))
+		dalbe_tick(sk);
+}
+
+u32 dalbe_ssthresh(struct sock *sk)
+{
+	struct dalbe_flow *flow = dalbe_flow(sk);
+	struct tcp_path p;
+
+	if (!flow)
+		return tcp_reno_ssthresh(sk);
+	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
+	return sender_loss(&flow->sender, &p);
+}
+
+u32 dalbe_undo_cwnd(struct sock *sk)
+{
+	struct dalbe_flow *flow = dalbe_flow(sk);
+	struct tcp_path p;
+
+	if (flow) {
+		dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
+		sender_undo(&flow->sender, &p);
+	}
+	return tcp_reno_undo_cwnd(sk);
+}
+
+void dalbe_set_state(struct sock *sk, u8 state)
+{
+	struct dalbe_flow *flow = dalbe_flow(sk);
+	struct tcp_path p;
+
+	if (!flow || state < TCP_CA_CWR)
+		return;
+	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
+	if (!sender_met_loss(&flow->sender, &p, state))
+		return;
+	dalbe_trace_loss(sk, state);
+	sender_repair(&flow->sender, &p, state);
+	dalbe_path_write(sk, &p);
+}
+
+/* Where nothing is under way TCP does not answer a mark. */
+void dalbe_in_ack_event(struct sock *sk, u32 flags)
+{
+	struct dalbe_flow *flow = dalbe_flow(sk);
+	struct tcp_path p;
+
+	if (!flow || !(flags & CA_ACK_ECE) || !tcp_sk(sk)->packets_out)
+		return;
+	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
+	sender_mark(&flow->sender, &p);
+}
+
+void dalbe_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	struct dalbe_flow *flow = dalbe_flow(sk);
+	struct tcp_path p;
+
+	if (!flow || (event != CA_EVENT_CWND_RESTART && event != CA_EVENT_COMPLETE_CWR))
+		return;
+	dalbe_path_read(sk, &p, tcp_clock_us());
+	if (event == CA_EVENT_CWND_RESTART)
+		sender_pause(&flow->sender, &p);
+	else
+		sender_reduced(&flow->sender, &p);
+}

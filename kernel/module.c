@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The module: /dev/dalbe, net.dalbe.* and the congestion controls come and go together. */
+#include <linux/module.h>
+
+#include "dalbe.h"
+#include "../version.h"
+
+static int __init dalbe_register(void)
+{
+	int err;
+
+	BUILD_BUG_ON(sizeof(struct dalbe_sock) > ICSK_CA_PRIV_SIZE);
+
+	err = dalbe_defaults_register();
+	if (err)
+		return err;
+	err = dalbe_device_register();
+	if (err)
+		goto no_device;
+	err = tcp_register_congestion_control(&tcp_dalbe_cdg.ops);
+	if (err)
+		goto no_control;
+	return 0;
+
+no_control:
+	dalbe_device_unregister();
+no_device:
+	dalbe_defaults_unregister();
+	return err;
+}
+
+static void __exit dalbe_unregister(void)
+{
+	tcp_unregister_congestion_control(&tcp_dalbe_cdg.ops);
+	dalbe_device_unregister();
+	dalbe_defaults_unregister();
+}
+
+module_init(dalbe_register);
+module_exit(dalbe_unregister);
+
+MODULE_DESCRIPTION("Deadline-aware less-than-best-effort TCP on CAIA Delay-Gradient");
+MODULE_LICENSE("GPL");
+MODULE_VERSION(DALBE_VERSION);
+MODULE_ALIAS("tcp_dalbe_cdg");

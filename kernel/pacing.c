@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Packets leave when w allows it: by TCP's pacing timer, and where w allows less than two
+ * packets per round trip, by departure times of our own.
+ */
+#include "compat.h"
+#include "dalbe.h"
+
+/* Tell TCP whether to space its packets by its own timer. We do not leave that to fq
+ * (SK_PACING_FQ): where fq has gone from the interface nobody enforces the departure times
+ * from which TCP measures RTTs, and they read too low. TCP paces in any case where the user
+ * has set a limit, and until a departure time in the future has come.
+ *
+ * setsockopt(SO_MAX_PACING_RATE) takes no lock, and fq sets its own status: we tell TCP again
+ * each time before it sends.
+ */
+void dalbe_pace(struct sock *sk, bool on)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 status = on || READ_ONCE(sk->sk_max_pacing_rate) != ~0UL ||
+		     tp->tcp_wstamp_ns > tp->tcp_clock_cache ?
+		     SK_PACING_NEEDED : SK_PACING_NONE;
+
+	if (READ_ONCE(sk->sk_pacing_status) != status)
+		WRITE_ONCE(sk->sk_pacing_status, status);
+}
+
+/* Is TCP about to send its probe for a lost tail? */
+static bool dalbe_probe_due(const struct sock *sk)
+{
+	return inet_csk(sk)->icsk_pending == ICSK_TIME_LOSS_PROBE &&
+	       time_after_eq(jiffies, dalbe_tcp_timeout(sk));
+}
+
+/* Are the next packets, of a flow below two, to wait for their departure? A FIN alone, TCP's
+ * probe for a lost tail and what is sent again are not.
+ */
+static bool dalbe_waits(const struct sock *sk)
+{
+	const struct sk_buff *next = tcp_send_head(sk);
+
+	return inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery &&
+	       dalbe_sk(sk)->flow->sender.departure_ns > tcp_sk(sk)->tcp_clock_cache &&
+	       next && next->len && !dalbe_probe_due(sk);
+}
+
+/* TCP asks us before it sends data, and then looks at the departure time of the next packet.
+ * A time one nanosecond away makes TCP wait for its pacing timer, and we set that timer to
+ * the departure. TCP writes its departure time into every packet that leaves, ACKs, RSTs
+ * and probes as well: fq would hold them back until our departure if we wrote that.
+ */
+static void dalbe_wait(struct sock *sk)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 left_ns = flow->sender.departure_ns - tp->tcp_clock_cache;
+
+	tp->tcp_wstamp_ns = max(tp->tcp_wstamp_ns, tp->tcp_clock_cache + 1);
+	/* TCP takes data that does not leave for a closed window, and would probe it */
+	if (!tp->packets_out && !inet_csk(sk)->icsk_pending)
+		inet_csk_reset_xmit_timer(sk, ICSK_TIME_PROBE0,
+					  tcp_probe0_base(sk) +
+					  nsecs_to_jiffies(left_ns), TCP_RTO_MAX);
+	if (hrtimer_is_queued(&tp->pacing_timer))
+		return;
+	hrtimer_start(&tp->pacing_timer, ns_to_ktime(flow->sender.departure_ns),
+		      HRTIMER_MODE_ABS_PINNED_SOFT);
+	sock_hold(sk);
+}
+
+/* A flow that is alone is paced, as its bursts would pass for a newcomer's. On a path shorter
+ * than the shortest queue that we judge by there is nothing to be gained by it, and where the
+ * processor is the bottleneck TCP's timers cost a third of the rate.
+ */
+static bool dalbe_paces_alone(const struct dalbe_flow *flow)
+{
+	const struct sender *s = &flow->sender;
+
+	return s->base->paced && !sender_has_level(s) &&
+	       cdg_base_rtt_us(&s->cdg) >= QUEUE_SHORTEST_US;
+}
+
+/* TCP asks us before it sends data. A contended flow is paced only while its packets wait:
+ * at the rate of one or two packets per round trip retransmissions would wait as well, and a
+ * best-effort flow of six packets loses some percent of its rate by that.
+ */
+u32 dalbe_min_tso_segs(struct sock *sk)
+{
+	const struct dalbe_flow *flow = dalbe_flow(sk);
+	bool few, waits;
+
+	if (flow && flow->sender.paced) {
+		few = sender_below_two(&flow->sender);
+		waits = few && dalbe_waits(sk);
+		dalbe_pace(sk, waits || dalbe_paces_alone(flow));
+		/* fq would pace them all the same, and then ACKs wait behind them */
+		if (few && READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)
+			WRITE_ONCE(sk->sk_pacing_rate, ~0UL);
+		if (waits)
+			dalbe_wait(sk);
+	}
+	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
+}
+
