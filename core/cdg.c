@@ -31,32 +31,6 @@
 #include "cdg.h"
 
 /**
- * cdg_scale_q40 - g/G = sum * 1000 / (CDG_WINDOW * g_ns) per us of the gradient sum
- * @g_ns: G
- *
- * Return: at least 2^40 * 1000 / 10^9.
- */
-u64 cdg_scale_q40(u32 g_ns)
-{
-	return div_u64(1000ull << 40, CDG_WINDOW * g_ns);
-}
-
-/**
- * cdg_probability_q32 - C(4), 1 - exp(-g/G)
- * @gradient_sum_us: positive
- * @scale_q40: of G, see struct cdg_g
- *
- * The exponent is at most 1.4e8 (a sum of 2^31 us at the least G): in Q26 it fits.
- *
- * Return: the probability in Q32.
- */
-u32 cdg_probability_q32(s32 gradient_sum_us, u64 scale_q40)
-{
-	return U32_MAX - cdg_exp_neg_q32(mul_u64_u32_shr(scale_q40,
-							 gradient_sum_us, 14));
-}
-
-/**
  * cdg_set_g - set the scale G of C(4)
  * @c: the flow
  * @g_ns: G in ns, clamped to CDG_G_MIN_NS .. CDG_G_MAX_NS
@@ -250,6 +224,36 @@ void cdg_cut_round_short(struct cdg *c, s32 min_us)
 		cdg_update_base_rtt(c, c->rtt.min_us);
 	c->rtt.min_us = min_us;
 	c->rtt.max_us = max(c->rtt.max_us, min_us);
+}
+
+/**
+ * cdg_age - let the histogram forget a quarter of what it knows
+ * @c: the flow
+ *
+ * Called every Tw: the memory is four to five Tw.
+ */
+void cdg_age(struct cdg *c)
+{
+	int i;
+
+	for (i = 0; i < CDG_HIST_BINS; i++)
+		c->price.hist[i] -= DIV_ROUND_UP(c->price.hist[i], 4);
+	c->price.rounds -= DIV_ROUND_UP(c->price.rounds, 4);
+}
+
+/* A round has been judged: count its gradient. */
+static void cdg_hist_add(struct cdg *c, s32 gradient_sum_us)
+{
+	int octave, bin;
+
+	if (c->price.rounds > U32_MAX / 8)	/* 10 us of RTT, minutes of Tw */
+		cdg_age(c);
+	c->price.rounds += 256;
+	if (gradient_sum_us <= 0)
+		return;
+	octave = fls64(gradient_sum_us) - 1;
+	bin = 2 * octave + (octave && (gradient_sum_us >> (octave - 1) & 1));
+	c->price.hist[min(bin, CDG_HIST_BINS - 1)] += 256;
 }
 
 /* C(1) to C(3); the sums make gradients taken across a cut, whose RTT falls for

@@ -223,7 +223,6 @@ u32 cdg_exp_neg_q32(u64 x_q26);
 u32 cdg_exp2_q8(u32 x_q8);
 u64 cdg_scale_q40(u32 g_ns);
 u32 cdg_probability_q32(s32 gradient_sum_us, u64 scale_q40);
-void cdg_hist_add(struct cdg *c, s32 gradient_sum_us);
 u32 cdg_weight_q16(const struct cdg *c);
 u64 cdg_delay_price_q40(const struct cdg *c, u32 g_ns);
 u32 cdg_g_for_delay_price(const struct cdg *c, u64 price_q40, u32 fallback_ns);

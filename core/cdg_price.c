@@ -4,25 +4,6 @@
  */
 #include "cdg.h"
 
-/**
- * cdg_hist_add - a round has been judged
- * @c: the flow
- * @gradient_sum_us: its gradient
- */
-void cdg_hist_add(struct cdg *c, s32 gradient_sum_us)
-{
-	int octave, bin;
-
-	if (c->price.rounds > U32_MAX / 8)	/* 10 us of RTT, minutes of Tw */
-		cdg_age(c);
-	c->price.rounds += 256;
-	if (gradient_sum_us <= 0)
-		return;
-	octave = fls64(gradient_sum_us) - 1;
-	bin = 2 * octave + (octave && (gradient_sum_us >> (octave - 1) & 1));
-	c->price.hist[min(bin, CDG_HIST_BINS - 1)] += 256;
-}
-
 /* Middle of a histogram bin, us. */
 static s32 cdg_bin_us(int bin)
 {
@@ -133,21 +114,6 @@ u64 cdg_rate_price_q40(u64 rate_Bps, u32 mss, u32 rtt_us)
 	u64 per_rtt = fp_mul_div(rate_Bps, (u64)rtt_us << 16, USEC_PER_SEC);
 
 	return fp_mul_div((u64)mss << 16, Q40_ONE, per_rtt);
-}
-
-/**
- * cdg_age - let the histogram forget a quarter of what it knows
- * @c: the flow
- *
- * Called every Tw: the memory is four to five Tw.
- */
-void cdg_age(struct cdg *c)
-{
-	int i;
-
-	for (i = 0; i < CDG_HIST_BINS; i++)
-		c->price.hist[i] -= DIV_ROUND_UP(c->price.hist[i], 4);
-	c->price.rounds -= DIV_ROUND_UP(c->price.rounds, 4);
 }
 
 /**

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Exponentials in fixed point, for CDG's probability and for its scale of G. */
+/* Exponentials in fixed point, and with them CDG's probability of a backoff. */
 #include "cdg.h"
 
 /* 2^(-i/32) in Q32, less what does not fit for i = 0. */
@@ -57,4 +57,30 @@ u32 cdg_exp2_q8(u32 x_q8)
 
 	m_q32 -= (m_q32 * (below_q8 % 8) * 177) >> 16;	/* ln(2) / 256 */
 	return (m_q32 << above) >> 32;
+}
+
+/**
+ * cdg_scale_q40 - g/G = sum * 1000 / (CDG_WINDOW * g_ns) per us of the gradient sum
+ * @g_ns: G
+ *
+ * Return: at least 2^40 * 1000 / 10^9.
+ */
+u64 cdg_scale_q40(u32 g_ns)
+{
+	return div_u64(1000ull << 40, CDG_WINDOW * g_ns);
+}
+
+/**
+ * cdg_probability_q32 - C(4), 1 - exp(-g/G)
+ * @gradient_sum_us: positive
+ * @scale_q40: of G, see struct cdg_g
+ *
+ * The exponent is at most 1.4e8 (a sum of 2^31 us at the least G): in Q26 it fits.
+ *
+ * Return: the probability in Q32.
+ */
+u32 cdg_probability_q32(s32 gradient_sum_us, u64 scale_q40)
+{
+	return U32_MAX - cdg_exp_neg_q32(mul_u64_u32_shr(scale_q40,
+							 gradient_sum_us, 14));
 }

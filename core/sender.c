@@ -377,12 +377,3 @@ struct control_sample sender_interval(const struct sender *s)
 	s->base->price(s, &sample);
 	return sample;
 }
-
-/**
- * sender_below_two - does w allow less than the least window, two packets?
- * @s: the sender
- */
-bool sender_below_two(const struct sender *s)
-{
-	return s->regime == REGIME_CONTENDED && s->base->level_q16(s) < 2 * Q16_ONE;
-}

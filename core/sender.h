@@ -188,9 +188,8 @@ void sender_reduced(struct sender *s, struct tcp_path *p);
 
 void sender_begin_interval(struct sender *s);
 struct control_sample sender_interval(const struct sender *s);
-bool sender_below_two(const struct sender *s);
 
-/* These run at each ACK: */
+/* These run at each ACK, or each time before TCP sends: */
 
 /* In slow start half of the window in use will do. A flow whose window w sets is not in slow
  * start, though it is below ssthresh, where TCP remembers the best-effort window.
@@ -269,6 +268,15 @@ static inline void sender_grow(struct sender *s, struct tcp_path *p, u32 acked)
 		cdg_not_limited(&s->cdg, p->cwnd);
 	else
 		s->base->grow(s, p, limited ? acked : 0);
+}
+
+/**
+ * sender_below_two - does w allow less than the least window, two packets?
+ * @s: the sender
+ */
+static inline bool sender_below_two(const struct sender *s)
+{
+	return s->regime == REGIME_CONTENDED && s->base->level_q16(s) < 2 * Q16_ONE;
 }
 
 #endif /* DALBE_SENDER_H */

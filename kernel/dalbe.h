@@ -5,8 +5,9 @@
  *	tcp_dalbe_*.c	names the hooks and a base for each congestion control
  *	hooks.c		TCP's events, handed to the sender (core/sender.c)
  *	pacing.c	packets wait for their departure
- *	goal.c		goal, settings and state of a socket
+ *	goal.c		a socket is given a goal or settings, or asked how it is doing
  *	flow.c		an established connection: memory, end of Tw, traces
+ *	settings.c	the private area: progress, and settings in force
  *	defaults.c	net.dalbe.*
  *	device.c	/dev/dalbe
  *	module.c	all of it together
@@ -191,7 +192,7 @@ u32 dalbe_undo_cwnd(struct sock *sk);
 u32 dalbe_min_tso_segs(struct sock *sk);
 void dalbe_pace(struct sock *sk, bool on);
 
-/* goal.c; with the socket locked, and its congestion control known to be ours */
+/* settings.c; with the socket locked */
 struct dalbe_sock *dalbe_own(struct sock *sk);
 u64 dalbe_goal_check(const struct dalbe_sock *ca);
 u64 dalbe_bytes_done(const struct sock *sk);
@@ -199,11 +200,6 @@ bool dalbe_finish(struct sock *sk);
 struct dalbe_settings dalbe_in_force(const struct sock *sk);
 bool dalbe_has_w(const struct dalbe_sock *ca, const struct dalbe_settings *s);
 struct control_config dalbe_config(const struct sock *sk, const struct dalbe_settings *s);
-bool dalbe_sk_is_ours(const struct sock *sk);
-int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags);
-void dalbe_sk_clear_goal(struct sock *sk);
-void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p);
-void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state);
 
 /* flow.c */
 bool dalbe_alloc_flow(struct sock *sk);
@@ -214,6 +210,13 @@ void dalbe_tick(struct sock *sk);
 void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state);
 void dalbe_trace_round(const struct sock *sk, const struct round_result *result);
 void dalbe_trace_loss(const struct sock *sk, u8 state);
+
+/* goal.c; with the socket locked, and its congestion control known to be ours */
+bool dalbe_sk_is_ours(const struct sock *sk);
+int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags);
+void dalbe_sk_clear_goal(struct sock *sk);
+void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p);
+void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state);
 
 /* defaults.c */
 const struct dalbe_defaults *dalbe_net_defaults(const struct net *net);

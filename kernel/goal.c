@@ -1,103 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A socket's goal, its settings, and what it says of itself.
+ * A socket is given a goal or settings, or asked how it is doing.
  */
 #include <linux/ktime.h>
 
 #include "dalbe.h"
-
-/* Make the private area ours, whatever was there: that of another congestion control,
- * or nothing yet.
- */
-struct dalbe_sock *dalbe_own(struct sock *sk)
-{
-	struct dalbe_sock *ca = dalbe_sk(sk);
-
-	if (ca->self != ca) {
-		memset(ca, 0, sizeof(*ca));
-		ca->self = ca;
-	}
-	return ca;
-}
-
-/* A listener's children copy its area without its lock, perhaps while a goal is written
- * into it: half of one is none.
- */
-u64 dalbe_goal_check(const struct dalbe_sock *ca)
-{
-	return ca->goal_bytes ^ ca->goal_set_ns ^ ca->goal_deadline_ns;
-}
-
-/* Payload acknowledged since the goal was set. */
-u64 dalbe_bytes_done(const struct sock *sk)
-{
-	u64 acked = tcp_sk(sk)->bytes_acked, base = dalbe_sk(sk)->acked_base;
-
-	return acked > base ? acked - base : 0;	/* the SYN may be still to come */
-}
 
 static u32 dalbe_min_rtt_us(const struct tcp_sock *tp)
 {
 	u32 min_rtt_us = tcp_min_rtt(tp);
 
 	return min_rtt_us == U32_MAX ? 0 : min_rtt_us;	/* none yet */
-}
-
-/* The socket's settings, completed from its namespace. */
-struct dalbe_settings dalbe_in_force(const struct sock *sk)
-{
-	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
-	bool scavenger = !dalbe_sk(sk)->goal_bytes && READ_ONCE(def->scavenger);
-	struct dalbe_settings s = dalbe_sk(sk)->settings;
-
-	if (!(s.set & DALBE_PARAM_G))
-		s.g_ns = READ_ONCE(def->g_us) * NSEC_PER_USEC;
-	if (!(s.set & DALBE_PARAM_TW))
-		s.tw_ms = READ_ONCE(def->tw_ms);
-	if (!(s.set & DALBE_PARAM_WMIN))
-		s.wmin_ppm = READ_ONCE(def->wmin_ppm);
-	if (!(s.set & DALBE_PARAM_CONTROLLER))
-		s.controller = scavenger ? DALBE_CONTROLLER_WEIGHT :
-					   READ_ONCE(def->controller);
-	if (!(s.set & DALBE_PARAM_AFTER))
-		s.after_deadline = READ_ONCE(def->after_deadline);
-	return s;
-}
-
-/* Does a controller set w? Only the weight controller can do so without a goal. */
-bool dalbe_has_w(const struct dalbe_sock *ca, const struct dalbe_settings *s)
-{
-	return s->controller == DALBE_CONTROLLER_WEIGHT ||
-	       (ca->goal_bytes && s->controller != DALBE_CONTROLLER_FIXED);
-}
-
-struct control_config dalbe_config(const struct sock *sk,
-				   const struct dalbe_settings *s)
-{
-	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
-
-	return (struct control_config) {
-		.controller = s->controller,
-		.after_deadline = s->after_deadline,
-		.unlimited = !READ_ONCE(def->limit_increase),
-		.tw_ms = s->tw_ms,
-		.wmin_q16 = max_t(u32, 1, div_u64((u64)s->wmin_ppm << 16,
-						  1000000)),
-	};
-}
-
-/**
- * dalbe_finish - has the goal's last byte been acknowledged?
- * @sk: a locked socket of ours, with a goal that has not been done so far
- */
-bool dalbe_finish(struct sock *sk)
-{
-	struct dalbe_sock *ca = dalbe_sk(sk);
-
-	if (dalbe_bytes_done(sk) < ca->goal_bytes)
-		return false;
-	ca->goal_done_ns = ktime_get_boottime_ns();
-	return true;
 }
 
 /**

@@ -7,7 +7,6 @@
 #include "../../core/cdg_price.c"
 #include "../../core/hystart.c"
 #include "../../core/cubic.c"
-#include "../../core/queue.c"
 #include "../../core/room.c"
 #include "../../core/evidence.c"
 #include "../../core/probe.c"

@@ -1219,7 +1219,7 @@ def test_from_any_state_to_a_valid_one(
 
 @given(u32, u32)
 def test_a_queue_is_what_exceeds_the_base_rtt(pure: Any, rtt_us: int, base_us: int) -> None:
-    assert pure.queue_above_us(rtt_us, base_us) == max(rtt_us - base_us, 0)
+    assert pure.pure_queue_above_us(rtt_us, base_us) == max(rtt_us - base_us, 0)
 
 
 # On a link: a fluid model. Windows are real numbers, the queue is what they exceed the BDP by, and

@@ -27,6 +27,11 @@ u64 pure_fp_add(u64 a, u64 b)
 	return fp_add(a, b);
 }
 
+u32 pure_queue_above_us(u32 rtt_us, u32 base_rtt_us)
+{
+	return queue_above_us(rtt_us, base_rtt_us);
+}
+
 /* xorshift32, so that a run can be repeated. */
 static u32 random_state = 1;
 

@@ -30,6 +30,7 @@ u64 pure_fp_mul_div(u64 a, u64 b, u64 c);
 u32 pure_fp_ratio_q16(u64 a, u64 b);
 u64 pure_fp_mul_q16(u64 x, u32 factor_q16);
 u64 pure_fp_add(u64 a, u64 b);
+u32 pure_queue_above_us(u32 rtt_us, u32 base_rtt_us);
 void pure_seed(u32 seed);
 
 #endif /* DALBE_PURE_H */
