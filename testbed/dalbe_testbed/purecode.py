@@ -20,7 +20,7 @@ from dalbe_testbed.paths import TESTBED
 
 ROOT = TESTBED.parent
 CORE, PURE = ROOT / "core", ROOT / "tests/user/pure.h"
-SOURCES = (*sorted(CORE.glob("*.c")), PURE.with_suffix(".c"))
+SOURCES = (*sorted(CORE.glob("*.c")), *sorted(PURE.parent.glob("*.c")))
 CFLAGS = (
     f"-I{ROOT}", "-std=gnu11", "-g", "-O1", "-Wall", "-Werror",
     "-fsanitize=undefined", "-fno-sanitize-recover=all",

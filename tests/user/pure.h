@@ -33,4 +33,62 @@ u64 pure_fp_add(u64 a, u64 b);
 u32 pure_queue_above_us(u32 rtt_us, u32 base_rtt_us);
 void pure_seed(u32 seed);
 
+/**
+ * struct drive_in - a bottleneck, our flow from the beginning, and a CUBIC flow for a time
+ * @seed: of the random numbers
+ * @rate_pps: packets of full size per second, up to 100,000
+ * @base_us: RTT without a queue
+ * @buffer: packets, up to 4000
+ * @w_q16: our weight
+ * @loss_ppm: packets lost at random, of a million
+ * @stall_ms: the path stands still for so long, once a second
+ * @from_ms: the CUBIC flow comes
+ * @to_ms: and leaves
+ * @end_ms: the simulation ends
+ */
+struct drive_in {
+	u32 seed;
+	u32 rate_pps;
+	u32 base_us;
+	u32 buffer;
+	u32 w_q16;
+	u32 loss_ppm;
+	u32 stall_ms;
+	u32 from_ms;
+	u32 to_ms;
+	u32 end_ms;
+};
+
+/**
+ * struct drive_out - what happened
+ * @alone: our packets before the CUBIC flow came
+ * @ours: our packets in the second half of its time
+ * @theirs: and its
+ * @after: our packets after it left
+ * @yields: how often we yielded
+ * @losses: that we answered
+ * @cwnd_min: our smallest window
+ * @cwnd_max: our largest
+ * @bad_window: events after which the window was out of bounds
+ * @bad_level: ACKs by which a contended window grew above w * B, and two
+ * @bad_growth: ACKs by which it grew by more than half
+ * @bad_answer: losses whose answer was a larger window
+ */
+struct drive_out {
+	u32 alone;
+	u32 ours;
+	u32 theirs;
+	u32 after;
+	u32 yields;
+	u32 losses;
+	u32 cwnd_min;
+	u32 cwnd_max;
+	u32 bad_window;
+	u32 bad_level;
+	u32 bad_growth;
+	u32 bad_answer;
+};
+
+void drive(const struct drive_in *in, struct drive_out *out);
+
 #endif /* DALBE_PURE_H */

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The whole scavenger on drawn bottlenecks: what the module does with the pure code, in user space.
+
+The bounds were chosen with seeds 1 to 1000; the tests use others.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from inputs import Q16
+
+FIRST_SEED = 100_001
+W_LEAST = Q16 // 100
+FROM_S, TO_S, END_S = 20, 60, 80  # a CUBIC flow comes, and leaves
+
+
+@dataclass
+class Run:
+    """One drawn bottleneck: shares of its link, and what the driver counted."""
+
+    alone: float
+    beside: float
+    after: float
+    out: Any
+
+    @property
+    def bad(self) -> tuple[int, int, int, int]:
+        """Events that must not be."""
+        o = self.out
+        return o.bad_window, o.bad_level, o.bad_growth, o.bad_answer
+
+
+def run(pure: Any, seed: int, w_q16: int = W_LEAST, **more: int) -> Run:
+    """Draw 200 to 10,000 packets per second, 5 to 160 ms, 0.7 to 2 BDP, and simulate 80 s."""
+    drawn = random.Random(seed)
+    rate_pps, base_us = int(10 ** drawn.uniform(2.3, 4)), int(10 ** drawn.uniform(3.7, 5.2))
+    buffer = max(20, rate_pps * base_us / 1e6 * drawn.uniform(0.7, 2))
+    given = pure.new(
+        "drive_in", seed=seed, rate_pps=rate_pps, base_us=base_us, buffer=int(min(buffer, 4000)),
+        w_q16=w_q16, from_ms=FROM_S * 1000, to_ms=TO_S * 1000, end_ms=END_S * 1000, **more,
+    )  # fmt: skip
+    out = pure.new("drive_out")
+    pure.drive(given, out)
+    return Run(
+        alone=out.alone / rate_pps / FROM_S,
+        beside=out.ours / max(1, out.ours + out.theirs),
+        after=out.after / rate_pps / (END_S - TO_S),
+        out=out,
+    )
+
+
+def part(values: list[float], quantile: float) -> float:
+    """The value below which this part of them lies."""
+    return sorted(values)[round(quantile * (len(values) - 1))]
+
+
+def test_a_scavenger_takes_an_idle_link_and_leaves_a_busy_one(pure: Any) -> None:
+    runs = [run(pure, FIRST_SEED + n) for n in range(1000)]
+    assert {r.bad for r in runs} == {(0, 0, 0, 0)}
+    alone, beside, after = (
+        [getattr(r, name) for r in runs] for name in ("alone", "beside", "after")
+    )
+    assert part(alone, 0.5) >= 0.97
+    assert part(alone, 0.05) >= 0.8
+    assert min(alone) >= 0.6
+    assert part(beside, 0.5) <= 0.01
+    assert part(beside, 0.95) <= 0.04
+    assert max(beside) <= 0.2
+    assert part(after, 0.5) >= 0.88
+    assert part(after, 0.05) >= 0.55
+    assert min(after) >= 0.3
+
+
+def test_at_w_one_it_is_a_flow_like_others(pure: Any) -> None:
+    runs = [run(pure, FIRST_SEED + n, w_q16=Q16) for n in range(300)]
+    assert {r.bad for r in runs} == {(0, 0, 0, 0)}
+    shares = [r.beside for r in runs]
+    assert 0.43 <= part(shares, 0.5) <= 0.54
+    assert part(shares, 0.05) >= 0.22
+    assert part(shares, 0.95) <= 0.72
+    assert part([r.after for r in runs], 0.05) >= 0.9
+
+
+def test_more_weight_is_more_of_the_link(pure: Any) -> None:
+    medians = [
+        part([run(pure, FIRST_SEED + n, w_q16=w).beside for n in range(200)], 0.5)
+        for w in (Q16 // 100, Q16 // 10, Q16 // 2, Q16)
+    ]
+    assert medians == sorted(medians)
+    assert medians[1] >= 4 * medians[0]
+    assert medians[3] >= 4 * medians[1]
+
+
+def test_losses_and_stalls_break_no_rule(pure: Any) -> None:
+    """How much it uses is another question: docs/design.md."""
+    for n in range(300):
+        ppm, stall_ms = ((1000, 0), (10_000, 20), (0, 50), (50_000, 5))[n % 4]
+        done = run(pure, FIRST_SEED + n, loss_ppm=ppm, stall_ms=stall_ms)
+        assert done.bad == (0, 0, 0, 0)
+        assert done.out.losses > 0 or not ppm
+
+
+def test_the_same_seed_is_the_same_run(pure: Any) -> None:
+    first, again = (pure.ffi.buffer(run(pure, 7, loss_ppm=1000).out)[:] for _ in range(2))
+    assert first == again
