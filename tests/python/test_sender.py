@@ -86,7 +86,7 @@ def test_at_w_one_it_is_a_flow_like_others(pure: Any) -> None:
 
 def test_more_weight_is_more_of_the_link(pure: Any) -> None:
     medians = [
-        part([run(pure, FIRST_SEED + n, w_q16=w).beside for n in range(200)], 0.5)
+        part([run(pure, FIRST_SEED + n, w_q16=w).beside for n in range(100)], 0.5)
         for w in (Q16 // 100, Q16 // 10, Q16 // 2, Q16)
     ]
     assert medians == sorted(medians)
