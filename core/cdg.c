@@ -174,7 +174,7 @@ s32 cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool sacked)
 
 /* Was the queue of the round just ended short, that is, did its lowest RTT come
  * within a sixteenth of the base RTT (at least 1 ms, two packets at 20 Mbit/s; from
- * there on the effect test can judge)? A competitor that fills the buffer keeps the queue
+ * there on the regime can judge)? A competitor that fills the buffer keeps the queue
  * longer than that, whatever we do; our own flow, alone, goes back below it at
  * its first backoff. Where the base RTT is not known (a latecomer that never
  * saw the queue empty) the test errs towards "short": towards CDG with G at

@@ -152,7 +152,7 @@ static u32 scavenger_cut_delay(struct sender *s, const struct tcp_path *p, u32 s
 	return ssthresh;
 }
 
-/* Tell the effect test of the round that has ended; it says what to do. */
+/* Tell the regime of the round that has ended; its verdict says what to do. */
 static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p,
 				    u64 elapsed_us)
 {
@@ -382,7 +382,7 @@ static void scavenger_undo(struct scavenger *sc)
 static void scavenger_recovery(struct sender *s, struct tcp_path *p)
 {
 	struct scavenger *sc = &s->scavenger;
-	u32 most = p->ssthresh;	/* the answer; effect.lent was cut for it, too */
+	u32 most = p->ssthresh;	/* the answer; room.restore_cwnd was cut for it, too */
 
 	if (!regime_repair(&sc->regime, p->now_us))
 		return;

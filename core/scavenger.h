@@ -3,7 +3,7 @@
  * The scavenger: the window of a best-effort flow, B, while alone, and w * B beside others.
  *
  * It is a base congestion control: price 1/B, steered by w. Whether somebody else is there it
- * learns from its own cuts (effect.c).
+ * learns from its own cuts (regime.c).
  */
 #ifndef DALBE_SCAVENGER_H
 #define DALBE_SCAVENGER_H
@@ -17,7 +17,7 @@
  * @regime: alone or not
  * @loss_only: the window that B would be, had only losses cut it since the link was taken
  * @resume_cwnd: window to return to if the queue goes with us while we yield, packets
- * @undo_lossy: effect.lossy before the last answer to a loss
+ * @undo_lossy: regime.lossy before the last answer to a loss
  * @undo_window_q16: B, likewise, packets
  * @undo_origin_q16: its W_max, likewise
  * @undo_loss_only_q16: the window of @loss_only, likewise

@@ -24,7 +24,7 @@
  * struct dalbe_defaults - net.dalbe.* of one network namespace
  * @g_us: G without a goal, us
  * @idle_g_us: least G of a controlled flow while the queue is short, us; 0: none
- * @effect: flows with a goal, and scavengers, use the effect test
+ * @effect: flows with a goal, and scavengers, run the scavenger (else CDG steered by G)
  * @controller: DALBE_CONTROLLER_*
  * @scavenger: flows without a goal have the weight controller
  * @tw_ms: update period of w; 0: derived

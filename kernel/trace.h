@@ -152,7 +152,7 @@ TRACE_EVENT(dalbe_loss,
  * trace_dalbe_round - an RTT round has been judged, C(1) to C(5)
  * @sk: the socket, after the decision: cwnd is what the round ended with,
  *      ssthresh what a backoff cuts to
- * @s: the sender, likewise; of the effect test all is 0 for CDG at a fixed G
+ * @s: the sender, likewise; all of the regime is 0 for CDG at a fixed G
  * @r: how the round has ended
  *
  * No event for a round in which a cut was under way: CDG does not judge it.

@@ -1336,7 +1336,7 @@ class Flow:
 class Scavenger(Flow):
     """Ours: CDG and CUBIC's growth while alone, w * B while contended, by the effect test.
 
-    What tcp_dalbe_cdg_main.c does with the pure code, as far as the test needs it.
+    As core/scavenger.c does it, as far as these tests need it; test_sender.py has the real one.
     """
 
     def __init__(self, pure: Any, link: Link, window: float = 10, w: float = 0.01) -> None:

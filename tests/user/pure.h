@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the Python tests see of the pure code: all of cdg.h, cubic.h, effect.h,
- * owd.h, control.h and sender.h, and under a name that a shared library can have, fixed.h's inline
- * functions and the constants of the interface.
+ * For the Python tests: all that the headers of core/ declare; under a name that a shared library
+ * can have, inline functions and the constants of the interface; and a bottleneck to drive the
+ * sender on (drive.c).
  */
 #ifndef DALBE_PURE_H
 #define DALBE_PURE_H
