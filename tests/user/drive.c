@@ -254,7 +254,8 @@ void drive(const struct drive_in *in, struct drive_out *out)
 			send(d, false, now_us);
 		if (!stalls)
 			serve(d, now_us);
-		if (passes(now_us, tick_us, (in->from_ms + in->to_ms) / 2))	/* it has converged */
+		/* half of its time is enough to converge */
+		if (passes(now_us, tick_us, (in->from_ms + in->to_ms) / 2))
 			memcpy(before, d->delivered, sizeof(before));
 		if (passes(now_us, tick_us, in->to_ms)) {
 			out->ours = d->delivered[1] - before[1];
