@@ -18,7 +18,7 @@
  * reserve: the target rate, no more while contended, and no less once F(19) has let it;
  * where the model is exact.
  *
- * Differences from the paper, the reasons in docs/design.md:
+ * Differences from the paper, the reasons in docs/framework.md:
  *   o MBC's error, F(13), has a memory: control_mbc_trim().
  *   o An interval limited by the application moves neither w nor the integral.
  *   o Unused capacity is no model error: without contention the trim stays.

@@ -27,7 +27,7 @@
  * - the curve's distance from W_max is in whole packets, and a cut takes whole packets,
  *   as there;
  * - a cut leaves what was earned of the next packet, but not to W_est. Linux forgets it;
- *   measured beside it (docs/design.md), ours is the slower one without it.
+ *   measured beside it (docs/notebook.md), ours is the slower one without it.
  * The last two bring the first packet after a cut within a round trip instead of two,
  * and the others no sooner.
  */

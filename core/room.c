@@ -12,7 +12,8 @@
 #include "regime.h"
 
 /* The least growth of the queue in one round that is a surge, us: the base RTT shifted right
- * by @shift, within bounds.
+ * by @shift, within bounds. The lower bound is G for a surge and 2 G for slow start: at a base
+ * RTT of 20 ms four packets of background were a surge without it.
  */
 static u32 room_least_surge_us(u32 base_rtt_us, int shift)
 {
