@@ -50,6 +50,7 @@
 
 #define DALBE_DEVICE	"/dev/dalbe"
 #define DALBE_CC_CDG	"dalbe_cdg"	/* for setsockopt(TCP_CONGESTION) */
+#define DALBE_CC_VEGAS	"dalbe_vegas"	/* the same on TCP Vegas */
 
 /* The ranges that the kernel accepts. */
 #define DALBE_G_MIN_NS	2000u		/* CDG's scale G: 0.002 ms ... */

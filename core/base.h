@@ -36,7 +36,7 @@ enum base_event {
  * @round: a round trip has ended after so many us. Return: true where that has set the window,
  *	and no backoff is to be thought of; NULL: never
  * @backs_off: is the window to be cut for delay? @before_us is the lowest RTT of the round
- *	before; @gradient_sum_us is cdg_round()'s
+ *	before; @gradient_sum_us is cdg_round()'s; NULL: never
  * @cut_delay: the window to cut to for delay, packets; cdg_ssthresh() says @ssthresh
  * @cut_loss: the same for a loss or a mark
  * @grow: an ACK came of so many packets: set p->cwnd
@@ -44,11 +44,14 @@ enum base_event {
  * @price: fill in what the base pays per round at w = 1, F(22), and whether others were there
  * @model_q40: F(12): the price per round at which the base sends so fast on a struct tcp_path
  * @steer: from now on pay control.price_target_q40; @price_std_q40 of it is for losses
+ * @let_go: no controller says what to pay (any more); NULL: nothing to be done
  * @report: say in which regime the sender is and why; NULL: the base knows none
  * @level_q16: the window that w allows, packets in Q16, while the sender is not alone; NULL:
  *	it never knows that it is not
  * @forward: RTTs are to be without a queue of the ACKs, and without the receiver's waiting
  * @paced: while alone on a path, packets are spaced
+ * @every_rtt: RTTs are to be those, too, in which the receiver may have waited
+ * @no_hystart: the base finds the end of slow start by itself
  */
 struct lbe_base {
 	void (*start)(struct sender *s, struct tcp_path *p);
@@ -63,15 +66,19 @@ struct lbe_base {
 	void (*price)(const struct sender *s, struct control_sample *sample);
 	u64 (*model_q40)(const void *path, u64 rate_Bps);
 	void (*steer)(struct sender *s, u64 price_std_q40);
+	void (*let_go)(struct sender *s);
 	void (*report)(const struct sender *s, struct dalbe_state *state);
 	u64 (*level_q16)(const struct sender *s);
 	bool forward;
 	bool paced;
+	bool every_rtt;
+	bool no_hystart;
 };
 
 u64 cdg_base_model_q40(const void *path, u64 rate_Bps);
 
 extern const struct lbe_base cdg_base;
 extern const struct lbe_base scavenger_base;
+extern const struct lbe_base vegas_base;
 
 #endif /* DALBE_BASE_H */

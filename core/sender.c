@@ -114,7 +114,8 @@ bool sender_rtt(struct sender *s, const struct rtt_sample *sample)
 		cdg_rtt_at_most(&s->cdg, rtt_us);
 		return !s->cdg.rtt.max_us && s->cdg.state != CDG_BACKOFF;
 	}
-	rtt_us = cdg_rtt_sample(&s->cdg, rtt_us, sample->packets, sample->sacked);
+	rtt_us = cdg_rtt_sample(&s->cdg, rtt_us, sample->packets,
+				sample->sacked || s->base->every_rtt);
 	if (rtt_us && s->base->sample)
 		s->base->sample(s, sample, rtt_us);
 	return false;
@@ -206,7 +207,7 @@ struct round_result sender_end_round(struct sender *s, struct tcp_path *p)
 	if (result.set)
 		return result;
 	/* After a timeout a backoff would be decided, but not made. */
-	result.backoff = !path_repairs(p) &&
+	result.backoff = !path_repairs(p) && s->base->backs_off &&
 			 s->base->backs_off(s, p, before_us, result.gradient_sum_us);
 	if (result.backoff)
 		sender_back_off(s, p);

@@ -16,6 +16,7 @@
 #include "owd.h"
 #include "path.h"
 #include "scavenger.h"
+#include "vegas.h"
 
 /**
  * struct round - the RTT round under way
@@ -127,6 +128,7 @@ struct rtt_sample {
  *	the least window
  * @owd: compares the clocks of both ends
  * @scavenger: of scavenger_base
+ * @vegas: of vegas_base: no connection runs both
  * @control: what sets w, with or without a goal; of no effect for a sender without a goal that
  *	runs at a fixed G
  * @cdg: RTT gradients; its histogram is at the end, as only the end of Tw needs it
@@ -144,7 +146,10 @@ struct sender {
 	u32 backoffs_delay;
 	u64 departure_ns;
 	struct owd owd;
-	struct scavenger scavenger;
+	union {
+		struct scavenger scavenger;
+		struct vegas vegas;
+	};
 	struct control control;
 	struct cdg cdg;
 };
@@ -153,6 +158,12 @@ struct sender {
 static inline bool sender_has_level(const struct sender *s)
 {
 	return s->regime != REGIME_ALONE;
+}
+
+/* NULL while another base runs, and the state is that one's. */
+static inline const struct scavenger *sender_scavenger(const struct sender *s)
+{
+	return s->base == &scavenger_base ? &s->scavenger : NULL;
 }
 
 /**
@@ -239,7 +250,7 @@ static inline bool sender_acked(struct sender *s, struct tcp_path *p, bool waiti
  */
 static inline bool sender_seeks(const struct sender *s, const struct tcp_path *p)
 {
-	return s->h.hystart && !sender_has_level(s) && path_slow_start(p);
+	return s->h.hystart && !s->base->no_hystart && !sender_has_level(s) && path_slow_start(p);
 }
 
 /**

@@ -228,7 +228,8 @@ void dalbe_defaults_unregister(void);
 int dalbe_device_register(void);
 void dalbe_device_unregister(void);
 
-/* tcp_dalbe_cdg.c */
+/* tcp_dalbe_*.c */
 extern struct dalbe_cc tcp_dalbe_cdg;
+extern struct dalbe_cc tcp_dalbe_vegas;
 
 #endif /* DALBE_DALBE_H */

@@ -107,6 +107,8 @@ void dalbe_engage(struct sock *sk)
 	if (!ca->controlled) {
 		cdg_set_g(&s->cdg, settings.g_ns);
 		cdg_set_idle_g(&s->cdg, 0);
+		if (s->base->let_go)
+			s->base->let_go(s);
 	} else {
 		control_start(&s->control, &config, ca->goal_bytes, dalbe_bytes_done(sk),
 			      ca->goal_set_ns, ca->goal_deadline_ns);

@@ -5,6 +5,28 @@
 #include "dalbe.h"
 #include "../version.h"
 
+static struct dalbe_cc *const dalbe_controls[] = { &tcp_dalbe_cdg, &tcp_dalbe_vegas };
+
+static void dalbe_unregister_controls(int count)
+{
+	while (count--)
+		tcp_unregister_congestion_control(&dalbe_controls[count]->ops);
+}
+
+static int __init dalbe_register_controls(void)
+{
+	int err, i;
+
+	for (i = 0; i < ARRAY_SIZE(dalbe_controls); i++) {
+		err = tcp_register_congestion_control(&dalbe_controls[i]->ops);
+		if (err) {
+			dalbe_unregister_controls(i);
+			return err;
+		}
+	}
+	return 0;
+}
+
 static int __init dalbe_register(void)
 {
 	int err;
@@ -17,7 +39,7 @@ static int __init dalbe_register(void)
 	err = dalbe_device_register();
 	if (err)
 		goto no_device;
-	err = tcp_register_congestion_control(&tcp_dalbe_cdg.ops);
+	err = dalbe_register_controls();
 	if (err)
 		goto no_control;
 	return 0;
@@ -31,7 +53,7 @@ no_device:
 
 static void __exit dalbe_unregister(void)
 {
-	tcp_unregister_congestion_control(&tcp_dalbe_cdg.ops);
+	dalbe_unregister_controls(ARRAY_SIZE(dalbe_controls));
 	dalbe_device_unregister();
 	dalbe_defaults_unregister();
 }
@@ -43,3 +65,4 @@ MODULE_DESCRIPTION("Deadline-aware less-than-best-effort TCP on CAIA Delay-Gradi
 MODULE_LICENSE("GPL");
 MODULE_VERSION(DALBE_VERSION);
 MODULE_ALIAS("tcp_dalbe_cdg");
+MODULE_ALIAS("tcp_dalbe_vegas");

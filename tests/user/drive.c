@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The scavenger on a bottleneck, packet by packet: what kernel/hooks.c does for TCP, and a CUBIC
+ * A base on a bottleneck, packet by packet: what kernel/hooks.c does for TCP, and a CUBIC
  * flow that comes and goes (core/cubic.c). Lost packets are sent again at once, so only windows
  * and queues are simulated, not TCP's repair. See pure.h.
  */
@@ -50,7 +50,7 @@ static void check(struct drive *d, u32 before, u8 regime)
 {
 	struct sender *s = &d->sender;
 	struct drive_out *out = d->out;
-	u64 level = fp_mul_q16(s->scavenger.best_effort.window_q16, s->control.w_q16) >> 16;
+	u64 level = sender_has_level(s) ? s->base->level_q16(s) >> 16 : 0;
 
 	out->cwnd_min = min(out->cwnd_min, d->path.cwnd);
 	out->cwnd_max = max(out->cwnd_max, d->path.cwnd);
@@ -67,7 +67,6 @@ static void our_ack(struct drive *d, u64 now_us, u64 sent_us)
 	struct tcp_path *p = &d->path;
 	u32 before = p->cwnd;
 	u8 regime = s->regime;
-	struct round_result result = {};
 	struct rtt_sample sample = {
 		.rtt_us = now_us - sent_us,
 		.packets = 1,
@@ -89,17 +88,9 @@ static void our_ack(struct drive *d, u64 now_us, u64 sent_us)
 		p->state = PATH_OPEN;
 		sender_reduced(s, p);
 	}
-	if (sender_rtt(s, &sample))
-		sender_begin_round(s, p);
-	if (!path_repairs(p) && sender_acked(s, p, true)) {
-		if (sender_seeks(s, p))
-			sender_hystart(s, p, false);
-		if (sender_round_over(s, p))
-			result = sender_end_round(s, p);
-		if (!result.set || sender_has_level(s))
-			sender_grow(s, p, 1);
-	}
-	d->out->yields = s->scavenger.regime.yields;
+	pure_ack(s, p, &sample);
+	d->out->yields = sender_scavenger(s) ? s->scavenger.regime.yields : 0;
+	d->out->queue_us = (d->out->queue_us * 255ull + sample.rtt_us - d->in->base_us) / 256;
 	check(d, before, regime);
 }
 
@@ -217,7 +208,7 @@ static void start(struct drive *d)
 	d->sender.h.hystart = CDG_HYSTART_TRAIN | CDG_HYSTART_DELAY;
 	sender_init(&d->sender, &d->path, 0);
 	control_start(&d->sender.control, &config, 0, 0, 0, 0);
-	sender_run(&d->sender, &d->path, &scavenger_base);
+	sender_run(&d->sender, &d->path, d->in->vegas ? &vegas_base : &scavenger_base);
 	d->sender.base->steer(&d->sender, 0);
 }
 

@@ -32,6 +32,28 @@ u32 pure_queue_above_us(u32 rtt_us, u32 base_rtt_us)
 	return queue_above_us(rtt_us, base_rtt_us);
 }
 
+const struct lbe_base *pure_vegas(void)
+{
+	return &vegas_base;
+}
+
+/* What kernel/hooks.c does with an ACK. */
+void pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample)
+{
+	struct round_result result = {};
+
+	if (sender_rtt(s, sample))
+		sender_begin_round(s, p);
+	if (path_repairs(p) || !sender_acked(s, p, true))
+		return;
+	if (sender_seeks(s, p))
+		sender_hystart(s, p, false);
+	if (sender_round_over(s, p))
+		result = sender_end_round(s, p);
+	if (!result.set || sender_has_level(s))
+		sender_grow(s, p, sample->packets);
+}
+
 /* xorshift32, so that a run can be repeated. */
 static u32 random_state = 1;
 

@@ -14,6 +14,7 @@ enum pure_constants {
 	CONTROLLER_MBC = DALBE_CONTROLLER_MBC,
 	CONTROLLER_WEIGHT = DALBE_CONTROLLER_WEIGHT,
 	CONTROLLER_FLOOR = DALBE_CONTROLLER_FLOOR,
+	SSTHRESH_MAX = PATH_SSTHRESH_MAX,
 	AFTER_BEST_EFFORT = DALBE_AFTER_BEST_EFFORT,
 	AFTER_SCAVENGER = DALBE_AFTER_SCAVENGER,
 	AFTER_KEEP = DALBE_AFTER_KEEP,
@@ -32,6 +33,8 @@ u64 pure_fp_mul_q16(u64 x, u32 factor_q16);
 u64 pure_fp_add(u64 a, u64 b);
 u32 pure_queue_above_us(u32 rtt_us, u32 base_rtt_us);
 void pure_seed(u32 seed);
+const struct lbe_base *pure_vegas(void);
+void pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample);
 
 /**
  * struct drive_in - a bottleneck, our flow from the beginning, and a CUBIC flow for a time
@@ -40,6 +43,7 @@ void pure_seed(u32 seed);
  * @base_us: RTT without a queue
  * @buffer: packets, up to 4000
  * @w_q16: our weight
+ * @vegas: our flow's base is Vegas; 0: it is the scavenger
  * @loss_ppm: packets lost at random, of a million
  * @stall_ms: the path stands still for so long, once a second
  * @from_ms: the CUBIC flow comes
@@ -52,6 +56,7 @@ struct drive_in {
 	u32 base_us;
 	u32 buffer;
 	u32 w_q16;
+	u32 vegas;
 	u32 loss_ppm;
 	u32 stall_ms;
 	u32 from_ms;
@@ -67,6 +72,7 @@ struct drive_in {
  * @after: our packets after it left
  * @yields: how often we yielded
  * @losses: that we answered
+ * @queue_us: mean queue of the last 256 ACKs of ours or so
  * @cwnd_min: our smallest window
  * @cwnd_max: our largest
  * @bad_window: events after which the window was out of bounds
@@ -81,6 +87,7 @@ struct drive_out {
 	u32 after;
 	u32 yields;
 	u32 losses;
+	u32 queue_us;
 	u32 cwnd_min;
 	u32 cwnd_max;
 	u32 bad_window;

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * TCP Vegas as a base: a price from the queueing delay, steered by alpha.
+ *
+ *	lowest RTT of the round, and ever --> diff, our packets in the queue
+ *	                                       |
+ *	alpha = mu * 15, F(28) --------------> below alpha: + 1; above alpha + 2: - 1
+ *
+ * Without a goal alpha is 2, and the windows are those of Linux' tcp_vegas.c with its defaults,
+ * ACK by ACK. Notable differences from it:
+ *   o The window grows only while it is in use. Linux' grows in every round, however little the
+ *     program sends, and the next burst overflows the queue.
+ *   o The base RTT outlives a pause that is too short for TCP to start slowly again.
+ *   o ssthresh is at least two packets, as the window is. Linux' may be one.
+ *   o diff is 64 bits wide; Linux' product wraps at windows of some thousand packets.
+ *
+ * Differences from the framework paper:
+ *   o The BDP that bounds alpha is the largest that we have seen, and alpha may be 15 in any case:
+ *     others may have left us no more than a few packets, and the bound would keep it so.
+ *   o The upper bound is alpha + 2, as the paper names none that follows alpha.
+ *   o The delay in the model is the mean of the last Tw and of half of the one before, and
+ *     longer by RTT / base RTT: diff, as Linux has it, is that much more than what is queued.
+ *
+ * References, F(n) is equation n of the second:
+ *   L.S. Brakmo, L.L. Peterson, "TCP Vegas: End to end congestion avoidance on a global
+ *   Internet", IEEE JSAC 13(8), 1995.
+ *   The paper that base.h names.
+ */
+#include "sender.h"
+
+static void vegas_begin_round(struct vegas *v)
+{
+	v->open = true;
+	v->min_us = 0;
+	v->rtts = 0;
+}
+
+static void vegas_start(struct sender *s, struct tcp_path *p)
+{
+	memset(&s->vegas, 0, sizeof(s->vegas));
+	vegas_begin_round(&s->vegas);
+	sender_begin_round(s, p);
+}
+
+/* Never 0, as Linux' RTTs: they divide. */
+static void vegas_sample(struct sender *s, const struct rtt_sample *sample, u32 rtt_us)
+{
+	struct vegas *v = &s->vegas;
+
+	rtt_us++;
+	if (!v->base_us || rtt_us < v->base_us)
+		v->base_us = rtt_us;
+	if (!v->min_us || rtt_us < v->min_us)
+		v->min_us = rtt_us;
+	v->rtts++;
+}
+
+/* F(28), within its bounds. */
+static u64 vegas_alpha_q16(const struct vegas *v)
+{
+	u64 most_q16 = max_t(u64, (u64)v->bdp << 15, VEGAS_ALPHA_GOAL * Q16_ONE);
+
+	if (!v->alpha_q16)
+		return VEGAS_ALPHA_Q16;
+	return clamp_t(u64, v->alpha_q16, Q16_ONE, most_q16);
+}
+
+static void vegas_shrink(struct sender *s, struct tcp_path *p)
+{
+	if (p->cwnd <= 2)
+		return;
+	s->vegas.price.cuts_q32 += div_u64(256ull << 32, p->cwnd);
+	p->cwnd--;
+	p->ssthresh = min(p->ssthresh, p->cwnd);
+}
+
+/* @diff_q16: packets of ours in the queue; @fit: of the window, what the path holds without one.
+ * True where the window is set; else slow start goes on.
+ */
+static bool vegas_judge(struct sender *s, struct tcp_path *p, u64 diff_q16, u32 fit)
+{
+	u64 alpha_q16 = vegas_alpha_q16(&s->vegas);
+	/* Linux compares whole packets: above two is three or more */
+	bool shrink = diff_q16 >= alpha_q16 + VEGAS_BAND_Q16 + Q16_ONE;
+
+	if (sender_limited(s, p))
+		s->vegas.bdp = max(s->vegas.bdp, fit);
+	s->vegas.price.shrinks += shrink ? 256 : 0;
+	if (path_slow_start(p)) {
+		if (diff_q16 < VEGAS_GAMMA_Q16 + Q16_ONE)
+			return false;
+		p->cwnd = min(p->cwnd, max(fit + 1, 2U));
+		p->ssthresh = min(p->ssthresh, p->cwnd);
+	} else if (shrink) {
+		vegas_shrink(s, p);
+	} else if (diff_q16 < alpha_q16 && sender_limited(s, p)) {
+		p->cwnd++;
+	}
+	p->cwnd = clamp_t(u32, p->cwnd, 2, p->cwnd_max);
+	/* as TCP does wherever it leaves a window: three quarters of it are known to fit */
+	p->ssthresh = max(p->ssthresh, (p->cwnd >> 1) + (p->cwnd >> 2));
+	return true;
+}
+
+static bool vegas_round(struct sender *s, struct tcp_path *p, u64 elapsed_us)
+{
+	struct vegas *v = &s->vegas;
+	bool whole = v->open && p->state == PATH_OPEN;
+	u32 rtt_us = v->min_us, rtts = v->rtts;
+	u32 queue_us = rtt_us - v->base_us;
+
+	vegas_begin_round(v);
+	v->open = p->state == PATH_OPEN;
+	v->few = whole && rtts <= VEGAS_FEW_RTTS;
+	if (!whole || v->few)
+		return false;
+	v->price.rounds += 256;
+	v->price.delay_us += fp_mul_div(256ull * queue_us, rtt_us, v->base_us);
+	return vegas_judge(s, p, fp_mul_div((u64)p->cwnd << 16, queue_us, v->base_us),
+			   fp_mul_div(p->cwnd, v->base_us, rtt_us));
+}
+
+/* Once per round vegas_round() sets the window; in between only slow start does. While TCP repairs
+ * something, and after a round of few RTTs, the window grows as Reno's.
+ */
+static void vegas_grow(struct sender *s, struct tcp_path *p, u32 acked)
+{
+	struct vegas *v = &s->vegas;
+
+	if (p->state != PATH_OPEN) {
+		v->open = false;
+		path_grow_reno(p, acked);
+		return;
+	}
+	if (!v->open) {
+		vegas_begin_round(v);
+		sender_begin_round(s, p);
+		v->few = false;
+	}
+	if (v->few)
+		path_grow_reno(p, acked);
+	else if (path_slow_start(p))
+		p->cwnd = min(min(p->cwnd + acked, p->ssthresh), p->cwnd_max);
+	v->few = false;
+}
+
+/* Half of the window, as Reno. But at w = 1 the flow answers one of mu losses only: it pays for
+ * delays as well, and would have less than others, who pay for losses alone.
+ */
+static u32 vegas_cut_loss(struct sender *s, const struct tcp_path *p, u32 ssthresh)
+{
+	const struct control *c = &s->control;
+
+	if (!s->vegas.alpha_q16 || c->w_q16 != Q16_ONE ||
+	    (u64)get_random_u32() * control_mu_q16(c) >> 32 < Q16_ONE)
+		return ssthresh;
+	return p->cwnd;
+}
+
+/* What was measured before a pause, or while TCP repaired a loss, is void, as in Linux. */
+static void vegas_event(struct sender *s, struct tcp_path *p, enum base_event event)
+{
+	struct vegas *v = &s->vegas;
+
+	switch (event) {
+	case BASE_ROUND:
+		break;
+	case BASE_PAUSE:
+		v->base_us = 0;
+		v->bdp = 0;
+		vegas_begin_round(v);
+		break;
+	case BASE_REDUCED:
+		vegas_begin_round(v);
+		break;
+	default:
+		v->open = false;
+	}
+}
+
+/* The model's price is the queueing delay, in seconds. phi compares losses, which all pay, with
+ * losses and the cuts for delay, F(24).
+ */
+static void vegas_price(const struct sender *s, struct control_sample *sample)
+{
+	const struct vegas_price *n = &s->vegas.price;
+
+	sample->contended = sample->losses || n->shrinks > n->rounds / VEGAS_CONTENDED_PART;
+	sample->price_q40 = fp_mul_div(n->delay_us, Q40_ONE, (u64)n->rounds * USEC_PER_SEC);
+	sample->paid_q40 = fp_add(n->rounds ? fp_mul_div(n->cuts_q32, 256, n->rounds) : 0,
+				  sample->price_std_q40);
+}
+
+/* A rate of so many bytes per second keeps alpha packets in the queue where packets wait in it for
+ * alpha / rate: tau = phi * 15 * w / zeta, solved for tau at mu = 1.
+ */
+static u64 vegas_model_q40(const void *path, u64 rate_Bps)
+{
+	const struct tcp_path *p = path;
+
+	return fp_mul_div((u64)VEGAS_ALPHA_GOAL * p->mss, Q40_ONE, rate_Bps);
+}
+
+/* Half of what was measured stays, and the last round: an interval in which no round is judged,
+ * as TCP repairs losses, is not to have cost nothing.
+ */
+static void vegas_steer(struct sender *s, u64 price_std_q40)
+{
+	struct vegas_price *n = &s->vegas.price;
+
+	s->vegas.alpha_q16 = max(VEGAS_ALPHA_GOAL * control_mu_q16(&s->control), 1u);
+	if (n->rounds < 2 * 256)
+		return;
+	n->rounds /= 2;
+	n->shrinks /= 2;
+	n->delay_us /= 2;
+	n->cuts_q32 /= 2;
+}
+
+static void vegas_let_go(struct sender *s)
+{
+	s->vegas.alpha_q16 = 0;
+}
+
+const struct lbe_base vegas_base = {
+	.start		= vegas_start,
+	.sample		= vegas_sample,
+	.round		= vegas_round,
+	.cut_loss	= vegas_cut_loss,
+	.grow		= vegas_grow,
+	.event		= vegas_event,
+	.price		= vegas_price,
+	.model_q40	= vegas_model_q40,
+	.steer		= vegas_steer,
+	.let_go		= vegas_let_go,
+	.every_rtt	= true,
+	.no_hystart	= true,
+};
