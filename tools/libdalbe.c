@@ -79,6 +79,12 @@ static int dalbe_ioctl(unsigned long command, void *arg)
 
 int dalbe_attach(int fd)
 {
+	char name[16] = "";
+	socklen_t len = sizeof(name);
+
+	if (!getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) &&
+	    !strncmp(name, DALBE_CC_VEGAS, sizeof(name)))
+		return 0;
 	return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, DALBE_CC_CDG,
 			  strlen(DALBE_CC_CDG));
 }

@@ -14,6 +14,7 @@
  *	SHIM_OLD	the module is of a version that knows no parameters
  *	SHIM_SECCOMP	pidfd_getfd(2) fails with this errno; 0: it kills
  *	SHIM_REGIME	DALBE_REGIME_* of every socket with a goal
+ *	SHIM_CC		the congestion control of every socket
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -175,7 +176,12 @@ int getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 	int (*real)(int fd, int level, int name, void *value,
 		    socklen_t *len) = dlsym(RTLD_NEXT, "getsockopt");
 	int ret = real(fd, level, name, value, len);
+	const char *cc = getenv("SHIM_CC");
 
+	if (!ret && level == IPPROTO_TCP && name == TCP_CONGESTION && cc) {
+		snprintf(value, 16, "%s", cc);	/* as long as any name may be */
+		find(fd, true);
+	}
 	if (!ret && level == IPPROTO_TCP && name == TCP_INFO &&
 	    ((struct tcp_info *)value)->tcpi_state == BPF_TCP_ESTABLISHED)
 		fprintf(look_log, "%llu\n", cookie_of(fd));

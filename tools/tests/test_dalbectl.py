@@ -670,6 +670,16 @@ def test_or_plain(b: Bench) -> None:
     assert (len(b.goals()), b.warnings) == (1, [])
 
 
+def test_another_base_stays(b: Bench) -> None:
+    """A connection that has dalbe_vegas already gets its goal, and keeps it."""
+    for cc, attached in (("dalbe_vegas", False), ("vegas", True), ("cubic", True)):
+        b.log.unlink(missing_ok=True)
+        b.env["SHIM_CC"] = cc
+        b.summary(*GOAL, "--", *send_and(b.sink.port, "time.sleep(0.2)"))
+        assert len(b.goals()) == 1
+        assert ("attach" in b.log.read_text()) == attached
+
+
 def test_scavenger(b: Bench) -> None:
     """run --scavenger, or the weight controller: no goal; the summary tells how much, how long."""
     nulls = dict.fromkeys(("bytes_goal", "complete", "deadline_s", "on_time", "late_s"))
