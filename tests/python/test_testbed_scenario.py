@@ -285,6 +285,17 @@ def test_a_weight_is_the_flows_own(tmp_path: Path):
     }
 
 
+def test_vegas_under_a_goal_is_selected_by_the_program(tmp_path: Path):
+    """dalbectl leaves it to it; both congestion controls are in one module."""
+    settings = ["flows.cdg1.cc=dalbe_vegas", "flows.cdg1.g_ms=none", "flows.cdg1.w=0.25"]
+    settings += ["flows.cdg2.cc=dalbe_cdg"]
+    files = written(tmp_path, CELL, *settings)
+    words = shlex.split(command(files, "cdg1"))
+    assert words[:2] == ["/d/dalbectl", "run"]
+    assert words[words.index("-Z") + 1] == "dalbe_vegas"
+    assert files["modules"].split() == ["/m/dalbe.ko"]
+
+
 def test_several_g_on_a_host_are_the_flows_own(tmp_path: Path):
     files = written(tmp_path, MIXED)
     assert "g_us" not in files["setup"]

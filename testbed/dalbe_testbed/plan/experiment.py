@@ -130,7 +130,7 @@ class Flow(Model):
     name: Name
     kind: Literal["iperf", "rsync"]
     host: Host = "sender"
-    cc: Literal["cubic", "reno", "cdg", "vegas", "lp", "bbr", "dalbe_cdg"] = "cubic"
+    cc: Literal["cubic", "reno", "cdg", "vegas", "lp", "bbr", "dalbe_cdg", "dalbe_vegas"] = "cubic"
     start_s: Seconds = 0
     start_jitter_s: Annotated[float, Field(ge=0, le=60)] = 0
     duration_s: Duration | None = None
@@ -164,14 +164,14 @@ class Flow(Model):
             raise ValueError("again_s needs kind = 'iperf' and bytes")
         if self.paced_s is not None and (self.kind != "iperf" or self.bytes is None):
             raise ValueError("paced_s needs kind = 'iperf' and bytes")
-        if self.goal and (self.bytes is None or self.cc != "dalbe_cdg"):
-            raise ValueError("a goal needs bytes and cc = 'dalbe_cdg'")
+        if self.goal and (self.bytes is None or not self.ours):
+            raise ValueError("a goal needs bytes and cc = 'dalbe_cdg' or 'dalbe_vegas'")
         if self.goal and self.g_ms is not None:
             raise ValueError("goal and g_ms: with a goal dalbe sets G itself; remove one of them")
         if self.g_ms is not None and self.cc not in ("cdg", "dalbe_cdg"):
             raise ValueError(f"g_ms is for cc = 'cdg' or 'dalbe_cdg', not '{self.cc}'")
-        if self.w is not None and (self.cc != "dalbe_cdg" or self.goal or self.g_ms is not None):
-            raise ValueError("w needs cc = 'dalbe_cdg' and neither a goal nor g_ms, which set it")
+        if self.w is not None and (not self.ours or self.goal or self.g_ms is not None):
+            raise ValueError("w needs cc = 'dalbe_cdg' or 'dalbe_vegas', no goal and no g_ms")
         if self.bwlimit_Bps is not None and self.kind != "rsync":
             raise ValueError("bwlimit_Bps is for kind = 'rsync'")
         return self
@@ -183,6 +183,11 @@ class Flow(Model):
         if self.both_ways and (self.kind != "iperf" or self.duration_s is None):
             raise ValueError("both_ways needs kind = 'iperf' and duration_s")
         return self
+
+    @property
+    def ours(self) -> bool:
+        """Whether its congestion control is one of dalbe.ko."""
+        return self.cc.startswith("dalbe_")
 
     @property
     def paced_bps(self) -> int | None:

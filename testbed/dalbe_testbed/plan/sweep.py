@@ -389,9 +389,9 @@ def _point(file: Path, chosen: Combination, sweep: Path) -> Point:
     except TestbedError as error:
         raise TestbedError(f"{where}: {point}: {error}") from None
     environment = _environment(values, where)
-    if environment.name is None and any(flow.cc == "dalbe_cdg" for flow in what.flows):
+    if environment.name is None and any(flow.ours for flow in what.flows):
         raise TestbedError(
-            f"{where}: {point}: sweeps bring no dalbe_cdg for backend {environment.backend}: "
+            f"{where}: {point}: sweeps bring no dalbe.ko for backend {environment.backend}: "
             "say cc = cdg, or type the run's own command with --module"
         )
     return Point(point, file, what, tuple(settings), environment, values, chosen.cell)

@@ -61,7 +61,7 @@ def _modules(experiment: Experiment, tools: Tools) -> Iterator[str]:
     ccs: set[str] = {flow.cc for flow in experiment.flows}
     ccs |= {some.cc for some in (experiment.short_flows, experiment.web) if some}
     for cc in sorted(ccs - {"cubic", "reno"}):
-        if cc == "dalbe_cdg":
+        if cc.startswith("dalbe_"):
             if tools.module is None:
                 raise TestbedError("this experiment needs --module PATH/dalbe.ko")
             yield str(tools.module.resolve())
@@ -130,8 +130,8 @@ def _command(experiment: Experiment, planned: PlannedFlow, tools: Tools, payload
     if flow.both_ways:
         much.append("--full-duplex")
     family = ["-V"] if flow.ipv6 else []
-    # dalbectl sets the congestion control of what has a goal.
-    cc = [] if flow.goal else ["-Z", flow.cc]
+    # dalbectl selects dalbe_cdg for what has a goal, unless the program has selected another.
+    cc = [] if flow.goal and flow.cc == "dalbe_cdg" else ["-Z", flow.cc]
     # SO_MAX_PACING_RATE, which TCP itself keeps where there is no fq
     pace = [] if flow.paced_bps is None else ["--fq-rate", str(flow.paced_bps)]
     program = ["iperf", *family, "-e", "-c", address, "-p", str(planned.port), *cc, *pace, *much]
@@ -167,7 +167,7 @@ def _host_settings(experiment: Experiment) -> Iterator[str]:
         inside = f"ip netns exec {flow.host} tee"
         if flow.goal and not flow.goal.limit_increase:
             lines[f"echo 0 | {inside} /proc/sys/net/dalbe/limit_increase >/dev/null"] = None
-        if experiment.by_dalbectl(flow):
+        if experiment.by_dalbectl(flow) and flow.cc == "dalbe_cdg":
             continue
         if flow.kind == "rsync":
             key = f"{sysctls}/tcp_congestion_control"
@@ -282,7 +282,7 @@ def trace_kb(experiment: Experiment) -> int:
         * 1e3
         / experiment.link.base_rtt_ms(flow.host)
         for flow in experiment.flows
-        if flow.cc == "dalbe_cdg"
+        if flow.ours
     )
     return min(max(8192, round(rounds * TRACE_EVENT_BYTES / 1024)), 262_144)
 
@@ -350,7 +350,7 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
     rsyncs = [planned for planned in flows if planned.flow.kind == "rsync"]
     texts = {
         "link": list(_link(experiment)),
-        "modules": list(_modules(experiment, tools)),
+        "modules": list(dict.fromkeys(_modules(experiment, tools))),
         "setup": [
             *_host_settings(experiment),
             *map(_server, flows),
