@@ -257,7 +257,8 @@ static bool scavenger_round(struct sender *s, struct tcp_path *p, u64 elapsed_us
 }
 
 /* Some surges CDG's gradient is too slow for. Else as CDG; but a window that was just
- * withdrawn, and restored, is not withdrawn again at once.
+ * withdrawn, and restored, is not withdrawn again at once. And slow start goes on while nothing
+ * waits: of a window of ten packets one that is late is a gradient, and would end it.
  */
 static bool scavenger_backs_off(struct sender *s, const struct tcp_path *p, u32 before_us,
 				s32 gradient_sum_us)
@@ -267,6 +268,9 @@ static bool scavenger_backs_off(struct sender *s, const struct tcp_path *p, u32 
 	if (room_urgent(r, s->cdg.rtt_prev.min_us, before_us, cdg_base_rtt_us(&s->cdg)))
 		return true;
 	if (r->room.restored && scavenger_guaranteed_cwnd(s, p) >= p->cwnd)
+		return false;
+	if (path_slow_start(p) &&
+	    !queue_stands(s->cdg.rtt_prev.min_us, cdg_base_rtt_us(&s->cdg)))
 		return false;
 	return cdg_backoff(&s->cdg, &s->h, gradient_sum_us, get_random_u32(), p->cwnd);
 }
