@@ -32,6 +32,8 @@ enum base_event {
 /**
  * struct lbe_base - a base congestion control
  * @start: the sender begins to run this base; NULL: nothing to be done
+ * @leaves_out: does this RTT, above 0 us, say nothing of a queue? It is not counted then; NULL:
+ *	all count
  * @sample: an RTT was measured, us, as the base is to see it; NULL: not of interest
  * @round: a round trip has ended after so many us. Return: true where that has set the window,
  *	and no backoff is to be thought of; NULL: never
@@ -55,6 +57,7 @@ enum base_event {
  */
 struct lbe_base {
 	void (*start)(struct sender *s, struct tcp_path *p);
+	bool (*leaves_out)(struct sender *s, const struct rtt_sample *sample, u32 rtt_us);
 	void (*sample)(struct sender *s, const struct rtt_sample *sample, u32 rtt_us);
 	bool (*round)(struct sender *s, struct tcp_path *p, u64 elapsed_us);
 	bool (*backs_off)(struct sender *s, const struct tcp_path *p, u32 before_us,

@@ -102,12 +102,12 @@ static enum verdict regime_yield(struct regime *r, u64 now_us)
 	else
 		r->probe.pause_us = PROBE_PAUSE_MIN_US;
 	if (r->lossy)		/* scavengers lose no packets */
-		r->try_us = clamp_t(u32, 2 * r->try_us, REGIME_TRY_MAX_US,
+		r->looks.try_us = clamp_t(u32, 2 * r->looks.try_us, REGIME_TRY_MAX_US,
 				    soon ? REGIME_TRY_LOSSY_US : REGIME_TRY_MAX_US);
 	else if (now_us - r->times.since_us > 2 * REGIME_TRY_MIN_US)
-		r->try_us = REGIME_TRY_MIN_US;
+		r->looks.try_us = REGIME_TRY_MIN_US;
 	else
-		r->try_us = clamp_t(u32, 2 * r->try_us, REGIME_TRY_MIN_US,
+		r->looks.try_us = clamp_t(u32, 2 * r->looks.try_us, REGIME_TRY_MIN_US,
 				    REGIME_TRY_MAX_US);
 	if (!r->unsure) {
 		r->keep_coming = soon;
@@ -282,7 +282,7 @@ enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 		return regime_alone(r, now_us, VERDICT_TAKE);
 	if (r->state == REGIME_CONTENDED && !(r->looks.gone & 1) &&
 	    r->looks.mean_us <= queue_scavengers_us(base_rtt_us) &&
-	    now_us - r->times.since_us >= r->try_us)
+	    now_us - r->times.since_us >= r->looks.try_us)
 		return regime_alone(r, now_us, VERDICT_TRY);
 	if (r->looks.rounds >= REGIME_YIELD_ROUNDS)
 		r->state = REGIME_CONTENDED;

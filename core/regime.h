@@ -89,11 +89,13 @@ enum verdict {
  * @gone: the last looks, a bit each; 1: the queue was gone
  * @peak_us: longest standing queue since then
  * @mean_us: mean queue of the last eight looks or so, or rounds in REGIME_ALONE
+ * @try_us: how long to be contended before VERDICT_TRY
  * @last_us: when the last look was taken
  */
 struct looks {
 	u8 rounds;
 	u8 gone;
+	u32 try_us;
 	u32 peak_us;
 	u32 mean_us;
 	u64 last_us;
@@ -121,13 +123,12 @@ struct times {
  * @keep_coming: short flows do: not to take the link again at once, and to make room early
  * @haste_q16: the part of REGIME_PATIENCE_US that is not waited for, 0 .. 1 or more;
  *	set by the caller
- * @try_us: how long to be contended before VERDICT_TRY
  * @yields: how often it yielded
  * @resumes: of these, how often the queue went with us
  * @cut: the cut under test
- * @part: our part of the link
  * @ramp: since slow start
  * @room: surges, and room made for them
+ * @part: our part of the link
  * @looks: at the queue while not alone
  * @times: when things were
  * @probe: the window held back to see whose queue it is
@@ -141,9 +142,8 @@ struct regime {
 	struct ramp ramp;
 	u32 haste_q16;
 	struct cut cut;
-	u32 try_us;
-	struct part part;
 	struct room room;
+	struct part part;
 	struct looks looks;
 	struct times times;
 	struct probe probe;

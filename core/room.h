@@ -48,6 +48,26 @@ struct regime;
  */
 #define ROOM_RESTORED_ROUNDS	8
 
+/* Where no ACK has come for as long as the link takes for 28 packets, the path stood still. A
+ * newcomer's second window of twenty falls into the gap that its first ten have left in ours, and
+ * ACKs are late by four or so for the background. Half, 14: that second window passes for a stall,
+ * and a newcomer at 10 Mbit/s and 100 ms waits for 19 round trips instead of 12. Twice: a stall of
+ * 50 ms at 10 Mbit/s costs half a window for a round trip, and the link two fifths of its use.
+ */
+#define ROOM_STOOD_PACKETS	28
+
+/* The queue drains while the path stands still, so the silence is shorter than what the RTT has
+ * grown by: half of it will do. A quarter lets a queue of three times the silence pass unseen;
+ * with all of it, a flow with a queue of its own knows no stall.
+ */
+#define ROOM_STOOD_PART		2
+
+/* A path that is silent every few rounds sends in clumps, and there a silence says nothing: once in
+ * eight base RTTs, CDG's window, counts. Half: a quarter of the rounds is not looked at. Twice: of
+ * two stalls in a row the second costs room.
+ */
+#define ROOM_STOOD_RTTS		8
+
 /**
  * struct room - surges, and the room made for them
  * @made: the last cut made room for a newcomer
@@ -61,6 +81,7 @@ struct regime;
  * @restored_us: lowest RTT of the surge that was over at the last VERDICT_RESTORE
  * @restore_cwnd: window that VERDICT_RESTORE returns to, packets: the last cut made room for a
  *	surge, and this one would have drained the queue from before it; 0: not to return
+ * @stood_us: when the path last stood still, TCP's clock modulo 2^32
  */
 struct room {
 	bool made;
@@ -72,6 +93,7 @@ struct room {
 	u32 surge_us;
 	u32 restored_us;
 	u32 restore_cwnd;
+	u32 stood_us;
 };
 
 u32 room_surge_us(u32 rtt_us, u32 before_us, u32 base_rtt_us, int shift);
@@ -79,6 +101,8 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us, u32 ssthre
 bool room_urgent(struct regime *r, u32 rtt_us, u32 before_us, u32 base_rtt_us);
 void room_begin_round(struct regime *r);
 bool room_under_test(const struct regime *r);
+bool room_stood(struct regime *r, u32 rtt_us, u32 silence_us, u32 cwnd, u32 before_us,
+		u32 base_rtt_us, u32 now_us);
 bool room_sample(struct regime *r, u32 rtt_us, u32 packets, u32 before_us, u32 base_rtt_us,
 		 u32 cwnd);
 

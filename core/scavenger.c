@@ -300,6 +300,15 @@ static void scavenger_grow(struct sender *s, struct tcp_path *p, u32 acked)
 	}
 }
 
+static bool scavenger_leaves_out(struct sender *s, const struct rtt_sample *sample, u32 rtt_us)
+{
+	bool used = !s->round.limited && !sample->repairs;
+
+	return room_stood(&s->scavenger.regime, rtt_us, sample->silence_us,
+			  used ? sample->cwnd : 0, s->cdg.rtt_prev.min_us,
+			  cdg_base_rtt_us(&s->cdg), sample->now_us);
+}
+
 /* A surge ends the round, and is all that is known of it. Of our part of the link a piece of a
  * round says nothing: ACKs come in clumps.
  */
@@ -461,6 +470,7 @@ static void scavenger_report(const struct sender *s, struct dalbe_state *state)
 
 const struct lbe_base scavenger_base = {
 	.start		= scavenger_start,
+	.leaves_out	= scavenger_leaves_out,
 	.sample		= scavenger_sample,
 	.round		= scavenger_round,
 	.backs_off	= scavenger_backs_off,

@@ -94,6 +94,7 @@ struct losses {
  * @limited: there is less to send than the window allows
  * @repairs: see path_repairs()
  * @now_us: TCP's clock
+ * @silence_us: since the ACK before
  * @una: first sequence number that is not acknowledged
  * @cwnd: congestion window, packets
  */
@@ -108,6 +109,7 @@ struct rtt_sample {
 	bool limited;
 	bool repairs;
 	u64 now_us;
+	u32 silence_us;
 	u32 una;
 	u32 cwnd;
 };

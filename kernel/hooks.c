@@ -128,6 +128,8 @@ static void dalbe_take_sample(struct sock *sk, const struct ack_sample *sample)
 		.limited = tp->app_limited || tp->chrono_type == TCP_CHRONO_RWND_LIMITED,
 		.repairs = inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR,
 		.now_us = tp->tcp_mstamp,
+		/* delivered_mstamp is the ACK's before: TCP sets it after this hook */
+		.silence_us = tp->tcp_mstamp - tp->delivered_mstamp,
 		.una = tp->snd_una,
 		.cwnd = tcp_snd_cwnd(tp),
 	};

@@ -431,6 +431,75 @@ def test_a_loss_under_repair_in_the_room_that_was_made_is_not_waited_for(pure: A
         assert not pure.regime_repair(effect, 0)
 
 
+# A path that stands still
+
+SILENCE_US = BASE_US * 28 // 40  # two windows of a newcomer, of a window of 40
+
+
+def stood(
+    pure: Any, regime: Any, silence_us: int, now_us: int, **other: int
+) -> Callable[..., bool]:
+    """After this silence: was the path standing still while the packet of an RTT was under way?"""
+    args = {"cwnd": 40, "before_us": BASE_US, "base_us": BASE_US} | other
+
+    def of(rtt_us: int, after_us: int = 0) -> bool:
+        silent_us = 0 if after_us else silence_us
+        clock_us = (now_us + after_us) % 2**32
+        return bool(pure.room_stood(regime, rtt_us, silent_us, *args.values(), clock_us))
+
+    return of
+
+
+@pytest.mark.parametrize("now_us", [10**6, 2**32 - 1])
+def test_where_a_path_stood_still_what_was_under_way_says_nothing(pure: Any, now_us: int) -> None:
+    """What is sent later does: a newcomer's queue is there in the next round as well."""
+    late_us = BASE_US + SILENCE_US
+    says_nothing = stood(pure, pure.new("regime", ramp__rounds=STEADY), SILENCE_US, now_us)
+    assert says_nothing(late_us)
+    assert says_nothing(late_us, after_us=late_us - 1)
+    assert not says_nothing(late_us, after_us=late_us)
+
+
+@pytest.mark.parametrize("fields", [
+    {"silence_us": SILENCE_US - 1},  # of a newcomer's first packets, perhaps
+    {"cwnd": 39},
+    {"cwnd": 0},  # too little to send
+    {"before_us": BASE_US * 40 // 39 + 1},  # a queue stood already: fewer packets in that time
+    {"grown_us": SURGE_US - 1},  # no surge
+    {"grown_us": 2 * SILENCE_US + 2},  # it does not explain what is late
+])  # fmt: skip
+def test_a_short_silence_is_none(pure: Any, fields: dict[str, int]) -> None:
+    other = {"grown_us": SILENCE_US, "silence_us": SILENCE_US, "before_us": BASE_US} | fields
+    silence_us, rtt_us = other.pop("silence_us"), other["before_us"] + other.pop("grown_us")
+    regime = pure.new("regime", ramp__rounds=STEADY)
+    assert not stood(pure, regime, silence_us, 10**6, **other)(rtt_us)
+
+
+def test_a_surge_that_a_silence_explains_is_none(pure: Any) -> None:
+    for grown_us in (SURGE_US, 2 * SILENCE_US + 1):
+        regime = pure.new("regime", ramp__rounds=STEADY)
+        assert stood(pure, regime, SILENCE_US, 10**6)(BASE_US + grown_us)
+
+
+def test_only_a_flow_alone_with_an_even_window_knows_silences(pure: Any) -> None:
+    """Contended, two packets at a time leave; in slow start a window at a time does."""
+    for state in range(3):
+        for steady in (STEADY - 1, STEADY):
+            regime = pure.new("regime", state=state, ramp__rounds=steady)
+            says_nothing = stood(pure, regime, SILENCE_US, 10**6)(BASE_US + SILENCE_US)
+            assert says_nothing == (state == pure.REGIME_ALONE and steady == STEADY)
+
+
+@pytest.mark.parametrize(("rounds_later", "says_nothing"), [(7, False), (8, True)])
+def test_clumps_every_few_rounds_hide_no_queue(
+    pure: Any, rounds_later: int, says_nothing: bool
+) -> None:
+    regime, now_us, late_us = pure.new("regime", ramp__rounds=STEADY), 10**6, BASE_US + SILENCE_US
+    assert stood(pure, regime, SILENCE_US, now_us)(late_us)
+    now_us += rounds_later * BASE_US
+    assert stood(pure, regime, SILENCE_US, now_us)(late_us) == says_nothing
+
+
 def test_four_rtts_as_before_end_the_round_that_judges_the_room(pure: Any) -> None:
     effect, _ = surged(pure)
     rtt_us = BASE_US + 20_000
@@ -1125,7 +1194,7 @@ states = st.fixed_dictionaries(
         "looks__last_us": u64,
         "looks__mean_us": u32,
         "times__since_us": u64,
-        "try_us": u32,
+        "looks__try_us": u32,
         "times__busy_us": u64,
         "times__came_us": u64,
         "unsure": st.booleans(),

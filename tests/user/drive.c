@@ -38,6 +38,7 @@ struct drive {
 	u32 delivered[2];
 	u64 repaired_us[2];		/* until then a loss is being repaired */
 	u64 cubic_round_us;
+	u64 acked_us;			/* our last ACK came */
 };
 
 static u32 held(const struct buffer *b)
@@ -72,9 +73,11 @@ static void our_ack(struct drive *d, u64 now_us, u64 sent_us)
 		.packets = 1,
 		.repairs = path_repairs(p),
 		.now_us = now_us,
+		.silence_us = now_us - d->acked_us,
 		.cwnd = p->cwnd,
 	};
 
+	d->acked_us = now_us;
 	p->una += PACKET;
 	p->delivered++;
 	p->now_us = now_us;
