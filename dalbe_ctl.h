@@ -50,7 +50,8 @@
 
 #define DALBE_DEVICE	"/dev/dalbe"
 #define DALBE_CC_CDG	"dalbe_cdg"	/* for setsockopt(TCP_CONGESTION) */
-#define DALBE_CC_VEGAS	"dalbe_vegas"	/* the same on TCP Vegas */
+#define DALBE_CC_CUBIC	"dalbe_cubic"	/* the same on Linux' CUBIC, */
+#define DALBE_CC_VEGAS	"dalbe_vegas"	/* on TCP Vegas */
 
 /* The ranges that the kernel accepts. */
 #define DALBE_G_MIN_NS	2000u		/* CDG's scale G: 0.002 ms ... */
@@ -182,7 +183,8 @@ struct dalbe_params {
  * @min_rtt_us: lowest RTT seen lately
  * @cwnd: congestion window, packets
  * @updates: updates of w since the goal was set, or the scavenger began
- * @backoffs_delay: cuts for delay gradients since connected
+ * @backoffs_delay: cuts for delay gradients since connected; of dalbe_cubic, those
+ *                  for phantom signals
  * @backoffs_loss: cuts for loss or ECN
  * @loss_episodes: windows in which packets were lost or marked, as TCP's state
  *                 tells

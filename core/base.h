@@ -14,6 +14,7 @@
 #ifndef DALBE_BASE_H
 #define DALBE_BASE_H
 
+#include "cdg.h"
 #include "control.h"
 #include "path.h"
 
@@ -35,6 +36,8 @@ enum base_event {
  * @leaves_out: does this RTT, above 0 us, say nothing of a queue? It is not counted then; NULL:
  *	all count
  * @sample: an RTT was measured, us, as the base is to see it; NULL: not of interest
+ * @hystart: an ACK came, and TCP has not judged it yet: set ssthresh where slow start ends by
+ *	rules of the base's own; NULL: it ends by sender_hystart(), or see @no_hystart
  * @round: a round trip has ended after so many us. Return: true where that has set the window,
  *	and no backoff is to be thought of; NULL: never
  * @backs_off: is the window to be cut for delay? @before_us is the lowest RTT of the round
@@ -43,6 +46,7 @@ enum base_event {
  * @cut_loss: the same for a loss or a mark
  * @grow: an ACK came of so many packets: set p->cwnd
  * @event: something else has happened, which may set the window; NULL: nothing to be done
+ * @resume: TCP sends, and nothing was under way for path.idle_ticks; NULL: not of interest
  * @price: fill in what the base pays per round at w = 1, F(22), and whether others were there
  * @model_q40: F(12): the price per round at which the base sends so fast on a struct tcp_path
  * @steer: from now on pay control.price_target_q40; @price_std_q40 of it is for losses
@@ -59,6 +63,8 @@ struct lbe_base {
 	void (*start)(struct sender *s, struct tcp_path *p);
 	bool (*leaves_out)(struct sender *s, const struct rtt_sample *sample, u32 rtt_us);
 	void (*sample)(struct sender *s, const struct rtt_sample *sample, u32 rtt_us);
+	enum cdg_hystart (*hystart)(struct sender *s, struct tcp_path *p,
+				    const struct rtt_sample *sample);
 	bool (*round)(struct sender *s, struct tcp_path *p, u64 elapsed_us);
 	bool (*backs_off)(struct sender *s, const struct tcp_path *p, u32 before_us,
 			  s32 gradient_sum_us);
@@ -66,6 +72,7 @@ struct lbe_base {
 	u32 (*cut_loss)(struct sender *s, const struct tcp_path *p, u32 ssthresh);
 	void (*grow)(struct sender *s, struct tcp_path *p, u32 acked);
 	void (*event)(struct sender *s, struct tcp_path *p, enum base_event event);
+	void (*resume)(struct sender *s, const struct tcp_path *p);
 	void (*price)(const struct sender *s, struct control_sample *sample);
 	u64 (*model_q40)(const void *path, u64 rate_Bps);
 	void (*steer)(struct sender *s, u64 price_std_q40);
@@ -81,6 +88,7 @@ struct lbe_base {
 u64 cdg_base_model_q40(const void *path, u64 rate_Bps);
 
 extern const struct lbe_base cdg_base;
+extern const struct lbe_base cubic_base;
 extern const struct lbe_base scavenger_base;
 extern const struct lbe_base vegas_base;
 

@@ -84,12 +84,14 @@ enum cdg_hystart {
  * @use_shadow: after a loss, resume at the window held before delay backoffs
  * @use_tolerance: take a loss with a draining queue for no congestion
  * @hystart: enum cdg_hystart, or both bits
+ * @inflate_beta: CUBIC's only: w inflates what a loss costs, not how many there are
  */
 struct cdg_heuristics {
 	u8 use_ineff;
 	bool use_shadow;
 	bool use_tolerance;
 	u8 hystart;
+	bool inflate_beta;
 };
 
 /* 268 s: an RTT that is longer, or forged, counts as this; eight gradients of it

@@ -16,6 +16,7 @@
 
 #ifdef __KERNEL__
 #include <linux/bitops.h>
+#include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
@@ -134,6 +135,18 @@ static inline u32 fp_ppm(u32 x_q16)
 static inline u64 fp_add(u64 a, u64 b)
 {
 	return a + b < a ? U64_MAX : a + b;
+}
+
+/**
+ * fp_mean - a mean over so many, with another value
+ * @mean: so far
+ * @value: another
+ * @part: the mean moves by one in so many of the distance
+ */
+static inline u64 fp_mean(u64 mean, u64 value, u32 part)
+{
+	return value > mean ? mean + div_u64(value - mean, part) :
+			      mean - div_u64(mean - value, part);
 }
 
 #endif /* DALBE_FIXED_H */

@@ -26,6 +26,8 @@ enum path_state {
  * struct tcp_path - what TCP knows, and the window that we set
  * @now_us: TCP's clock
  * @clock_ns: the same at the last refresh: packets leave by it
+ * @ticks: the kernel's clock, HZ a second: Linux' CUBIC counts in them
+ * @idle_ticks: for lbe_base.resume
  * @una: first sequence number that is not acknowledged
  * @nxt: first that was not sent
  * @delivered: packets since the connection began
@@ -45,6 +47,8 @@ enum path_state {
 struct tcp_path {
 	u64 now_us;
 	u64 clock_ns;
+	u32 ticks;
+	u32 idle_ticks;
 	u32 una;
 	u32 nxt;
 	u32 delivered;
@@ -91,6 +95,45 @@ static inline bool path_limited(const struct tcp_path *p, bool slow_start)
 }
 
 /**
+ * path_grow_slow_start - slow start, as Linux' tcp_slow_start()
+ * @p: the connection, whose window is in use
+ * @acked: packets that the ACK covers
+ *
+ * Return: of these, those that are left where it has ended.
+ */
+static inline u32 path_grow_slow_start(struct tcp_path *p, u32 acked)
+{
+	u32 cwnd;
+
+	if (!path_slow_start(p))
+		return acked;
+	cwnd = min(p->cwnd + acked, p->ssthresh);
+	acked -= cwnd - p->cwnd;
+	p->cwnd = min(cwnd, p->cwnd_max);
+	return acked;
+}
+
+/**
+ * path_grow_by - one packet for so many that were acknowledged, as Linux' tcp_cong_avoid_ai()
+ * @p: the connection, whose window is in use
+ * @per: so many
+ * @acked: packets that the ACK covers
+ */
+static inline void path_grow_by(struct tcp_path *p, u32 per, u32 acked)
+{
+	if (p->cwnd_cnt >= per) {
+		p->cwnd_cnt = 0;
+		p->cwnd++;
+	}
+	p->cwnd_cnt += acked;
+	if (p->cwnd_cnt >= per) {
+		p->cwnd += p->cwnd_cnt / per;
+		p->cwnd_cnt %= per;
+	}
+	p->cwnd = min(p->cwnd, p->cwnd_max);
+}
+
+/**
  * path_grow_reno - slow start, or Reno's packet per round trip
  * @p: the connection, whose window is in use
  * @acked: packets that the ACK covers
@@ -99,26 +142,9 @@ static inline bool path_limited(const struct tcp_path *p, bool slow_start)
  */
 static inline void path_grow_reno(struct tcp_path *p, u32 acked)
 {
-	u32 cwnd;
-
-	if (path_slow_start(p)) {
-		cwnd = min(p->cwnd + acked, p->ssthresh);
-		acked -= cwnd - p->cwnd;
-		p->cwnd = min(cwnd, p->cwnd_max);
-		if (!acked)
-			return;
-	}
-	cwnd = p->cwnd;
-	if (p->cwnd_cnt >= cwnd) {
-		p->cwnd_cnt = 0;
-		p->cwnd++;
-	}
-	p->cwnd_cnt += acked;
-	if (p->cwnd_cnt >= cwnd) {
-		p->cwnd += p->cwnd_cnt / cwnd;
-		p->cwnd_cnt %= cwnd;
-	}
-	p->cwnd = min(p->cwnd, p->cwnd_max);
+	acked = path_grow_slow_start(p, acked);
+	if (acked)
+		path_grow_by(p, p->cwnd, acked);
 }
 
 #endif /* DALBE_PATH_H */

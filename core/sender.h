@@ -13,6 +13,7 @@
 #include "base.h"
 #include "cdg.h"
 #include "control.h"
+#include "cubictcp.h"
 #include "owd.h"
 #include "path.h"
 #include "scavenger.h"
@@ -93,6 +94,8 @@ struct losses {
  * @held_back: the receiver may have waited for more before it sent the ACK
  * @limited: there is less to send than the window allows
  * @repairs: see path_repairs()
+ * @paced: TCP spaces packets; for lbe_base.hystart only
+ * @burst_us: four of TCP's largest bursts take so long, at most 1 ms; likewise
  * @now_us: TCP's clock
  * @silence_us: since the ACK before
  * @una: first sequence number that is not acknowledged
@@ -108,6 +111,8 @@ struct rtt_sample {
 	bool held_back;
 	bool limited;
 	bool repairs;
+	bool paced;
+	u32 burst_us;
 	u64 now_us;
 	u32 silence_us;
 	u32 una;
@@ -130,7 +135,8 @@ struct rtt_sample {
  *	the least window
  * @owd: compares the clocks of both ends
  * @scavenger: of scavenger_base
- * @vegas: of vegas_base: no connection runs both
+ * @vegas: of vegas_base
+ * @cubictcp: of cubic_base: no connection runs two of them
  * @control: what sets w, with or without a goal; of no effect for a sender without a goal that
  *	runs at a fixed G
  * @cdg: RTT gradients; its histogram is at the end, as only the end of Tw needs it
@@ -151,6 +157,7 @@ struct sender {
 	union {
 		struct scavenger scavenger;
 		struct vegas vegas;
+		struct cubictcp cubictcp;
 	};
 	struct control control;
 	struct cdg cdg;

@@ -32,6 +32,7 @@
  * @limit_increase: of w and phi, F(19)
  * @after_deadline: DALBE_AFTER_*
  * @hystart: struct cdg_heuristics
+ * @cubic_inflate: likewise, 1: beta
  *
  * All int, for the sysctl handlers; read with READ_ONCE().
  */
@@ -46,6 +47,7 @@ struct dalbe_defaults {
 	int limit_increase;
 	int after_deadline;
 	int hystart;
+	int cubic_inflate;
 };
 
 /* Settings of the socket itself; the rest follows the namespace. */
@@ -161,6 +163,7 @@ static inline void dalbe_path_read(const struct sock *sk, struct tcp_path *p, u6
 	*p = (struct tcp_path) {
 		.now_us = now_us,
 		.clock_ns = tp->tcp_clock_cache,
+		.ticks = tcp_jiffies32,
 		.una = tp->snd_una,
 		.nxt = tp->snd_nxt,
 		.delivered = tp->delivered,
@@ -230,6 +233,7 @@ void dalbe_device_unregister(void);
 
 /* tcp_dalbe_*.c */
 extern struct dalbe_cc tcp_dalbe_cdg;
+extern struct dalbe_cc tcp_dalbe_cubic;
 extern struct dalbe_cc tcp_dalbe_vegas;
 
 #endif /* DALBE_DALBE_H */

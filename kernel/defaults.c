@@ -15,11 +15,13 @@
  *	limit_increase	w and phi rise slowly, F(19)		0 .. 1
  *	after_deadline	0 best effort, 1 scavenger, 2 keep	0 .. 2
  *	hystart		0 off, 1 ACK train, 2 delay, 3 both	0 .. 3
+ *	cubic_inflate	w of dalbe_cubic: 0 phantom signals,
+ *			1 beta					0 .. 1
  *
  * For the whole machine there are the module's parameters.
  *
- * hystart acts from a connection's next round on, the others on goals and
- * connections that begin after the write.
+ * hystart and cubic_inflate act from a connection's next round on, the others on
+ * goals and connections that begin after the write.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -93,6 +95,7 @@ struct cdg_heuristics dalbe_heuristics(const struct sock *sk)
 		.use_tolerance = READ_ONCE(use_tolerance) &&
 				 !dalbe_sk(sk)->controlled,
 		.hystart = READ_ONCE(def->hystart),
+		.inflate_beta = READ_ONCE(def->cubic_inflate),
 	};
 }
 
@@ -151,6 +154,7 @@ static const struct ctl_table dalbe_sysctls[] = {
 		     SYSCTL_ZERO, SYSCTL_TWO),
 	DALBE_SYSCTL(hystart, proc_dointvec_minmax,
 		     SYSCTL_ZERO, &dalbe_hystart_max),
+	DALBE_SYSCTL(cubic_inflate, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
 };
 
 static int __net_init dalbe_net_init(struct net *net)

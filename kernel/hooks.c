@@ -56,11 +56,14 @@ void dalbe_release(struct sock *sk)
 		dalbe_free_flow(sk);
 }
 
-static void dalbe_hystart(struct sock *sk, struct tcp_path *p)
+static bool dalbe_paced(const struct sock *sk)
 {
-	struct sender *s = &dalbe_sk(sk)->flow->sender;
+	return READ_ONCE(sk->sk_pacing_status) != SK_PACING_NONE;
+}
 
-	switch (sender_hystart(s, p, READ_ONCE(sk->sk_pacing_status) != SK_PACING_NONE)) {
+static void dalbe_count_hystart(struct sock *sk, const struct tcp_path *p, enum cdg_hystart found)
+{
+	switch (found) {
 	case CDG_HYSTART_TRAIN:
 		NET_INC_STATS(sock_net(sk), LINUX_MIB_TCPHYSTARTTRAINDETECT);
 		NET_ADD_STATS(sock_net(sk), LINUX_MIB_TCPHYSTARTTRAINCWND, p->cwnd);
@@ -99,7 +102,7 @@ void dalbe_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
 	if (sender_acked(s, &p, dalbe_packet_waits(tcp_sk(sk)))) {
 		if (sender_seeks(s, &p))
-			dalbe_hystart(sk, &p);
+			dalbe_count_hystart(sk, &p, sender_hystart(s, &p, dalbe_paced(sk)));
 		if (sender_round_over(s, &p)) {
 			s->h = dalbe_heuristics(sk);
 			result = sender_end_round(s, &p);
@@ -110,6 +113,31 @@ void dalbe_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 			sender_grow(s, &p, acked);
 	}
 	dalbe_path_write(sk, &p);
+}
+
+/* A burst and its echo may hold ACKs apart for so long: as in Linux' CUBIC. */
+static u32 dalbe_burst_us(const struct sock *sk)
+{
+	unsigned long rate = READ_ONCE(sk->sk_pacing_rate);
+
+	return rate ? min_t(u64, div64_ul((u64)sk->sk_gso_max_size * 4 * USEC_PER_SEC, rate),
+			    USEC_PER_MSEC) : 0;
+}
+
+/* The base looks for the end of slow start by itself. */
+static void dalbe_base_hystart(struct sock *sk, struct rtt_sample *rtt)
+{
+	struct sender *s = &dalbe_sk(sk)->flow->sender;
+	enum cdg_hystart found;
+	struct tcp_path p;
+
+	rtt->paced = dalbe_paced(sk);
+	rtt->burst_us = dalbe_burst_us(sk);
+	dalbe_path_read(sk, &p, rtt->now_us);
+	found = s->base->hystart(s, &p, rtt);
+	dalbe_count_hystart(sk, &p, found);
+	if (found != CDG_HYSTART_NONE)
+		dalbe_path_write(sk, &p);
 }
 
 static void dalbe_take_sample(struct sock *sk, const struct ack_sample *sample)
@@ -140,6 +168,8 @@ static void dalbe_take_sample(struct sock *sk, const struct ack_sample *sample)
 		dalbe_path_read(sk, &p, tp->tcp_mstamp);
 		sender_begin_round(&flow->sender, &p);
 	}
+	if (flow->sender.base->hystart)
+		dalbe_base_hystart(sk, &rtt);
 }
 
 void dalbe_pkts_acked(struct sock *sk, const struct ack_sample *sample)
@@ -212,11 +242,22 @@ void dalbe_in_ack_event(struct sock *sk, u32 flags)
 	sender_mark(&flow->sender, &p);
 }
 
+static void dalbe_resume(struct sock *sk, struct sender *s)
+{
+	struct tcp_path p;
+
+	dalbe_path_read(sk, &p, tcp_clock_us());
+	p.idle_ticks = p.ticks - tcp_sk(sk)->lsndtime;
+	s->base->resume(s, &p);
+}
+
 void dalbe_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
 	struct dalbe_flow *flow = dalbe_flow(sk);
 	struct tcp_path p;
 
+	if (flow && event == CA_EVENT_TX_START && flow->sender.base->resume)
+		dalbe_resume(sk, &flow->sender);
 	if (!flow || (event != CA_EVENT_CWND_RESTART && event != CA_EVENT_COMPLETE_CWR))
 		return;
 	dalbe_path_read(sk, &p, tcp_clock_us());

@@ -5,7 +5,9 @@
 #include "dalbe.h"
 #include "../version.h"
 
-static struct dalbe_cc *const dalbe_controls[] = { &tcp_dalbe_cdg, &tcp_dalbe_vegas };
+static struct dalbe_cc *const dalbe_controls[] = {
+	&tcp_dalbe_cdg, &tcp_dalbe_cubic, &tcp_dalbe_vegas,
+};
 
 static void dalbe_unregister_controls(int count)
 {
@@ -65,4 +67,5 @@ MODULE_DESCRIPTION("Deadline-aware less-than-best-effort TCP on CAIA Delay-Gradi
 MODULE_LICENSE("GPL");
 MODULE_VERSION(DALBE_VERSION);
 MODULE_ALIAS("tcp_dalbe_cdg");
+MODULE_ALIAS("tcp_dalbe_cubic");
 MODULE_ALIAS("tcp_dalbe_vegas");

@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 {
 	const struct test *const tables[] = {
 		tests_bad_input, tests_goal, tests_status, tests_regime,
-		tests_scavenger, tests_vegas, tests_promises,
+		tests_scavenger, tests_cubic, tests_vegas, tests_promises,
 		tests_params, tests_sysctl, tests_lifetime, tests_memory,
 		tests_module,
 	};

@@ -35,6 +35,7 @@ static const struct {
 	{ "dalbe/after_deadline", "0", { "2", "1", "0" },
 	  { "-1", "3", "4294967296", "x" } },
 	{ "dalbe/hystart", "3", { "0", "1", "2", "3" }, { "-1", "4", "x" } },
+	{ "dalbe/cubic_inflate", "0", { "1", "0" }, { "-1", "2", "x" } },
 };
 
 #define SYSCTLS	ARRAY_SIZE(sysctls)

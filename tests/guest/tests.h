@@ -9,6 +9,7 @@ extern const struct test tests_goal[];		/* what a goal does */
 extern const struct test tests_status[];	/* what GET_STATE says of it */
 extern const struct test tests_regime[];	/* whose queue it is */
 extern const struct test tests_scavenger[];	/* without a goal */
+extern const struct test tests_cubic[];		/* another base */
 extern const struct test tests_vegas[];		/* another base */
 extern const struct test tests_promises[];	/* no less modest than others */
 extern const struct test tests_lifetime[];	/* sockets that come and go */

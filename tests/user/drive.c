@@ -82,6 +82,7 @@ static void our_ack(struct drive *d, u64 now_us, u64 sent_us)
 	p->delivered++;
 	p->now_us = now_us;
 	p->clock_ns = now_us * 1000;
+	p->ticks = now_us * HZ / 1000000;
 	p->in_flight = d->in_flight[1];
 	p->srtt_us = p->srtt_us ? p->srtt_us - p->srtt_us / 8 + sample.rtt_us / 8 :
 				  (u32)sample.rtt_us;
@@ -211,7 +212,9 @@ static void start(struct drive *d)
 	d->sender.h.hystart = CDG_HYSTART_TRAIN | CDG_HYSTART_DELAY;
 	sender_init(&d->sender, &d->path, 0);
 	control_start(&d->sender.control, &config, 0, 0, 0, 0);
-	sender_run(&d->sender, &d->path, d->in->vegas ? &vegas_base : &scavenger_base);
+	d->sender.h.inflate_beta = d->in->beta;
+	sender_run(&d->sender, &d->path, d->in->vegas ? &vegas_base :
+		   d->in->cubic ? &cubic_base : &scavenger_base);
 	d->sender.base->steer(&d->sender, 0);
 }
 

@@ -31,6 +31,8 @@ typedef int64_t s64;
 #define USEC_PER_SEC	1000000L
 #define USEC_PER_MSEC	1000L
 
+#define HZ		1000
+
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define min_t(t, a, b)	((t)(a) < (t)(b) ? (t)(a) : (t)(b))
 #define max_t(t, a, b)	((t)(a) > (t)(b) ? (t)(a) : (t)(b))
@@ -74,6 +76,11 @@ static inline s64 div_s64(s64 a, s32 b)
 static inline u64 mul_u64_u32_shr(u64 a, u32 mul, unsigned int shift)
 {
 	return (u64)(((__uint128_t)a * mul) >> shift);
+}
+
+static inline u32 usecs_to_jiffies(u32 us)
+{
+	return us / (1000000 / HZ) + !!(us % (1000000 / HZ));
 }
 
 #endif /* DALBE_KERNEL_SHIM_H */

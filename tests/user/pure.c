@@ -32,6 +32,11 @@ u32 pure_queue_above_us(u32 rtt_us, u32 base_rtt_us)
 	return queue_above_us(rtt_us, base_rtt_us);
 }
 
+const struct lbe_base *pure_cubic(void)
+{
+	return &cubic_base;
+}
+
 const struct lbe_base *pure_vegas(void)
 {
 	return &vegas_base;
@@ -44,7 +49,9 @@ void pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sam
 
 	if (sender_rtt(s, sample))
 		sender_begin_round(s, p);
-	if (path_repairs(p) || !sender_acked(s, p, true))
+	if (s->base->hystart)
+		s->base->hystart(s, p, sample);
+	if (p->state == PATH_CWR || p->state == PATH_RECOVERY || !sender_acked(s, p, true))
 		return;
 	if (sender_seeks(s, p))
 		sender_hystart(s, p, false);

@@ -24,6 +24,7 @@ enum pure_constants {
 	STATUS_DONE = DALBE_STATUS_DONE,
 	PHI_LIMIT_Q16 = DALBE_PHI_LIMIT_Q16,
 	TPHI_UPDATES = DALBE_TPHI_UPDATES,
+	TICKS_PER_S = HZ,
 };
 
 u64 pure_fp_shift(u64 x, int shift);
@@ -33,6 +34,7 @@ u64 pure_fp_mul_q16(u64 x, u32 factor_q16);
 u64 pure_fp_add(u64 a, u64 b);
 u32 pure_queue_above_us(u32 rtt_us, u32 base_rtt_us);
 void pure_seed(u32 seed);
+const struct lbe_base *pure_cubic(void);
 const struct lbe_base *pure_vegas(void);
 void pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample);
 
@@ -43,7 +45,9 @@ void pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sam
  * @base_us: RTT without a queue
  * @buffer: packets, up to 4000
  * @w_q16: our weight
- * @vegas: our flow's base is Vegas; 0: it is the scavenger
+ * @vegas: our flow's base is Vegas
+ * @cubic: our flow's base is CUBIC; without either it is the scavenger
+ * @beta: CUBIC's w inflates what a loss costs
  * @loss_ppm: packets lost at random, of a million
  * @stall_ms: the path stands still for so long, once a second
  * @from_ms: the CUBIC flow comes
@@ -57,6 +61,8 @@ struct drive_in {
 	u32 buffer;
 	u32 w_q16;
 	u32 vegas;
+	u32 cubic;
+	u32 beta;
 	u32 loss_ppm;
 	u32 stall_ms;
 	u32 from_ms;
