@@ -83,7 +83,8 @@ int dalbe_attach(int fd)
 	socklen_t len = sizeof(name);
 
 	if (!getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) &&
-	    !strncmp(name, DALBE_CC_VEGAS, sizeof(name)))
+	    (!strncmp(name, DALBE_CC_CUBIC, sizeof(name)) ||
+	     !strncmp(name, DALBE_CC_VEGAS, sizeof(name))))
 		return 0;
 	return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, DALBE_CC_CDG,
 			  strlen(DALBE_CC_CDG));

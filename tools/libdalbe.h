@@ -45,7 +45,7 @@ void dalbe_close(void);
 
 /*
  * Select the congestion control dalbe_cdg for the TCP socket fd, in any state, unless it has
- * dalbe_vegas, the module's other one, already.
+ * dalbe_cubic or dalbe_vegas, the module's others, already.
  * Errors: those of setsockopt(2); ENOENT when the module is not loaded.
  */
 int dalbe_attach(int fd);
