@@ -138,8 +138,9 @@ def test_every_experiment_and_contender_is_valid(path: Path):
         ("flows.one.g_ms=2", "flows.one: g_ms is for cc = 'cdg' or 'dalbe_cdg', not 'cubic'"),
         (
             "flows.one.w=0.1",
-            "flows.one: w needs cc = 'dalbe_cdg' or 'dalbe_vegas', no goal and no g_ms",
+            "flows.one: w needs cc = 'dalbe_cdg', 'dalbe_cubic' or 'dalbe_vegas', no goal and no",
         ),
+        ("flows.one.inflate=beta", "flows.one: inflate is for cc = 'dalbe_cubic', not 'cubic'"),
         ("flows.one.w=0", "flows.one.w: "),
         ("flows.one.bwlimit_Bps=2000", "flows.one: bwlimit_Bps is for kind = 'rsync'"),
         ("flows.one.paced_s=9", "flows.one: paced_s needs kind = 'iperf' and bytes"),
@@ -227,7 +228,7 @@ GOAL = [
         (["flows.one.goal={deadline_s=8}", "flows.one.g_ms=1"], "goal and g_ms: with a goal"),
         (
             ["flows.one.goal={deadline_s=8}", "flows.one.w=0.1"],
-            "w needs cc = 'dalbe_cdg' or 'dalbe_vegas', no goal",
+            "w needs cc = 'dalbe_cdg', 'dalbe_cubic' or 'dalbe_vegas', no goal",
         ),
         (["flows.one.goal={}"], "flows.one.goal.deadline_s: missing; give a number above 0"),
         (["flows.one.goal={deadline=8}"], "did you mean 'deadline_s'?"),

@@ -296,6 +296,18 @@ def test_vegas_under_a_goal_is_selected_by_the_program(tmp_path: Path):
     assert files["modules"].split() == ["/m/dalbe.ko"]
 
 
+def test_what_w_inflates_of_cubic_is_the_hosts(tmp_path: Path):
+    settings = ["flows.cdg1.cc=dalbe_cubic", "flows.cdg1.g_ms=none", "flows.cdg1.w=0.25"]
+    settings += ["flows.cdg2.cc=cubic", "flows.cdg2.g_ms=none"]
+    assert "cubic_inflate" not in written(tmp_path, CELL, *settings)["setup"]
+    files = written(tmp_path, CELL, *settings, "flows.cdg1.inflate=beta")
+    write = "echo 1 | ip netns exec sender tee /proc/sys/net/dalbe/cubic_inflate >/dev/null\n"
+    assert files["setup"].count("cubic_inflate") == files["setup"].count(write) == 1
+    settings[3:] = ["flows.cdg2.cc=dalbe_cubic", "flows.cdg2.g_ms=none"]
+    with pytest.raises(TestbedError, match="inflate is one setting of 'sender'"):
+        written(tmp_path, CELL, *settings, "flows.cdg1.inflate=beta")
+
+
 def test_several_g_on_a_host_are_the_flows_own(tmp_path: Path):
     files = written(tmp_path, MIXED)
     assert "g_us" not in files["setup"]

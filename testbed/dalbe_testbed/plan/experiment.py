@@ -22,6 +22,7 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.explain import explain, quoted
 from dalbe_testbed.plan.link import REVERSE_FLOWS_MAX, Duration, Host, Link, Model, Seconds
 
+OURS = "'dalbe_cdg', 'dalbe_cubic' or 'dalbe_vegas'"
 IPERF_BYTES = 100  # iperf takes a handful for no limit
 FACTOR_1_G_MS = 125.0  # G of the in-tree CDG's backoff_factor 1: 1000 us / window of 8
 G_DEFAULT_MS = 3.0  # of the in-tree cdg and of dalbe_cdg
@@ -124,13 +125,16 @@ class Flow(Model):
     them evenly over so many, which no congestion control exceeds. again_s makes it one transfer
     after another, each so long after the one before; none begins after the experiment's duration_s.
     both_ways: the receiver sends as well, as much as it can, on the same connection. read_mbps: the
-    most that the receiving program reads. count: so many such flows, see expand().
+    most that the receiving program reads. inflate: what w changes of dalbe_cubic, for all flows of
+    the host. count: so many such flows, see expand().
     """
 
     name: Name
     kind: Literal["iperf", "rsync"]
     host: Host = "sender"
-    cc: Literal["cubic", "reno", "cdg", "vegas", "lp", "bbr", "dalbe_cdg", "dalbe_vegas"] = "cubic"
+    cc: Literal[
+        "cubic", "reno", "cdg", "vegas", "lp", "bbr", "dalbe_cdg", "dalbe_cubic", "dalbe_vegas"
+    ] = "cubic"
     start_s: Seconds = 0
     start_jitter_s: Annotated[float, Field(ge=0, le=60)] = 0
     duration_s: Duration | None = None
@@ -141,6 +145,7 @@ class Flow(Model):
     goal: Goal | None = None
     g_ms: Annotated[float, Field(ge=0.002, le=125)] | None = None
     w: Annotated[float, Field(ge=0.001, le=1)] | None = None
+    inflate: Literal["phantom", "beta"] | None = None
     bwlimit_Bps: Annotated[int, Field(ge=1024)] | None = None  # noqa: N815 (unit)
     pause: Pause | None = None
     both_ways: bool = False
@@ -165,15 +170,21 @@ class Flow(Model):
         if self.paced_s is not None and (self.kind != "iperf" or self.bytes is None):
             raise ValueError("paced_s needs kind = 'iperf' and bytes")
         if self.goal and (self.bytes is None or not self.ours):
-            raise ValueError("a goal needs bytes and cc = 'dalbe_cdg' or 'dalbe_vegas'")
+            raise ValueError(f"a goal needs bytes and cc = {OURS}")
         if self.goal and self.g_ms is not None:
             raise ValueError("goal and g_ms: with a goal dalbe sets G itself; remove one of them")
         if self.g_ms is not None and self.cc not in ("cdg", "dalbe_cdg"):
             raise ValueError(f"g_ms is for cc = 'cdg' or 'dalbe_cdg', not '{self.cc}'")
         if self.w is not None and (not self.ours or self.goal or self.g_ms is not None):
-            raise ValueError("w needs cc = 'dalbe_cdg' or 'dalbe_vegas', no goal and no g_ms")
+            raise ValueError(f"w needs cc = {OURS}, no goal and no g_ms")
         if self.bwlimit_Bps is not None and self.kind != "rsync":
             raise ValueError("bwlimit_Bps is for kind = 'rsync'")
+        return self
+
+    @model_validator(mode="after")
+    def _is_inflated(self) -> Self:
+        if self.inflate is not None and self.cc != "dalbe_cubic":
+            raise ValueError(f"inflate is for cc = 'dalbe_cubic', not '{self.cc}'")
         return self
 
     @model_validator(mode="after")
@@ -366,6 +377,11 @@ class Experiment(Model):
                 raise ValueError(
                     f"goal.limit_increase is one setting of '{host}' for all of its flows: "
                     "give their goals the same"
+                )
+            cubics = [f for f in self.flows if f.host == host and f.cc == "dalbe_cubic"]
+            if len({f.inflate or "phantom" for f in cubics}) > 1:
+                raise ValueError(
+                    f"inflate is one setting of '{host}' for all of its flows: give them the same"
                 )
 
     def by_dalbectl(self, flow: Flow) -> bool:

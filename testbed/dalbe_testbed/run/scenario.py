@@ -167,6 +167,8 @@ def _host_settings(experiment: Experiment) -> Iterator[str]:
         inside = f"ip netns exec {flow.host} tee"
         if flow.goal and not flow.goal.limit_increase:
             lines[f"echo 0 | {inside} /proc/sys/net/dalbe/limit_increase >/dev/null"] = None
+        if flow.inflate == "beta":
+            lines[f"echo 1 | {inside} /proc/sys/net/dalbe/cubic_inflate >/dev/null"] = None
         if experiment.by_dalbectl(flow) and flow.cc == "dalbe_cdg":
             continue
         if flow.kind == "rsync":
