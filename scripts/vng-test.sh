@@ -23,7 +23,7 @@ where a kernel really boots under it, else emulates the processors.
   VNG_KERNEL    kernel release to use, out of /boot (default: the newest 6.12
                 that has headers, else the newest that has)
   VNG_KVM       1 or 0: use KVM or not, instead of trying
-  VNG_TIMEOUT   seconds the guest may take (default: 900)
+  VNG_TIMEOUT   seconds the guest may take (default: 2700)
   STRESS_S      seconds of the stress test (default: 15)
 EOF
 }
@@ -33,7 +33,7 @@ case ${1:-} in
 ?*) die "unknown argument '$1': type no argument, or -h" ;;
 esac
 
-timeout_s=${VNG_TIMEOUT:-900}
+timeout_s=${VNG_TIMEOUT:-2700}
 
 need qemu-system-x86_64 qemu-system-x86
 need iperf iperf
