@@ -103,12 +103,12 @@ static enum verdict regime_yield(struct regime *r, u64 now_us)
 		r->probe.pause_us = PROBE_PAUSE_MIN_US;
 	if (r->lossy)		/* scavengers lose no packets */
 		r->looks.try_us = clamp_t(u32, 2 * r->looks.try_us, REGIME_TRY_MAX_US,
-				    soon ? REGIME_TRY_LOSSY_US : REGIME_TRY_MAX_US);
+					  soon ? REGIME_TRY_LOSSY_US : REGIME_TRY_MAX_US);
 	else if (now_us - r->times.since_us > 2 * REGIME_TRY_MIN_US)
 		r->looks.try_us = REGIME_TRY_MIN_US;
 	else
 		r->looks.try_us = clamp_t(u32, 2 * r->looks.try_us, REGIME_TRY_MIN_US,
-				    REGIME_TRY_MAX_US);
+					  REGIME_TRY_MAX_US);
 	if (!r->unsure) {
 		r->keep_coming = soon;
 		r->times.came_us = now_us;
