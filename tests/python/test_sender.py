@@ -10,11 +10,14 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from inputs import Q16
 
 FIRST_SEED = 100_001
 W_LEAST = Q16 // 100
 FROM_S, TO_S, END_S = 20, 60, 80  # a CUBIC flow comes, and leaves
+RATE_PPS = 833
+TOGETHER_TO_S, TOGETHER_END_S, HALF_S = 130, 131, 60
 
 
 @dataclass
@@ -40,7 +43,8 @@ def run(pure: Any, seed: int, w_q16: int = W_LEAST, **more: int) -> Run:
     buffer = max(20, rate_pps * base_us / 1e6 * drawn.uniform(0.7, 2))
     given = pure.new(
         "drive_in", seed=seed, rate_pps=rate_pps, base_us=base_us, buffer=int(min(buffer, 4000)),
-        w_q16=w_q16, from_ms=FROM_S * 1000, to_ms=TO_S * 1000, end_ms=END_S * 1000, **more,
+        ours=1, theirs=1, w_q16=w_q16, from_ms=FROM_S * 1000, to_ms=TO_S * 1000,
+        end_ms=END_S * 1000, **more,
     )  # fmt: skip
     out = pure.new("drive_out")
     pure.drive(given, out)
@@ -72,6 +76,44 @@ def test_a_scavenger_takes_an_idle_link_and_leaves_a_busy_one(pure: Any) -> None
     assert part(after, 0.5) >= 0.88
     assert part(after, 0.05) >= 0.55
     assert min(after) >= 0.3
+
+
+def drive(pure: Any, seed: int, end_s: int = TOGETHER_END_S, **flows: int) -> Any:
+    """10 Mbit/s, 50 ms, one BDP; flows of ours, and CUBIC flows from 10 s to 130 s."""
+    given = pure.new(
+        "drive_in", seed=seed, rate_pps=RATE_PPS, base_us=50_000, buffer=42, w_q16=W_LEAST,
+        from_ms=10_000, to_ms=TOGETHER_TO_S * 1000, end_ms=end_s * 1000, **flows,
+    )  # fmt: skip
+    out = pure.new("drive_out")
+    pure.drive(given, out)
+    return out
+
+
+@pytest.mark.parametrize("ours", [1, 2, 5])
+def test_flows_like_us_use_a_link_together_and_do_not_yield_to_each_other(
+    pure: Any, ours: int
+) -> None:
+    for n in range(10):
+        out = drive(pure, FIRST_SEED + n, ours=ours, theirs=0)
+        assert out.ours >= 0.99 * HALF_S * RATE_PPS
+        assert out.contended_ms <= 0.1 * HALF_S * 1000 * ours
+        assert out.yields == 0 or ours > 1
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(1, 1), (1, 4), (2, 2), (4, 1)])
+def test_a_link_is_left_to_cubic_and_taken_back(pure: Any, ours: int, theirs: int) -> None:
+    """Each of ours keeps two packets per look, 0.6 % here, and more while it probes."""
+    for n in range(20):
+        at_3s, out = (
+            drive(pure, FIRST_SEED + n, TOGETHER_TO_S + end_s, ours=ours, theirs=theirs)
+            for end_s in (3, 5)
+        )
+        assert out.ours < 0.0125 * ours * (out.ours + out.theirs)
+        assert out.contended_ms > 0.85 * HALF_S * 1000 * ours
+        # three looks of 400 ms, each at the end of a round, and the rest of one under way
+        assert 0 < out.seen_ms <= 4 * (400 + 50)
+        # 3 s, which is 2 s and 20 RTTs, after the last one has left
+        assert out.after - at_3s.after >= 0.8 * 2 * RATE_PPS
 
 
 def test_at_w_one_it_is_a_flow_like_others(pure: Any) -> None:

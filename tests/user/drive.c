@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A base on a bottleneck, packet by packet: what kernel/hooks.c does for TCP, and a CUBIC
- * flow that comes and goes (core/cubic.c). Lost packets are sent again at once, so only windows
+ * A base on a bottleneck, packet by packet: what kernel/hooks.c does for TCP, and CUBIC
+ * flows that come and go (core/cubic.c). Lost packets are sent again at once, so only windows
  * and queues are simulated, not TCP's repair. See pure.h.
  */
 #include <stdlib.h>
@@ -18,27 +18,34 @@ struct flight {
 	u32 head, tail;
 };
 
-/* Packets in the buffer. */
+/* Packets in the buffer, and the number of each one's flow. */
 struct buffer {
 	u64 sent_us[BUFFER_MAX];
-	bool ours[BUFFER_MAX];
+	u8 flow[BUFFER_MAX];
 	u32 head, tail;
 };
 
+struct flow {
+	struct flight flight;
+	u32 in_flight;
+	u32 delivered;
+	u64 repaired_us;		/* until then a loss is being repaired */
+	/* ours */
+	struct sender sender;
+	struct tcp_path path;
+	u64 acked_us;			/* the last ACK came */
+	/* theirs */
+	struct cubic cubic;
+	bool starts;
+	u64 round_us;
+};
+
+/* The first in->ours flows are ours. */
 struct drive {
 	const struct drive_in *in;
 	struct drive_out *out;
-	struct sender sender;
-	struct tcp_path path;
-	struct flight flight[2];	/* [1] is ours */
+	struct flow flow[DRIVE_FLOWS_MAX];
 	struct buffer buffer;
-	struct cubic cubic;
-	bool cubic_starts;
-	u32 in_flight[2];
-	u32 delivered[2];
-	u64 repaired_us[2];		/* until then a loss is being repaired */
-	u64 cubic_round_us;
-	u64 acked_us;			/* our last ACK came */
 };
 
 static u32 held(const struct buffer *b)
@@ -47,25 +54,24 @@ static u32 held(const struct buffer *b)
 }
 
 /* After every event. */
-static void check(struct drive *d, u32 before, u8 regime)
+static void check(struct drive_out *out, const struct flow *f, u32 before, u8 regime)
 {
-	struct sender *s = &d->sender;
-	struct drive_out *out = d->out;
+	const struct sender *s = &f->sender;
+	const struct tcp_path *p = &f->path;
 	u64 level = sender_has_level(s) ? s->base->level_q16(s) >> 16 : 0;
 
-	out->cwnd_min = min(out->cwnd_min, d->path.cwnd);
-	out->cwnd_max = max(out->cwnd_max, d->path.cwnd);
-	out->bad_window += d->path.cwnd < 2 || d->path.cwnd > d->path.cwnd_max ||
-			   d->path.ssthresh < 2;
-	out->bad_level += s->regime == REGIME_CONTENDED && d->path.cwnd > before &&
-			  d->path.cwnd > max(level, (u64)2);
-	out->bad_growth += s->regime == regime && d->path.cwnd > before + before / 2 + 2;
+	out->cwnd_min = min(out->cwnd_min, p->cwnd);
+	out->cwnd_max = max(out->cwnd_max, p->cwnd);
+	out->bad_window += p->cwnd < 2 || p->cwnd > p->cwnd_max || p->ssthresh < 2;
+	out->bad_level += s->regime == REGIME_CONTENDED && p->cwnd > before &&
+			  p->cwnd > max(level, (u64)2);
+	out->bad_growth += s->regime == regime && p->cwnd > before + before / 2 + 2;
 }
 
-static void our_ack(struct drive *d, u64 now_us, u64 sent_us)
+static void our_ack(struct drive *d, struct flow *f, u64 now_us, u64 sent_us)
 {
-	struct sender *s = &d->sender;
-	struct tcp_path *p = &d->path;
+	struct sender *s = &f->sender;
+	struct tcp_path *p = &f->path;
 	u32 before = p->cwnd;
 	u8 regime = s->regime;
 	struct rtt_sample sample = {
@@ -73,113 +79,119 @@ static void our_ack(struct drive *d, u64 now_us, u64 sent_us)
 		.packets = 1,
 		.repairs = path_repairs(p),
 		.now_us = now_us,
-		.silence_us = now_us - d->acked_us,
+		.silence_us = now_us - f->acked_us,
 		.cwnd = p->cwnd,
 	};
 
-	d->acked_us = now_us;
+	f->acked_us = now_us;
 	p->una += PACKET;
 	p->delivered++;
 	p->now_us = now_us;
 	p->clock_ns = now_us * 1000;
 	p->ticks = now_us * HZ / 1000000;
-	p->in_flight = d->in_flight[1];
+	p->in_flight = f->in_flight;
 	p->srtt_us = p->srtt_us ? p->srtt_us - p->srtt_us / 8 + sample.rtt_us / 8 :
 				  (u32)sample.rtt_us;
 	p->no_undo = false;
 	sample.una = p->una;
-	if (p->state == PATH_RECOVERY && now_us >= d->repaired_us[1]) {
+	if (p->state == PATH_RECOVERY && now_us >= f->repaired_us) {
 		p->state = PATH_OPEN;
 		sender_reduced(s, p);
 	}
 	pure_ack(s, p, &sample);
-	d->out->yields = sender_scavenger(s) ? s->scavenger.regime.yields : 0;
 	d->out->queue_us = (d->out->queue_us * 255ull + sample.rtt_us - d->in->base_us) / 256;
-	check(d, before, regime);
+	check(d->out, f, before, regime);
 }
 
-static void our_loss(struct drive *d, u64 now_us)
+static void our_loss(struct drive *d, struct flow *f)
 {
-	struct tcp_path *p = &d->path;
+	struct tcp_path *p = &f->path;
 	u32 before = p->cwnd;
 
-	if (now_us < d->repaired_us[1])
-		return;
-	d->repaired_us[1] = now_us + d->in->base_us;
-	p->ssthresh = sender_loss(&d->sender, p);
+	p->ssthresh = sender_loss(&f->sender, p);
 	d->out->bad_answer += p->ssthresh > max(before, 2u);
-	if (sender_met_loss(&d->sender, p, PATH_RECOVERY))
-		sender_repair(&d->sender, p, PATH_RECOVERY);
+	if (sender_met_loss(&f->sender, p, PATH_RECOVERY))
+		sender_repair(&f->sender, p, PATH_RECOVERY);
 	p->state = PATH_RECOVERY;
 	p->cwnd = min(p->cwnd, p->ssthresh);
 	d->out->losses++;
-	check(d, before, d->sender.regime);
+	check(d->out, f, before, f->sender.regime);
 }
 
-static void cubic_ack(struct drive *d, u64 now_us)
+static void cubic_ack(struct flow *f, u64 now_us, u32 base_us)
 {
-	if (d->cubic_starts)
-		cubic_start(&d->cubic, d->cubic.window_q16 + Q16_ONE, 0);
+	if (f->starts)
+		cubic_start(&f->cubic, f->cubic.window_q16 + Q16_ONE, 0);
 	else
-		cubic_acked(&d->cubic, 1);
-	if (now_us < d->cubic_round_us + d->in->base_us)
+		cubic_acked(&f->cubic, 1);
+	if (now_us < f->round_us + base_us)
 		return;
-	if (!d->cubic_starts)
-		cubic_round(&d->cubic, now_us - d->cubic_round_us, d->in->base_us);
-	d->cubic_round_us = now_us;
+	if (!f->starts)
+		cubic_round(&f->cubic, now_us - f->round_us, base_us);
+	f->round_us = now_us;
 }
 
-static void drop(struct drive *d, bool ours, u64 now_us)
+static bool is_ours(const struct drive *d, u32 n)
 {
-	if (ours) {
-		our_loss(d, now_us);
-	} else if (now_us >= d->repaired_us[0]) {
-		d->repaired_us[0] = now_us + d->in->base_us;
-		d->cubic_starts = false;
-		cubic_loss(&d->cubic);
+	return n < d->in->ours;
+}
+
+static void drop(struct drive *d, u32 n, u64 now_us)
+{
+	struct flow *f = &d->flow[n];
+
+	if (now_us < f->repaired_us)
+		return;
+	f->repaired_us = now_us + d->in->base_us;
+	if (is_ours(d, n)) {
+		our_loss(d, f);
+	} else {
+		f->starts = false;
+		cubic_loss(&f->cubic);
 	}
 }
 
-static void send(struct drive *d, bool ours, u64 now_us)
+static void send(struct drive *d, u32 n, u64 now_us)
 {
-	u32 cwnd = ours ? d->path.cwnd : d->cubic.window_q16 >> 16;
+	struct flow *f = &d->flow[n];
+	bool ours = is_ours(d, n);
+	u32 cwnd = ours ? f->path.cwnd : f->cubic.window_q16 >> 16;
 	u32 burst = 0;
 
-	if (ours && d->sender.departure_ns > now_us * 1000 && sender_below_two(&d->sender))
+	if (ours && f->sender.departure_ns > now_us * 1000 && sender_below_two(&f->sender))
 		return;
-	d->path.used |= ours && d->in_flight[1] + 1 >= cwnd;
-	while (d->in_flight[ours] < cwnd && burst++ < 10) {
+	f->path.used |= f->in_flight + 1 >= cwnd;
+	while (f->in_flight < cwnd && burst++ < 10) {
 		struct buffer *b = &d->buffer;
 
 		if (held(b) >= d->in->buffer ||
 		    get_random_u32() % 1000000 < d->in->loss_ppm) {
-			drop(d, ours, now_us);
+			drop(d, n, now_us);
 			break;
 		}
 		b->sent_us[b->tail % BUFFER_MAX] = now_us;
-		b->ours[b->tail % BUFFER_MAX] = ours;
+		b->flow[b->tail % BUFFER_MAX] = n;
 		b->tail++;
-		d->in_flight[ours]++;
-		if (ours)
-			d->path.nxt += PACKET;
+		f->in_flight++;
+		f->path.nxt += PACKET;
 	}
-	if (ours)
-		d->path.out_max = max(d->path.out_max, d->in_flight[1]);
+	f->path.out_max = max(f->path.out_max, f->in_flight);
 }
 
-static void acks(struct drive *d, bool ours, u64 now_us)
+static void acks(struct drive *d, u32 n, u64 now_us)
 {
-	struct flight *f = &d->flight[ours];
+	struct flow *f = &d->flow[n];
+	struct flight *fl = &f->flight;
 
-	while (f->head != f->tail && f->due_us[f->head % BUFFER_MAX] <= now_us) {
-		u64 sent_us = f->sent_us[f->head++ % BUFFER_MAX];
+	while (fl->head != fl->tail && fl->due_us[fl->head % BUFFER_MAX] <= now_us) {
+		u64 sent_us = fl->sent_us[fl->head++ % BUFFER_MAX];
 
-		d->in_flight[ours]--;
-		d->delivered[ours]++;
-		if (ours)
-			our_ack(d, now_us, sent_us);
+		f->in_flight--;
+		f->delivered++;
+		if (is_ours(d, n))
+			our_ack(d, f, now_us, sent_us);
 		else
-			cubic_ack(d, now_us);
+			cubic_ack(f, now_us, d->in->base_us);
 	}
 }
 
@@ -190,32 +202,71 @@ static void serve(struct drive *d, u64 now_us)
 
 	if (!held(b))
 		return;
-	f = &d->flight[b->ours[b->head % BUFFER_MAX]];
+	f = &d->flow[b->flow[b->head % BUFFER_MAX]].flight;
 	f->due_us[f->tail % BUFFER_MAX] = now_us + d->in->base_us;
 	f->sent_us[f->tail % BUFFER_MAX] = b->sent_us[b->head % BUFFER_MAX];
 	f->tail++;
 	b->head++;
 }
 
-static void start(struct drive *d)
+static void start(const struct drive_in *in, struct flow *f)
 {
 	const struct control_config config = {
 		.controller = DALBE_CONTROLLER_WEIGHT,
-		.wmin_q16 = d->in->w_q16,
+		.wmin_q16 = in->w_q16,
 	};
 
-	d->path = (struct tcp_path) {
+	f->path = (struct tcp_path) {
 		.una = 1, .nxt = 1, .srtt_us = 0, .mss = PACKET, .cwnd = 10, .cwnd_max = 2000,
 		.ssthresh = PATH_SSTHRESH_MAX, .state = PATH_OPEN, .now_us = 1,
 	};
-	d->out->cwnd_min = U32_MAX;
-	d->sender.h.hystart = CDG_HYSTART_TRAIN | CDG_HYSTART_DELAY;
-	sender_init(&d->sender, &d->path, 0);
-	control_start(&d->sender.control, &config, 0, 0, 0, 0);
-	d->sender.h.inflate_beta = d->in->beta;
-	sender_run(&d->sender, &d->path, d->in->vegas ? &vegas_base :
-		   d->in->cubic ? &cubic_base : &scavenger_base);
-	d->sender.base->steer(&d->sender, 0);
+	f->sender.h.hystart = CDG_HYSTART_TRAIN | CDG_HYSTART_DELAY;
+	sender_init(&f->sender, &f->path, 0);
+	control_start(&f->sender.control, &config, 0, 0, 0, 0);
+	f->sender.h.inflate_beta = in->beta;
+	sender_run(&f->sender, &f->path, in->vegas ? &vegas_base :
+		   in->cubic ? &cubic_base : &scavenger_base);
+	f->sender.base->steer(&f->sender, 0);
+}
+
+/* CUBIC flows come: each in slow start. */
+static void come(struct flow *f)
+{
+	cubic_start(&f->cubic, 10ull << 16, 0);
+	f->starts = true;
+}
+
+static u32 delivered(const struct drive *d, bool ours)
+{
+	u32 n, sum = 0;
+
+	for (n = 0; n < d->in->ours + d->in->theirs; n++)
+		if (is_ours(d, n) == ours)
+			sum += d->flow[n].delivered;
+	return sum;
+}
+
+/* How many of ours are in this regime? */
+static u32 in_regime(const struct drive *d, u8 regime)
+{
+	u32 n, count = 0;
+
+	for (n = 0; n < d->in->ours; n++)
+		count += d->flow[n].sender.regime == regime;
+	return count;
+}
+
+static void tick(struct drive *d, u64 now_us, bool there)
+{
+	u32 n, flows = d->in->ours + d->in->theirs;
+
+	for (n = 0; n < flows; n++)
+		acks(d, n, now_us);
+	for (n = 0; n < flows; n++)
+		if (there || is_ours(d, n))
+			send(d, n, now_us);
+	if (!d->in->stall_ms || now_us / 1000 % 1000 >= d->in->stall_ms)
+		serve(d, now_us);
 }
 
 static bool passes(u64 now_us, u64 tick_us, u32 ms)
@@ -227,39 +278,42 @@ void drive(const struct drive_in *in, struct drive_out *out)
 {
 	struct drive *d = calloc(1, sizeof(*d));
 	u64 tick_us = max(1000000 / in->rate_pps, 1u), now_us, end_us = in->end_ms * 1000ull;
-	u32 before[2] = {};
+	u64 to_us = in->to_ms * 1000ull;
+	u32 half_ms = (in->from_ms + in->to_ms) / 2, ours = 0, theirs = 0, n;
+	u64 contended_us = 0;
 
-	memset(out, 0, sizeof(*out));
+	*out = (struct drive_out) { .cwnd_min = U32_MAX };
 	d->in = in;
 	d->out = out;
 	pure_seed(in->seed);
-	start(d);
+	for (n = 0; n < in->ours; n++)
+		start(in, &d->flow[n]);
 	for (now_us = tick_us; now_us < end_us; now_us += tick_us) {
-		bool there = now_us >= in->from_ms * 1000ull && now_us < in->to_ms * 1000ull;
-		bool stalls = in->stall_ms && now_us / 1000 % 1000 < in->stall_ms;
-
-		if (there && !d->cubic.window_q16) {
-			cubic_start(&d->cubic, 10ull << 16, 0);
-			d->cubic_starts = true;
-			memcpy(before, d->delivered, sizeof(before));
-			out->alone = d->delivered[1];
+		if (passes(now_us, tick_us, in->from_ms)) {
+			out->alone = delivered(d, true);
+			for (n = in->ours; n < in->ours + in->theirs; n++)
+				come(&d->flow[n]);
 		}
-		acks(d, true, now_us);
-		acks(d, false, now_us);
-		send(d, true, now_us);
-		if (there)
-			send(d, false, now_us);
-		if (!stalls)
-			serve(d, now_us);
+		tick(d, now_us, now_us >= in->from_ms * 1000ull && now_us < to_us);
 		/* half of its time is enough to converge */
-		if (passes(now_us, tick_us, (in->from_ms + in->to_ms) / 2))
-			memcpy(before, d->delivered, sizeof(before));
-		if (passes(now_us, tick_us, in->to_ms)) {
-			out->ours = d->delivered[1] - before[1];
-			out->theirs = d->delivered[0] - before[0];
-			out->after = d->delivered[1];
+		if (passes(now_us, tick_us, half_ms)) {
+			ours = delivered(d, true);
+			theirs = delivered(d, false);
 		}
+		if (now_us >= half_ms * 1000ull && now_us < to_us)
+			contended_us += tick_us * in_regime(d, REGIME_CONTENDED);
+		if (passes(now_us, tick_us, in->to_ms)) {
+			out->ours = delivered(d, true) - ours;
+			out->theirs = delivered(d, false) - theirs;
+			out->after = delivered(d, true);
+		}
+		if (now_us >= to_us && !out->seen_ms && in_regime(d, REGIME_ALONE))
+			out->seen_ms = max((now_us - to_us) / 1000, (u64)1);
 	}
-	out->after = d->delivered[1] - out->after;
+	out->contended_ms = contended_us / 1000;
+	out->after = delivered(d, true) - out->after;
+	for (n = 0; n < in->ours; n++)
+		if (sender_scavenger(&d->flow[n].sender))
+			out->yields += d->flow[n].sender.scavenger.regime.yields;
 	free(d);
 }

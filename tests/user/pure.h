@@ -38,20 +38,24 @@ const struct lbe_base *pure_cubic(void);
 const struct lbe_base *pure_vegas(void);
 void pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample);
 
+#define DRIVE_FLOWS_MAX	8
+
 /**
- * struct drive_in - a bottleneck, our flow from the beginning, and a CUBIC flow for a time
+ * struct drive_in - a bottleneck, flows of ours from the beginning, and CUBIC flows for a time
  * @seed: of the random numbers
  * @rate_pps: packets of full size per second, up to 100,000
  * @base_us: RTT without a queue
  * @buffer: packets, up to 4000
+ * @ours: flows of ours
+ * @theirs: CUBIC flows; DRIVE_FLOWS_MAX in all
  * @w_q16: our weight
- * @vegas: our flow's base is Vegas
- * @cubic: our flow's base is CUBIC; without either it is the scavenger
+ * @vegas: the base of ours is Vegas
+ * @cubic: the base of ours is CUBIC; without either it is the scavenger
  * @beta: CUBIC's w inflates what a loss costs
  * @loss_ppm: packets lost at random, of a million
  * @stall_ms: the path stands still for so long, once a second
- * @from_ms: the CUBIC flow comes
- * @to_ms: and leaves
+ * @from_ms: the CUBIC flows come
+ * @to_ms: and leave
  * @end_ms: the simulation ends
  */
 struct drive_in {
@@ -59,6 +63,8 @@ struct drive_in {
 	u32 rate_pps;
 	u32 base_us;
 	u32 buffer;
+	u32 ours;
+	u32 theirs;
 	u32 w_q16;
 	u32 vegas;
 	u32 cubic;
@@ -72,10 +78,12 @@ struct drive_in {
 
 /**
  * struct drive_out - what happened
- * @alone: our packets before the CUBIC flow came
- * @ours: our packets in the second half of its time
- * @theirs: and its
- * @after: our packets after it left
+ * @alone: our packets before the CUBIC flows came
+ * @ours: our packets in the second half of their time
+ * @theirs: and theirs
+ * @after: our packets after they left
+ * @contended_ms: in the second half of their time, the sum over ours
+ * @seen_ms: after they left, until one of ours was alone; 0: none was
  * @yields: how often we yielded
  * @losses: that we answered
  * @queue_us: mean queue of the last 256 ACKs of ours or so
@@ -91,6 +99,8 @@ struct drive_out {
 	u32 ours;
 	u32 theirs;
 	u32 after;
+	u32 contended_ms;
+	u32 seen_ms;
 	u32 yields;
 	u32 losses;
 	u32 queue_us;
