@@ -106,6 +106,13 @@ def test_a_loss_without_an_answer_is_a_fault(tmp_path: Path, unanswered: str):
         trace.losses(written(tmp_path, MARK, loss(), unanswered), FLOWS)
 
 
+def test_a_flow_that_cuts_for_some_losses_still_hears_of_each(tmp_path: Path):
+    uncut, unheard = loss(cwnd=15, ssthresh=15), loss(answers=2)
+    assert trace.losses(written(tmp_path, MARK, uncut), FLOWS, FLOWS.values()).height == 1
+    with pytest.raises(TestbedError, match="not answered"):
+        trace.losses(written(tmp_path, MARK, unheard), FLOWS, FLOWS.values())
+
+
 def test_largest_numbers_stay_numbers(tmp_path: Path):
     path = written(tmp_path, MARK, UPDATE.format(t=11, dport=5001, w=2**64 - 1, status=9, new=-1))
     control = trace.control(path, FLOWS)

@@ -227,6 +227,7 @@ def reduce(
     end_s = max(experiment.duration_s, min(experiment.end_s, max(ends, default=0.0)))
     end_s = -(-end_s // experiment.bin_s) * experiment.bin_s
     names = {planned.port: planned.flow.name for planned in flows}
+    vegas = {flow.name for flow in experiment.flows if flow.cc == "dalbe_vegas"}
     streams = schedule.streams(experiment, seed)
     ports = names | _other_traffic(experiment, streams)
     queued = packets if experiment.captures else packets.clear()
@@ -246,7 +247,7 @@ def reduce(
         proof=measured,
         voice=_voice_table(experiment, packets, records, end_s),
         transfers=_transfer_table(flows, packets, end_s),
-        losses=trace.losses(records / "trace", names),
+        losses=trace.losses(records / "trace", names, vegas),
         back=_back_table(experiment, records, clock_us, names),
         **_stream_tables(streams, records, clock_us, end_s),
     )
