@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The module for the kernel of a backend; prints the path of dalbe.ko.
+# A module for the kernel of a backend, ours or a peer's; prints its path.
 set -euo pipefail
 
 me=guest-module
@@ -10,11 +10,11 @@ me=guest-module
 usage()
 {
 	cat <<EOF
-usage: guest-module.sh [-h] KERNEL_BUILD
+usage: guest-module.sh [-h] KERNEL_BUILD [DIR]
 
-Builds the module against KERNEL_BUILD (which testbed/guest/build-kernel.sh
-prints, or a distribution's headers: /lib/modules/RELEASE/build) and prints the
-path of dalbe.ko.
+Builds dalbe.ko, or the one module that the Makefile in DIR names, against
+KERNEL_BUILD (which testbed/guest/build-kernel.sh prints, or a distribution's
+headers: /lib/modules/RELEASE/build) and prints its path.
 It is built in the cache, so that several kernels can be built for at a time.
 EOF
 }
@@ -28,7 +28,15 @@ kernel=$(realpath "$1")
 arch=()
 [[ ! -e $kernel/linux ]] || arch=(ARCH=um)
 
-key=$({ echo "$kernel"; cat "$repo"/Kbuild "$repo"/{,core/,kernel/}*.[ch]; } | sha256sum | cut -c 1-12)
+peer=${2:-}
+if [[ -n $peer ]]; then
+	compgen -G "$peer/tcp_*.c" >/dev/null && [[ -e $peer/Makefile || -e $peer/Kbuild ]] ||
+		die "'$peer': no tcp_*.c with a Makefile in there"
+	sources=("$peer"/{Makefile,Kbuild,*.[ch]})
+else
+	sources=("$repo"/Kbuild "$repo"/{,core/,kernel/}*.[ch])
+fi
+key=$({ echo "$kernel"; cat "${sources[@]}" 2>/dev/null || :; } | sha256sum | cut -c 1-12)
 dir=$cache/module/$key
 mkdir -p "$cache/module"
 exec 9>"$cache/module/lock"
@@ -37,7 +45,14 @@ if [[ ! -e $dir/.complete ]]; then
 	find "$cache/module" -mindepth 1 -maxdepth 1 -type d -mtime +30 -exec rm -rf {} +
 	rm -rf "$dir"
 	mkdir -p "$dir"
-	copy_module "$dir"
+	if [[ -n $peer ]]; then
+		cp "$peer"/*.[ch] "$dir"
+		for build in Makefile Kbuild; do
+			[[ ! -e $peer/$build ]] || cp "$peer/$build" "$dir"
+		done
+	else
+		copy_module "$dir"
+	fi
 	make -j2 -C "$kernel" "${arch[@]}" M="$dir" modules >"$dir/build.log" 2>&1 || {
 		tail -n 20 "$dir/build.log" >&2
 		die "the module does not build for the guest: see $dir/build.log"
@@ -45,4 +60,4 @@ if [[ ! -e $dir/.complete ]]; then
 	touch "$dir/.complete"
 fi
 touch "$dir" # what is used is not old
-echo "$dir/dalbe.ko"
+echo "$dir"/*.ko

@@ -304,6 +304,42 @@ def test_offloads_make_no_packet_larger_than_the_path_takes(kernel: Path, tmp_pa
     assert run.proof.largest_frame_bytes == FRAME_BYTES
 
 
+PEER_SOURCE = """
+#include <linux/module.h>
+#include <net/tcp.h>
+
+static struct tcp_congestion_ops mine = {
+	.ssthresh = tcp_reno_ssthresh,
+	.cong_avoid = tcp_reno_cong_avoid,
+	.undo_cwnd = tcp_reno_undo_cwnd,
+	.owner = THIS_MODULE,
+	.name = "mine",
+};
+
+static int __init mine_init(void)
+{
+	return tcp_register_congestion_control(&mine);
+}
+module_init(mine_init);
+MODULE_DESCRIPTION("Reno by another name");
+MODULE_LICENSE("GPL");
+"""
+
+
+def test_a_module_of_others_stands_in_an_experiment(kernel: Path, tmp_path: Path):
+    peer = tmp_path / "peer"
+    settings = [*SHORT, *(f"flows.cdg{n}.g_ms=none" for n in (1, 2))]
+    settings += ["flows.cdg1.cc=peer", f"flows.cdg1.peer={peer}"]
+    cell = experiment.load(TESTBED / "experiments/cell.toml", settings)
+    peer.mkdir()
+    with pytest.raises(TestbedError, match=r"no tcp_\*\.c with a Makefile in there"):
+        runner.run(cell, 1, tmp_path / "none", Tools(uml.Uml(kernel)))
+    (peer / "tcp_mine.c").write_text(PEER_SOURCE)
+    (peer / "Makefile").write_text("obj-m := tcp_mine.o\n")
+    run = runner.run(cell, 1, tmp_path / "run", Tools(uml.Uml(kernel)))
+    assert run.flow("cdg1")["payload_bytes"] > 1e6
+
+
 def test_no_receiver_is_too_slow_for_the_fastest_link(kernel: Path, tmp_path: Path):
     """200 Mbit/s: a program that reads too little makes its peer's kernel wait for ACKs."""
     cubic = ["flows.ours.goal=none", "flows.ours.cc=cubic", "flows.ours.link_s=3"]

@@ -126,15 +126,17 @@ class Flow(Model):
     after another, each so long after the one before; none begins after the experiment's duration_s.
     both_ways: the receiver sends as well, as much as it can, on the same connection. read_mbps: the
     most that the receiving program reads. inflate: what w changes of dalbe_cubic, for all flows of
-    the host. count: so many such flows, see expand().
+    the host. peer: the directory with the module of cc = 'peer'. count: so many such flows, see
+    expand().
     """
 
     name: Name
     kind: Literal["iperf", "rsync"]
     host: Host = "sender"
     cc: Literal[
-        "cubic", "reno", "cdg", "vegas", "lp", "bbr", "dalbe_cdg", "dalbe_cubic", "dalbe_vegas"
-    ] = "cubic"
+        "cubic", "reno", "cdg", "vegas", "lp", "bbr", "dalbe_cdg", "dalbe_cubic", "dalbe_vegas",
+        "peer",
+    ] = "cubic"  # fmt: skip
     start_s: Seconds = 0
     start_jitter_s: Annotated[float, Field(ge=0, le=60)] = 0
     duration_s: Duration | None = None
@@ -146,6 +148,7 @@ class Flow(Model):
     g_ms: Annotated[float, Field(ge=0.002, le=125)] | None = None
     w: Annotated[float, Field(ge=0.001, le=1)] | None = None
     inflate: Literal["phantom", "beta"] | None = None
+    peer: Annotated[str, Field(pattern=r"^/[^\s'\"]+$")] | None = None
     bwlimit_Bps: Annotated[int, Field(ge=1024)] | None = None  # noqa: N815 (unit)
     pause: Pause | None = None
     both_ways: bool = False
@@ -179,6 +182,16 @@ class Flow(Model):
             raise ValueError(f"w needs cc = {OURS}, no goal and no g_ms")
         if self.bwlimit_Bps is not None and self.kind != "rsync":
             raise ValueError("bwlimit_Bps is for kind = 'rsync'")
+        return self
+
+    @model_validator(mode="after")
+    def _has_its_module(self) -> Self:
+        if (self.cc == "peer") != (self.peer is not None):
+            raise ValueError(
+                "cc = 'peer' needs peer, the directory of its module; nothing else does"
+            )
+        if self.peer is not None and self.kind != "iperf":
+            raise ValueError("cc = 'peer' is for kind = 'iperf'")
         return self
 
     @model_validator(mode="after")

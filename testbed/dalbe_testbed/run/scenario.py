@@ -4,11 +4,13 @@
 import os
 import random
 import shlex
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.paths import TESTBED
 from dalbe_testbed.plan import shortflows
 from dalbe_testbed.plan.experiment import (
     CONTROLLER_DEFAULT,
@@ -57,10 +59,28 @@ class Tools:
     dalbectl: Path | None = None
 
 
+def _build_peer(peer: str, tools: Tools) -> Path:
+    """Build the module in a directory. Raises TestbedError."""
+    words = [str(TESTBED.parent / "scripts/guest-module.sh"), str(tools.backend.build_dir), peer]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise TestbedError(f"peer '{peer}': {done.stderr.strip()}")
+    return Path(done.stdout.strip())
+
+
+def _control(flow: Flow, tools: Tools) -> str:
+    """Return the flow's congestion control; a peer's is called as its module, tcp_NAME."""
+    if flow.peer is None:
+        return flow.cc
+    return _build_peer(flow.peer, tools).stem.removeprefix("tcp_")
+
+
 def _modules(experiment: Experiment, tools: Tools) -> Iterator[str]:
+    for peer in sorted({flow.peer for flow in experiment.flows if flow.peer}):
+        yield str(_build_peer(peer, tools))
     ccs: set[str] = {flow.cc for flow in experiment.flows}
     ccs |= {some.cc for some in (experiment.short_flows, experiment.web) if some}
-    for cc in sorted(ccs - {"cubic", "reno"}):
+    for cc in sorted(ccs - {"cubic", "reno", "peer"}):
         if cc.startswith("dalbe_"):
             if tools.module is None:
                 raise TestbedError("this experiment needs --module PATH/dalbe.ko")
@@ -131,7 +151,7 @@ def _command(experiment: Experiment, planned: PlannedFlow, tools: Tools, payload
         much.append("--full-duplex")
     family = ["-V"] if flow.ipv6 else []
     # dalbectl selects dalbe_cdg for what has a goal, unless the program has selected another.
-    cc = [] if flow.goal and flow.cc == "dalbe_cdg" else ["-Z", flow.cc]
+    cc = [] if flow.goal and flow.cc == "dalbe_cdg" else ["-Z", _control(flow, tools)]
     # SO_MAX_PACING_RATE, which TCP itself keeps where there is no fq
     pace = [] if flow.paced_bps is None else ["--fq-rate", str(flow.paced_bps)]
     program = ["iperf", *family, "-e", "-c", address, "-p", str(planned.port), *cc, *pace, *much]
