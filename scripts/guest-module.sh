@@ -30,13 +30,14 @@ arch=()
 
 peer=${2:-}
 if [[ -n $peer ]]; then
-	compgen -G "$peer/tcp_*.c" >/dev/null && [[ -e $peer/Makefile || -e $peer/Kbuild ]] ||
+	if [[ ! -e $peer/Makefile ]] || ! compgen -G "$peer/tcp_*.c" >/dev/null; then
 		die "'$peer': no tcp_*.c with a Makefile in there"
-	sources=("$peer"/{Makefile,Kbuild,*.[ch]})
+	fi
+	sources=("$peer"/Makefile "$peer"/*.[ch])
 else
 	sources=("$repo"/Kbuild "$repo"/{,core/,kernel/}*.[ch])
 fi
-key=$({ echo "$kernel"; cat "${sources[@]}" 2>/dev/null || :; } | sha256sum | cut -c 1-12)
+key=$({ echo "$kernel"; cat "${sources[@]}"; } | sha256sum | cut -c 1-12)
 dir=$cache/module/$key
 mkdir -p "$cache/module"
 exec 9>"$cache/module/lock"
@@ -46,10 +47,7 @@ if [[ ! -e $dir/.complete ]]; then
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	if [[ -n $peer ]]; then
-		cp "$peer"/*.[ch] "$dir"
-		for build in Makefile Kbuild; do
-			[[ ! -e $peer/$build ]] || cp "$peer/$build" "$dir"
-		done
+		cp "${sources[@]}" "$dir"
 	else
 		copy_module "$dir"
 	fi
