@@ -33,8 +33,8 @@ enum base_event {
 /**
  * struct lbe_base - a base congestion control
  * @start: the sender begins to run this base; NULL: nothing to be done
- * @leaves_out: does this RTT, above 0 us, say nothing of a queue? It is not counted then; NULL:
- *	all count
+ * @leaves_out: return true for an RTT, above 0 us, that tells nothing of a queue: it does not
+ *	count; NULL: all count
  * @sample: an RTT was measured, us, as the base is to see it; NULL: not of interest
  * @hystart: an ACK came, and TCP has not judged it yet: set ssthresh where slow start ends by
  *	rules of the base's own; NULL: it ends by sender_hystart(), or see @no_hystart
@@ -43,13 +43,19 @@ enum base_event {
  * @backs_off: is the window to be cut for delay? @before_us is the lowest RTT of the round
  *	before; @gradient_sum_us is cdg_round()'s; NULL: never
  * @cut_delay: the window to cut to for delay, packets; cdg_ssthresh() says @ssthresh
- * @cut_loss: the same for a loss or a mark
+ * @cut_loss: the same for a loss or a mark; NULL: cdg_ssthresh(), which halves the window, and
+ *	obeys CDG's heuristics
  * @grow: an ACK came of so many packets: set p->cwnd
  * @event: something else has happened, which may set the window; NULL: nothing to be done
  * @resume: TCP sends, and nothing was under way for path.idle_ticks; NULL: not of interest
- * @price: fill in what the base pays per round at w = 1, F(22), and whether others were there
- * @model_q40: F(12): the price per round at which the base sends so fast on a struct tcp_path
- * @steer: from now on pay control.price_target_q40; @price_std_q40 of it is for losses
+ * @price: a Tw has ended: fill in what the base pays at w = 1, and whether others were seen.
+ *	In a unit of its own, that of @model_q40, as only their ratio counts: CDG per round, F(22),
+ *	CUBIC per packet, Vegas seconds, the scavenger 1/B. The counts of rounds and losses, and
+ *	the price of losses alone, are filled in already. It has to outlast a Tw without a loss
+ * @model_q40: F(12): the price at which the base sends so fast on a struct tcp_path
+ * @steer: a Tw has ended, and w is known: from now on answer 1/mu of the price, by
+ *	control_mu_q16() or, where the unit is per round, by control.price_target_q40, of which
+ *	@price_std_q40 is for losses
  * @let_go: no controller says what to pay (any more); NULL: nothing to be done
  * @report: say in which regime the sender is and why; NULL: the base knows none
  * @level_q16: the window that w allows, packets in Q16, while the sender is not alone; NULL:

@@ -141,9 +141,8 @@ u64 control_tw_ns(const struct control *d, u32 srtt_us)
 	return max(tw_ns, least_ns);
 }
 
-/* A new estimate of phi changes the meaning of w = mu / phi. Where it is lower, w
- * is raised for mu to stay: F(19) would otherwise take many Tw to make up for
- * what is no wish to be more aggressive, and G would collapse in the meantime.
+/* phi fell: raise w, so that mu = w * phi stays. F(19) would otherwise hold mu, and with it G,
+ * down for many Tw, though we do not want to be more aggressive than before.
  */
 static void control_set_phi(struct control *d, u32 phi_q16)
 {

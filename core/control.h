@@ -125,8 +125,8 @@ struct control_config {
  * @elapsed_ns: since the last sample, on a clock that stops in suspend
  * @bytes_done: acknowledged since the goal was set, in all
  * @srtt_us: smoothed RTT
- * @price_q40: what the base pays at w = 1 without phi, per round: sum over its
- *             indications z of P_W(z), F(22)
+ * @price_q40: what the base pays at w = 1 without phi, in the unit of its model (base.h): for
+ *             CDG the sum over its indications z of P_W(z), F(22), per round
  * @price_std_q40: the part of it that the network's standard congestion control
  *                 pays too (loss, ECN): the denominator of F(25)
  * @paid_q40: the numerator of F(25), where the base's model knows another price than that;
@@ -154,7 +154,7 @@ struct control_sample {
 
 /**
  * struct control_model - steady state of the base, F(12)
- * @price_q40: price per round at which the base sends at rate_Bps
+ * @price_q40: price at which the base sends at rate_Bps, in the unit of its choice
  * @arg: handed to it
  */
 struct control_model {

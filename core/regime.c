@@ -2,20 +2,22 @@
 /*
  * Alone or not: whose queue is it?
  *
- *	     two cuts that drained too little
- *	ALONE ---------------------------------> YIELDING
- *	  |       (the room made for a newcomer taken: at once CONTENDED)
- *	  ^  ^        the queue went with us         |
- *	  |  +---------------------------------------+
- *	  |                                          | it stayed
- *	  |  it has been away, or goes if asked,     v
- *	  +----------------------------------- CONTENDED
- *	     or is as short as flows like us leave it
- *	     for a while; or it stands still: the path
- *	     is longer
+ *	     two cuts that drained too little; a loss in the room that we made
+ *	ALONE ------------------------------------------------------------> YIELDING
+ *	  ^ ^ |                                                              |   |
+ *	  | | |       RESUME: the queue went with us                         |   |
+ *	  | +-|--------------------------------------------------------------+   |
+ *	  |   |                                                                  |
+ *	  |   +--- the room that we made was taken ---+          the queue stayed |
+ *	  |                                           v                          |
+ *	  +--------------------------------------- CONTENDED <-------------------+
+ *	     TAKE: the queue was away in three of six looks, or went when we probed
+ *	     TRY: it is as short as scavengers leave it, on average
+ *	     LONGER: it has not moved for 32 s, so the path is longer
  *
- * Of ten flows like us each drains a tenth. So a queue as short as flows like us
- * leave it, and that loses no packet, is theirs, however little was drained.
+ * One cut is enough where the window is too small to be cut: the others have to drain the queue.
+ * Of ten scavengers each drains a tenth. So a queue as short as scavengers leave it, and that
+ * loses no packet, is theirs, however little was drained.
  *
  * evidence.c says what cuts and rounds show, room.c how a newcomer is told from a stall, probe.c
  * asks whether a queue is our own.
@@ -162,7 +164,9 @@ static enum verdict regime_judge(struct regime *r, u32 rtt_us,
 				   Q16_ONE);
 	r->cut.before_us = 0;
 	if (r->room.made) {
-		/* A newcomer has taken it, unless our own slow start left the queue. */
+		/* A loss in the room is a newcomer's. So is a queue that is left, but for the
+		 * rounds after our own slow start, whose queue that may be.
+		 */
 		if (r->room.lost ||
 		    (r->ramp.rounds >= EVIDENCE_RAMP_ROUNDS &&
 		     queue_above_us(rtt_us, base_rtt_us) >

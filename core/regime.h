@@ -119,10 +119,11 @@ struct times {
  * struct regime - what one flow knows of others
  * @state: enum regime_state
  * @lossy: rounds for which the last loss is still remembered
- * @unsure: alone, but not by VERDICT_TAKE: a flow that comes now may have been there before
+ * @unsure: alone, but the others may have been there all the time: we are not so by VERDICT_TAKE
  * @keep_coming: short flows do: not to take the link again at once, and to make room early
- * @haste_q16: the part of REGIME_PATIENCE_US that is not waited for, 0 .. 1 or more;
- *	set by the caller
+ * @haste_q16: 0: patient, 1 or more: urgent; the largest w of late, set by the caller. This part
+ *	of REGIME_PATIENCE_US we do not wait, and for this part of REGIME_OFTEN_US after we took
+ *	the link we may be wrong about being alone
  * @yields: how often it yielded
  * @resumes: of these, how often the queue went with us
  * @cut: the cut under test

@@ -79,8 +79,9 @@ struct regime;
  * @surge_us: growth of the queue in the last round, for the next cut, where that is a surge and
  *	not ours; else 0
  * @restored_us: lowest RTT of the surge that was over at the last VERDICT_RESTORE
- * @restore_cwnd: window that VERDICT_RESTORE returns to, packets: the last cut made room for a
- *	surge, and this one would have drained the queue from before it; 0: not to return
+ * @restore_cwnd: window that we return to if nobody takes the room, packets: what was left of the
+ *	window had it been cut only for the queue from before the surge; 0: not to return. A loss
+ *	cuts it too; after scavenger_cut_delay() it is at least the guaranteed window
  * @stood_us: when the path last stood still, TCP's clock modulo 2^32
  */
 struct room {

@@ -334,8 +334,8 @@ static void scavenger_lower(struct cubic *c, u64 window_q16)
 		cubic_start(c, window_q16, 0);
 }
 
-/* A window that was on its way up by slow start has shown that the path carries no more than it
- * had reached. B and @loss_only are cut from that, not from where it was going to.
+/* A loss ended slow start at cwnd, so the path holds no more than that. B and @loss_only may be
+ * larger, the goal of that slow start: their cut begins from cwnd.
  */
 static void scavenger_lost_below(struct sender *s, const struct tcp_path *p)
 {
@@ -377,7 +377,7 @@ static u32 scavenger_cut_loss(struct sender *s, const struct tcp_path *p, u32 ss
 				     cdg_base_rtt_us(&s->cdg));
 		return ssthresh;
 	}
-	/* yielding, we may go back to either */
+	/* Not alone: B, cut above, and resume_cwnd are the windows that we may return to. */
 	sc->resume_cwnd = cubic_beta(sc->resume_cwnd);
 	evidence_loss(r);
 	return min_t(u64, scavenger_level_q16(s) >> 16, cubic_beta(p->cwnd));
@@ -395,14 +395,14 @@ static void scavenger_undo(struct scavenger *sc)
 static void scavenger_recovery(struct sender *s, struct tcp_path *p)
 {
 	struct scavenger *sc = &s->scavenger;
-	u32 most = p->ssthresh;	/* the answer; room.restore_cwnd was cut for it, too */
+	u32 most = p->ssthresh;	/* TCP has put our answer to the loss there */
 
 	if (!regime_repair(&sc->regime, p->now_us))
 		return;
 	s->regime = sc->regime.state;
+	/* from the room's window, cut for the loss as well, where that is more than TCP's */
 	scavenger_yield(s, p, max(most, sc->regime.room.restore_cwnd));
 	p->ssthresh = min(most, p->cwnd);
-	evidence_forget(&sc->regime);
 }
 
 static void scavenger_event(struct sender *s, struct tcp_path *p, enum base_event event)
@@ -452,7 +452,7 @@ static void scavenger_price(const struct sender *s, struct control_sample *sampl
 	sample->price_std_q40 = sample->price_q40;
 }
 
-/* w acts at once, by the level. */
+/* Nothing of w: scavenger_level_q16() reads it at each ACK. G is that of a flow alone. */
 static void scavenger_steer(struct sender *s, u64 price_std_q40)
 {
 	cdg_set_g(&s->cdg, QUEUE_ALONE_G_NS);

@@ -15,7 +15,8 @@
  * struct scavenger - state of scavenger_base
  * @best_effort: the window that a best-effort flow would hold, B
  * @regime: alone or not
- * @loss_only: the window that B would be, had only losses cut it since the link was taken
+ * @loss_only: the largest window since the link was taken that only losses have cut: cuts for
+ *	delay leave it as it is, and it does not grow by itself
  * @resume_cwnd: window to return to if the queue goes with us while we yield, packets
  * @undo_lossy: regime.lossy before the last answer to a loss
  * @undo_window_q16: B, likewise, packets

@@ -288,6 +288,8 @@ bool sender_met_loss(struct sender *s, const struct tcp_path *p, u8 state)
  * @s: the sender
  * @p: the connection
  * @state: as there
+ *
+ * A mark needs no repair, so rounds go on, and a base learns of it at the end of one.
  */
 void sender_repair(struct sender *s, struct tcp_path *p, u8 state)
 {

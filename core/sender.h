@@ -65,6 +65,11 @@ struct interval {
 
 /**
  * struct losses - whether each loss and each mark has been answered
+ *
+ * TCP asks for the answer, ssthresh (sender_loss()), and enters a state, PATH_CWR or above
+ * (sender_met_loss()), in this order, but not always both: @answered tells the second that the
+ * first came just before, @answer_end that it came earlier in the same window.
+ *
  * @answer_end: sequence number up to which the last answer holds
  * @answer_cwnd: window that it was given for, packets
  * @episodes: of losses and marks since the connection began, as TCP's state tells
