@@ -33,7 +33,7 @@ enum base_event {
 /**
  * struct lbe_base - a base congestion control
  * @start: the sender begins to run this base; NULL: nothing to be done
- * @leaves_out: return true for an RTT, above 0 us, that tells nothing of a queue: it does not
+ * @ignores: return true for an RTT, above 0 us, that tells nothing of a queue: it does not
  *	count; NULL: all count
  * @sample: an RTT was measured, us, as the base is to see it; NULL: not of interest
  * @hystart: an ACK came, and TCP has not judged it yet: set ssthresh where slow start ends by
@@ -67,7 +67,7 @@ enum base_event {
  */
 struct lbe_base {
 	void (*start)(struct sender *s, struct tcp_path *p);
-	bool (*leaves_out)(struct sender *s, const struct rtt_sample *sample, u32 rtt_us);
+	bool (*ignores)(struct sender *s, const struct rtt_sample *sample, u32 rtt_us);
 	void (*sample)(struct sender *s, const struct rtt_sample *sample, u32 rtt_us);
 	enum cdg_hystart (*hystart)(struct sender *s, struct tcp_path *p,
 				    const struct rtt_sample *sample);

@@ -18,7 +18,7 @@ static void cdg_base_price(const struct sender *s, struct control_sample *sample
 {
 	const struct cdg_counts *n = &s->cdg.price.counts;
 
-	sample->contended = n->losses || n->queued_rounds > n->rounds / 2;
+	sample->others_seen = n->losses || n->queued_rounds > n->rounds / 2;
 	sample->price_q40 = fp_add(cdg_delay_price_q40(&s->cdg, CDG_G_DEFAULT_NS),
 				   sample->price_std_q40);
 }

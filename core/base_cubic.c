@@ -113,7 +113,7 @@ static void cubic_base_price(const struct sender *s, struct control_sample *samp
 {
 	const struct cubictcp_signals *n = &s->cubictcp.signals;
 
-	sample->contended = n->recent;
+	sample->others_seen = n->recent;
 	sample->price_q40 = n->count > 1 ? fp_mul_div(Q40_ONE, 256, n->packets_q8) : 0;
 	sample->price_std_q40 = sample->price_q40;
 }

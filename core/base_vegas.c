@@ -185,7 +185,7 @@ static void vegas_price(const struct sender *s, struct control_sample *sample)
 {
 	const struct vegas_price *n = &s->vegas.price;
 
-	sample->contended = sample->losses || n->shrinks > n->rounds / VEGAS_CONTENDED_PART;
+	sample->others_seen = sample->losses || n->shrinks > n->rounds / VEGAS_CONTENDED_PART;
 	sample->price_q40 = fp_mul_div(n->delay_us, Q40_ONE, (u64)n->rounds * USEC_PER_SEC);
 	sample->paid_q40 = fp_add(n->rounds ? fp_mul_div(n->cuts_q32, 256, n->rounds) : 0,
 				  sample->price_std_q40);

@@ -162,10 +162,10 @@ static void control_update_phi(struct control *d, const struct control_sample *s
 	u32 limit_q16 = d->config.unlimited ? Q16_ONE : DALBE_PHI_LIMIT_Q16;
 	u64 std_q40;
 
-	if (!s->contended)
+	if (!s->others_seen)
 		return;
-	d->phi.price_q40 = fp_add(d->phi.price_q40,
-				  fp_mul_div(s->paid_q40 ?: s->price_q40, s->rounds, 1));
+	d->phi.sum_q40 = fp_add(d->phi.sum_q40,
+				fp_mul_div(s->paid_q40 ?: s->price_q40, s->rounds, 1));
 	d->phi.std_q40 = fp_add(d->phi.std_q40,
 				fp_mul_div(s->price_std_q40, s->rounds, 1));
 	d->phi.losses += s->losses;
@@ -175,13 +175,13 @@ static void control_update_phi(struct control *d, const struct control_sample *s
 	if (d->phi.losses < DALBE_PHI_MIN_LOSSES) {
 		std_q40 = fp_add(d->phi.std_q40, s->weight_std_q40);
 		d->phi_q16 = max(d->phi_q16, control_phi(d->phi_q16,
-							 d->phi.price_q40,
+							 d->phi.sum_q40,
 						       std_q40, limit_q16));
 		return;
 	}
-	control_set_phi(d, control_phi(d->phi_q16, d->phi.price_q40,
+	control_set_phi(d, control_phi(d->phi_q16, d->phi.sum_q40,
 				       d->phi.std_q40, limit_q16));
-	d->phi.price_q40 = 0;
+	d->phi.sum_q40 = 0;
 	d->phi.std_q40 = 0;
 	d->phi.losses = 0;
 	d->phi.updates = 0;
@@ -191,7 +191,7 @@ static void control_update_phi(struct control *d, const struct control_sample *s
 static u32 control_wanted_q16(struct control *d, const struct control_sample *s,
 			      const struct control_model *model)
 {
-	bool spare = !s->contended && d->rate_Bps > d->mbc.expected_Bps;
+	bool spare = !s->others_seen && d->rate_Bps > d->mbc.expected_Bps;
 	u64 model_q40;
 
 	if (d->config.controller == DALBE_CONTROLLER_PID) {
@@ -201,7 +201,7 @@ static u32 control_wanted_q16(struct control *d, const struct control_sample *s,
 		return clamp_t(s64, u_q16, 0, U32_MAX);
 	}
 
-	model_q40 = model->price_q40(model->arg, d->target_Bps);
+	model_q40 = model->model_q40(model->arg, d->target_Bps);
 	if (d->config.controller == DALBE_CONTROLLER_FLOOR)
 		return control_mbc_weight(s->price_q40, d->phi_q16, model_q40,
 					Q16_ONE);
@@ -240,13 +240,13 @@ static u32 control_w_limit_q16(const struct control *d, u32 srtt_us, u32 needed_
 	u64 limit_q16 = fp_mul_div(DALBE_W_LIMIT_Q16 * DALBE_UPDATES,
 				   control_tw_ns(d, srtt_us),
 				   d->goal.deadline_ns - d->goal.start_ns);
-	u32 room_q16;
+	u32 headroom_q16;
 
 	if (d->config.unlimited)
 		return Q16_ONE;
 	limit_q16 = max_t(u64, limit_q16, DALBE_W_LIMIT_Q16);
-	room_q16 = min_t(u32, 2 * (Q16_ONE - min(needed_q16, Q16_ONE)), Q16_ONE);
-	return min_t(u64, fp_mul_div(limit_q16, Q16_ONE, room_q16), Q16_ONE);
+	headroom_q16 = min_t(u32, 2 * (Q16_ONE - min(needed_q16, Q16_ONE)), Q16_ONE);
+	return min_t(u64, fp_mul_div(limit_q16, Q16_ONE, headroom_q16), Q16_ONE);
 }
 
 /* Is w = 1 enough? Each interval that was sent at it says by how much it was not:
@@ -279,13 +279,13 @@ static void control_judge(struct control *d, u64 now_ns, bool best_effort)
 static void control_learn_headroom(struct control *d, const struct control_sample *s,
 				   u32 needed_q16)
 {
-	u32 room_q16 = min_t(u64, fp_ratio_q16(Q16_ONE, needed_q16),
+	u32 headroom_q16 = min_t(u64, fp_ratio_q16(Q16_ONE, needed_q16),
 			     DALBE_HEADROOM_MAX_Q16);
 
 	if (s->price_q40 != s->price_std_q40 &&
 	    d->updates <= DALBE_HEADROOM_TPHI * DALBE_TPHI_UPDATES)
 		return;
-	d->mbc.headroom_q16 += ((s64)room_q16 - (s64)d->mbc.headroom_q16) / 8;
+	d->mbc.headroom_q16 += ((s64)headroom_q16 - (s64)d->mbc.headroom_q16) / 8;
 }
 
 /* The w that is needed, by that mean. */

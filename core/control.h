@@ -135,7 +135,7 @@ struct control_config {
  * @rounds: N of F(22), in RTT rounds in which the base's window could grow
  * @losses: indications behind @price_std_q40
  * @app_limited: most of the time the sender had too little to send
- * @contended: the path was congested for most of the time
+ * @others_seen: the path was congested for most of the time
  */
 struct control_sample {
 	u64 now_ns;
@@ -149,16 +149,16 @@ struct control_sample {
 	u32 rounds;
 	u32 losses;
 	bool app_limited;
-	bool contended;
+	bool others_seen;
 };
 
 /**
  * struct control_model - steady state of the base, F(12)
- * @price_q40: price at which the base sends at rate_Bps, in the unit of its choice
+ * @model_q40: price at which the base sends at rate_Bps, in the unit of its choice
  * @arg: handed to it
  */
 struct control_model {
-	u64 (*price_q40)(const void *arg, u64 rate_Bps);
+	u64 (*model_q40)(const void *arg, u64 rate_Bps);
 	const void *arg;
 };
 
@@ -197,13 +197,13 @@ struct control_mbc {
 
 /**
  * struct control_phi - the interval over which phi is measured
- * @price_q40: sum of price times rounds
+ * @sum_q40: of price times rounds
  * @std_q40: the same of the standard congestion control's price
  * @losses: in it
  * @updates: in it
  */
 struct control_phi {
-	u64 price_q40;
+	u64 sum_q40;
 	u64 std_q40;
 	u32 losses;
 	u16 updates;

@@ -94,7 +94,7 @@ void evidence_limited(struct regime *r)
 void evidence_loss(struct regime *r)
 {
 	r->lossy = EVIDENCE_LOSS_ROUNDS;
-	r->still.periods = 0;
+	r->plateau.periods = 0;
 	r->probe.rounds = 0;
 	r->ramp.unfilled = false;
 	if (room_under_test(r))
@@ -242,7 +242,7 @@ bool evidence_more(struct regime *r, u32 rtt_us, u32 base_rtt_us)
 }
 
 /**
- * evidence_still - does the queue stand so still that it is none?
+ * evidence_plateau - does the queue stand so still that it is none?
  * @r: the flow
  * @rtt_us: lowest RTT of the round
  * @base_rtt_us: lowest RTT known
@@ -252,25 +252,25 @@ bool evidence_more(struct regime *r, u32 rtt_us, u32 base_rtt_us)
  * a single round may contain somebody's packet. The queue of very many flows hardly moves
  * either, but they lose packets, and so do we.
  */
-bool evidence_still(struct regime *r, u32 rtt_us, u32 base_rtt_us,
-		    u64 now_us)
+bool evidence_plateau(struct regime *r, u32 rtt_us, u32 base_rtt_us,
+		      u64 now_us)
 {
-	u64 period_us = max_t(u64, EVIDENCE_STILL_US,
-			      (u64)EVIDENCE_STILL_RTTS * base_rtt_us);
-	u32 least_us = min(r->still.least_us, rtt_us);
-	u32 off_us = max(least_us, r->still.rtt_us) - min(least_us, r->still.rtt_us);
-	u32 near_us = max_t(u32, EVIDENCE_STILL_MIN_US,
+	u64 period_us = max_t(u64, EVIDENCE_PLATEAU_US,
+			      (u64)EVIDENCE_PLATEAU_RTTS * base_rtt_us);
+	u32 least_us = min(r->plateau.least_us, rtt_us);
+	u32 off_us = max(least_us, r->plateau.rtt_us) - min(least_us, r->plateau.rtt_us);
+	u32 near_us = max_t(u32, EVIDENCE_PLATEAU_MIN_US,
 			    queue_above_us(least_us, base_rtt_us) >>
-			    EVIDENCE_STILL_SHIFT);
+			    EVIDENCE_PLATEAU_SHIFT);
 
-	r->still.least_us = least_us;
-	if (now_us - r->still.since_us < period_us)
+	r->plateau.least_us = least_us;
+	if (now_us - r->plateau.since_us < period_us)
 		return false;
-	r->still.since_us = now_us;
-	r->still.least_us = U32_MAX;
+	r->plateau.since_us = now_us;
+	r->plateau.least_us = U32_MAX;
 	if (off_us > near_us || !queue_stands(least_us, base_rtt_us)) {
-		r->still.rtt_us = least_us;
-		r->still.periods = 0;
+		r->plateau.rtt_us = least_us;
+		r->plateau.periods = 0;
 	}
-	return ++r->still.periods >= EVIDENCE_STILL;
+	return ++r->plateau.periods >= EVIDENCE_PLATEAU;
 }

@@ -44,16 +44,16 @@ struct regime;
  * path has become longer. In 32 s CUBIC's queue moves, on its plateau, too. In half of that it
  * may not; at twice, a longer route is found after a minute.
  */
-#define EVIDENCE_STILL		8
-#define EVIDENCE_STILL_US	4000000
-#define EVIDENCE_STILL_RTTS	8
+#define EVIDENCE_PLATEAU	8
+#define EVIDENCE_PLATEAU_US	4000000
+#define EVIDENCE_PLATEAU_RTTS	8
 
 /* Alike is within 1/64 of the queue: CUBIC's moves by more in 32 s up to windows of 40,000
  * packets (a test). And within 250 us, the jitter of an end system. Half: jitter hides a longer
  * route. Twice: CUBIC at 20,000 packets passes for a longer route.
  */
-#define EVIDENCE_STILL_SHIFT	6
-#define EVIDENCE_STILL_MIN_US	250
+#define EVIDENCE_PLATEAU_SHIFT	6
+#define EVIDENCE_PLATEAU_MIN_US	250
 
 /**
  * struct cut - the cut under test
@@ -96,13 +96,13 @@ struct ramp {
 };
 
 /**
- * struct still - a contended queue that may be none
+ * struct plateau - a contended queue that may be none
  * @periods: in a row, whose lowest RTT was like @rtt_us
  * @rtt_us: lowest RTT of the first of them
  * @least_us: lowest RTT in the period under way
  * @since_us: when that began
  */
-struct still {
+struct plateau {
 	u8 periods;
 	u32 rtt_us;
 	u32 least_us;
@@ -120,6 +120,6 @@ void evidence_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rtt_us, u3
 u64 evidence_link_packets(const struct regime *r, u64 us);
 u32 evidence_fill(struct regime *r, u32 base_rtt_us);
 bool evidence_more(struct regime *r, u32 rtt_us, u32 base_rtt_us);
-bool evidence_still(struct regime *r, u32 rtt_us, u32 base_rtt_us, u64 now_us);
+bool evidence_plateau(struct regime *r, u32 rtt_us, u32 base_rtt_us, u64 now_us);
 
 #endif /* DALBE_EVIDENCE_H */

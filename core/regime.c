@@ -46,7 +46,7 @@ static enum verdict regime_alone(struct regime *r, u64 now_us,
 	r->state = REGIME_ALONE;
 	r->unsure = why != VERDICT_TAKE;
 	r->probe.alone = false;
-	if (why != VERDICT_RESUME)
+	if (why != VERDICT_WAS_OURS)
 		r->times.taken_us = now_us;
 	r->times.since_us = now_us;
 	r->lossy = 0;
@@ -93,10 +93,10 @@ static enum verdict regime_yield(struct regime *r, u64 now_us)
 	r->looks.rounds = 0;
 	r->looks.peak_us = 0;
 	r->looks.gone = 0;
-	r->still.periods = 0;
-	r->still.rtt_us = 0;
-	r->still.least_us = U32_MAX;
-	r->still.since_us = now_us;
+	r->plateau.periods = 0;
+	r->plateau.rtt_us = 0;
+	r->plateau.least_us = U32_MAX;
+	r->plateau.since_us = now_us;
 	r->yields++;
 	/* A loss of the others empties a short buffer: the last probe may have been wrong. */
 	if (r->lossy && soon)
@@ -177,7 +177,7 @@ static enum verdict regime_judge(struct regime *r, u32 rtt_us,
 			return VERDICT_NONE;
 		r->room.restored = ROOM_RESTORED_ROUNDS;
 		r->room.restored_us = before_us;
-		return VERDICT_RESTORE;
+		return VERDICT_ROOM_FREE;
 	}
 	/* We cut for a queue of ours, and a surge hides how much the cut drained. The next
 	 * cut makes room for the surge, and we judge that one.
@@ -263,7 +263,7 @@ enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 		r->probe.alone = true;
 		return VERDICT_TAKE;
 	}
-	if (base_rtt_us && evidence_still(r, rtt_us, base_rtt_us, now_us))
+	if (base_rtt_us && evidence_plateau(r, rtt_us, base_rtt_us, now_us))
 		return regime_alone(r, now_us, VERDICT_LONGER);
 	if (r->state == REGIME_CONTENDED &&
 	    now_us - r->looks.last_us < regime_look_us(base_rtt_us))
@@ -279,7 +279,7 @@ enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 
 	if (r->state == REGIME_YIELDING && r->looks.gone) {
 		r->resumes++;
-		return regime_alone(r, now_us, VERDICT_RESUME);
+		return regime_alone(r, now_us, VERDICT_WAS_OURS);
 	}
 	if (hweight8(r->looks.gone) >= REGIME_LOOKS_GONE &&
 	    now_us - r->times.busy_us >= regime_patience_us(r))

@@ -71,15 +71,15 @@ enum verdict {
 	VERDICT_NONE,		/* no change */
 	VERDICT_CUT_DEEPER,	/* in REGIME_ALONE: cut once more, and deeper */
 	VERDICT_GROW_ON,	/* in REGIME_ALONE: slow start ended too early */
-	VERDICT_RESTORE,	/* in REGIME_ALONE: nobody took the room that was made */
+	VERDICT_ROOM_FREE,	/* in REGIME_ALONE: nobody took the room that was made */
 	VERDICT_YIELD,		/* from REGIME_ALONE: stand back now */
-	VERDICT_RESUME,		/* to REGIME_ALONE: the queue went with us */
+	VERDICT_WAS_OURS,	/* to REGIME_ALONE: the queue went with us */
 	VERDICT_TAKE,		/* to REGIME_ALONE: the others have gone */
 	VERDICT_TRY,		/* to REGIME_ALONE, from the window as it is: the others may be
 				 * scavengers
 				 */
 	VERDICT_LONGER,		/* to REGIME_ALONE: the queue is none. The base RTT is
-				 * still.rtt_us
+				 * plateau.rtt_us
 				 */
 };
 
@@ -133,7 +133,7 @@ struct times {
  * @looks: at the queue while not alone
  * @times: when things were
  * @probe: the window held back to see whose queue it is
- * @still: a contended queue that may be none
+ * @plateau: a contended queue that may be none
  */
 struct regime {
 	u8 state;
@@ -148,7 +148,7 @@ struct regime {
 	struct looks looks;
 	struct times times;
 	struct probe probe;
-	struct still still;
+	struct plateau plateau;
 	u32 yields;
 	u32 resumes;
 };

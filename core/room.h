@@ -73,12 +73,12 @@ struct regime;
  * @made: the last cut made room for a newcomer
  * @lost: packets were lost, or marked, after it
  * @samples: RTTs in a row, in this round, that tell of a surge
- * @restored: rounds for which VERDICT_RESTORE is still remembered
+ * @restored: rounds for which VERDICT_ROOM_FREE is still remembered
  * @sampled_us: the lowest of @samples
  * @packets: acknowledged with them
  * @surge_us: growth of the queue in the last round, for the next cut, where that is a surge and
  *	not ours; else 0
- * @restored_us: lowest RTT of the surge that was over at the last VERDICT_RESTORE
+ * @restored_us: lowest RTT of the surge that was over at the last VERDICT_ROOM_FREE
  * @restore_cwnd: window that we return to if nobody takes the room, packets: what was left of the
  *	window had it been cut only for the queue from before the surge; 0: not to return. A loss
  *	cuts it too; after scavenger_cut_delay() it is at least the guaranteed window

@@ -183,7 +183,7 @@ static bool scavenger_act(struct sender *s, struct tcp_path *p, enum verdict why
 
 	switch (why) {
 	case VERDICT_NONE:
-	case VERDICT_RESTORE:
+	case VERDICT_ROOM_FREE:
 		return false;
 	case VERDICT_CUT_DEEPER:
 		if (path_repairs(p))
@@ -193,7 +193,7 @@ static bool scavenger_act(struct sender *s, struct tcp_path *p, enum verdict why
 	case VERDICT_YIELD:
 		scavenger_yield(s, p, U32_MAX);
 		break;
-	case VERDICT_RESUME:
+	case VERDICT_WAS_OURS:
 		/* withdrawn only for a moment; but delays may have squeezed it before */
 		sc->resume_cwnd = max(sc->resume_cwnd, scavenger_guaranteed_cwnd(s, p));
 		scavenger_resume(s, p, s->restarting ? cwnd : sc->resume_cwnd, sc->resume_cwnd);
@@ -212,7 +212,7 @@ static bool scavenger_act(struct sender *s, struct tcp_path *p, enum verdict why
 		scavenger_resume(s, p, cwnd, cwnd);
 		break;
 	case VERDICT_LONGER:
-		cdg_set_base_rtt(&s->cdg, sc->regime.still.rtt_us);
+		cdg_set_base_rtt(&s->cdg, sc->regime.plateau.rtt_us);
 		scavenger_resume(s, p, cwnd, PATH_SSTHRESH_MAX);
 		sc->loss_only = sc->best_effort; /* no loss has told B where to stop */
 		break;
@@ -229,15 +229,15 @@ static bool scavenger_round(struct sender *s, struct tcp_path *p, u64 elapsed_us
 
 	s->interval.rounds++;
 	if (sc->regime.state != REGIME_ALONE) {
-		s->interval.contended_rounds++;
-		s->interval.contended_q16 += sc->best_effort.window_q16;
+		s->interval.not_alone_rounds++;
+		s->interval.not_alone_q16 += sc->best_effort.window_q16;
 	}
 	verdict = scavenger_judge(s, p, elapsed_us);
 	set = scavenger_act(s, p, verdict);
 	s->regime = sc->regime.state;
 	if (set)
 		return true;
-	if (verdict == VERDICT_RESTORE) {
+	if (verdict == VERDICT_ROOM_FREE) {
 		/* Over a round trip: a burst would pass for a newcomer's. For eight rounds CDG
 		 * would go on cutting for the surge, which is over.
 		 */
@@ -253,7 +253,7 @@ static bool scavenger_round(struct sender *s, struct tcp_path *p, u64 elapsed_us
 	if (s->round.limited || !s->round.used)
 		elapsed_us = 0;
 	cubic_round(&sc->best_effort, fp_mul_q16(elapsed_us, w_q16), cdg_base_rtt_us(&s->cdg));
-	return verdict == VERDICT_RESTORE || sc->regime.state != REGIME_ALONE;
+	return verdict == VERDICT_ROOM_FREE || sc->regime.state != REGIME_ALONE;
 }
 
 /* Some surges CDG's gradient is too slow for. Else as CDG; but a window that was just
@@ -288,7 +288,7 @@ static void scavenger_grow(struct sender *s, struct tcp_path *p, u32 acked)
 {
 	struct scavenger *sc = &s->scavenger;
 
-	if (sender_has_level(s)) {
+	if (sender_not_alone(s)) {
 		cubic_acked(&sc->best_effort, acked);
 		scavenger_apply_level(s, p, acked);
 	} else if (path_slow_start(p)) {
@@ -300,7 +300,7 @@ static void scavenger_grow(struct sender *s, struct tcp_path *p, u32 acked)
 	}
 }
 
-static bool scavenger_leaves_out(struct sender *s, const struct rtt_sample *sample, u32 rtt_us)
+static bool scavenger_ignores(struct sender *s, const struct rtt_sample *sample, u32 rtt_us)
 {
 	bool used = !s->round.limited && !sample->repairs;
 
@@ -444,10 +444,10 @@ static void scavenger_price(const struct sender *s, struct control_sample *sampl
 	const struct interval *n = &s->interval;
 	u64 window_q16 = s->scavenger.best_effort.window_q16;
 
-	sample->contended = n->rounds ? n->contended_rounds > n->rounds / 2 :
-					sender_has_level(s);
-	if (sample->contended && n->contended_rounds)
-		window_q16 = div_u64(n->contended_q16, n->contended_rounds);
+	sample->others_seen = n->rounds ? n->not_alone_rounds > n->rounds / 2 :
+					sender_not_alone(s);
+	if (sample->others_seen && n->not_alone_rounds)
+		window_q16 = div_u64(n->not_alone_q16, n->not_alone_rounds);
 	sample->price_q40 = fp_mul_div(Q40_ONE, Q16_ONE, window_q16);
 	sample->price_std_q40 = sample->price_q40;
 }
@@ -470,7 +470,7 @@ static void scavenger_report(const struct sender *s, struct dalbe_state *state)
 
 const struct lbe_base scavenger_base = {
 	.start		= scavenger_start,
-	.leaves_out	= scavenger_leaves_out,
+	.ignores	= scavenger_ignores,
 	.sample		= scavenger_sample,
 	.round		= scavenger_round,
 	.backs_off	= scavenger_backs_off,

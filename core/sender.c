@@ -114,7 +114,7 @@ bool sender_rtt(struct sender *s, const struct rtt_sample *sample)
 		cdg_rtt_at_most(&s->cdg, rtt_us);
 		return !s->cdg.rtt.max_us && s->cdg.state != CDG_BACKOFF;
 	}
-	if (rtt_us > 0 && s->base->leaves_out && s->base->leaves_out(s, sample, rtt_us))
+	if (rtt_us > 0 && s->base->ignores && s->base->ignores(s, sample, rtt_us))
 		return false;
 	rtt_us = cdg_rtt_sample(&s->cdg, rtt_us, sample->packets,
 				sample->sacked || s->base->every_rtt);

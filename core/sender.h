@@ -52,15 +52,15 @@ struct delay_cut {
  * @acks: ACKs that could grow the window
  * @acks_limited: of these, those that found the window in use and more to send
  * @rounds: RTT rounds
- * @contended_rounds: of these, those in which the flow was not alone
- * @contended_q16: sum of the best-effort window over those
+ * @not_alone_rounds: of these, those in which the flow was not alone
+ * @not_alone_q16: sum of the best-effort window over those
  */
 struct interval {
 	u32 acks;
 	u32 acks_limited;
 	u32 rounds;
-	u32 contended_rounds;
-	u64 contended_q16;
+	u32 not_alone_rounds;
+	u64 not_alone_q16;
 };
 
 /**
@@ -169,7 +169,7 @@ struct sender {
 };
 
 /* Does w, not TCP, decide how large the window is? */
-static inline bool sender_has_level(const struct sender *s)
+static inline bool sender_not_alone(const struct sender *s)
 {
 	return s->regime != REGIME_ALONE;
 }
@@ -221,7 +221,7 @@ struct control_sample sender_interval(const struct sender *s);
  */
 static inline bool sender_limited(const struct sender *s, const struct tcp_path *p)
 {
-	return path_limited(p, !sender_has_level(s) && path_slow_start(p));
+	return path_limited(p, !sender_not_alone(s) && path_slow_start(p));
 }
 
 /* Has the slow start after a timeout or a pause come to its end? While yielding the window
@@ -229,7 +229,7 @@ static inline bool sender_limited(const struct sender *s, const struct tcp_path 
  */
 static inline bool sender_restarted(const struct sender *s, const struct tcp_path *p)
 {
-	if (!sender_has_level(s))
+	if (!sender_not_alone(s))
 		return !path_slow_start(p);
 	return s->regime == REGIME_CONTENDED && p->cwnd >= s->base->level_q16(s) >> 16;
 }
@@ -264,7 +264,7 @@ static inline bool sender_acked(struct sender *s, struct tcp_path *p, bool waiti
  */
 static inline bool sender_seeks(const struct sender *s, const struct tcp_path *p)
 {
-	return s->h.hystart && !s->base->no_hystart && !sender_has_level(s) && path_slow_start(p);
+	return s->h.hystart && !s->base->no_hystart && !sender_not_alone(s) && path_slow_start(p);
 }
 
 /**
@@ -289,7 +289,7 @@ static inline void sender_grow(struct sender *s, struct tcp_path *p, u32 acked)
 {
 	bool limited = sender_limited(s, p);
 
-	if (!limited && !sender_has_level(s))
+	if (!limited && !sender_not_alone(s))
 		cdg_not_limited(&s->cdg, p->cwnd);
 	else
 		s->base->grow(s, p, limited ? acked : 0);

@@ -141,7 +141,7 @@ void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state)
 
 	if (s->base->report)
 		s->base->report(s, state);
-	if (sender_has_level(s))
+	if (sender_not_alone(s))
 		state->level_Bps = dalbe_level_Bps(sk);
 }
 
@@ -171,7 +171,7 @@ void dalbe_tick(struct sock *sk)
 			     (s->interval.acks ? s->interval.acks_limited * 4 < s->interval.acks :
 						 s->control.last.app_limited);
 	dalbe_path_read(sk, &p, tp->tcp_mstamp);
-	model.price_q40 = s->base->model_q40;
+	model.model_q40 = s->base->model_q40;
 	model.arg = &p;
 	control_update(&s->control, &sample, &model);
 	s->base->steer(s, sample.price_std_q40);

@@ -109,7 +109,7 @@ void dalbe_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 			dalbe_path_write(sk, &p);
 			dalbe_trace_round(sk, &result);
 		}
-		if (!result.set || sender_has_level(s))
+		if (!result.set || sender_not_alone(s))
 			sender_grow(s, &p, acked);
 	}
 	dalbe_path_write(sk, &p);

@@ -76,7 +76,7 @@ static bool dalbe_paces_alone(const struct dalbe_flow *flow)
 {
 	const struct sender *s = &flow->sender;
 
-	return s->base->paced && !sender_has_level(s) &&
+	return s->base->paced && !sender_not_alone(s) &&
 	       cdg_base_rtt_us(&s->cdg) >= QUEUE_SHORTEST_US;
 }
 

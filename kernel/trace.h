@@ -84,7 +84,7 @@ TRACE_EVENT(dalbe_update,
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
 		__entry->status = s->control.status;
 		__entry->app_limited = n->app_limited;
-		__entry->contended = n->contended;
+		__entry->contended = n->others_seen;
 	),
 
 	TP_printk("sport=%u dport=%u goal_bytes=%llu bytes_done=%llu time_left_ms=%lld target_Bps=%llu rate_Bps=%llu w_ppm=%u phi_ppm=%u trim_ppm=%u g_ns=%u srtt_us=%u price_ppm=%llu price_std_ppm=%llu price_target_ppm=%llu losses=%u regime=%u drained_ppm=%u level_Bps=%llu status=%u app_limited=%u contended=%u",

@@ -156,7 +156,7 @@ static void live_through(struct kunit *test, size_t number,
 		s.losses = c->losses;
 		s.srtt_us = c->srtt_us;
 		s.app_limited = !(random & 0xe);
-		s.contended = random & 0x10;
+		s.others_seen = random & 0x10;
 		control_update(&d, &s, &model);
 		assert_sane(test, number, &d);
 		assert_status(test, number, &d, s.now_ns);
@@ -413,10 +413,10 @@ static void any_effect(struct rnd_state *rnd, struct regime *e)
 		.room.surge_us = any_time_us(rnd),
 		.room.restored_us = any_time_us(rnd),
 		.room.restore_cwnd = random & 0x400 ? any_count(rnd) : 0,
-		.still.periods = random >> 9,
-		.still.rtt_us = any_time_us(rnd),
-		.still.least_us = any_time_us(rnd),
-		.still.since_us = any_clock_us(rnd),
+		.plateau.periods = random >> 9,
+		.plateau.rtt_us = any_time_us(rnd),
+		.plateau.least_us = any_time_us(rnd),
+		.plateau.since_us = any_clock_us(rnd),
 		.yields = U32_MAX,
 		.resumes = U32_MAX,
 	};
@@ -476,9 +476,9 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 			if (i % 8 == 1)	/* a cut that made room, to be judged */
 				e.cut.before_us = U32_MAX;
 			if (i % 8 == 3) {	/* a queue that has not moved */
-				e.still.periods = EVIDENCE_STILL - 1;
-				e.still.rtt_us = rtt_us;
-				e.still.least_us = rtt_us;
+				e.plateau.periods = EVIDENCE_PLATEAU - 1;
+				e.plateau.rtt_us = rtt_us;
+				e.plateau.least_us = rtt_us;
 			}
 			if (i % 8 == 5) {	/* slow start has ended */
 				e.ramp.unfilled = true;
@@ -491,7 +491,7 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 					before == REGIME_ALONE &&
 					e.state != REGIME_ALONE);
 			KUNIT_ASSERT_EQ(test,
-					v == VERDICT_RESUME || v == VERDICT_TAKE ||
+					v == VERDICT_WAS_OURS || v == VERDICT_TAKE ||
 					v == VERDICT_TRY || v == VERDICT_LONGER,
 					before != REGIME_ALONE &&
 					e.state == REGIME_ALONE);

@@ -189,7 +189,7 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, e.room.restore_cwnd, 86u);	/* 50 of 57.5 ms */
 	KUNIT_EXPECT_EQ(test, (int)round_at(&e, 5000, 0),
-			(int)VERDICT_RESTORE);
+			(int)VERDICT_ROOM_FREE);
 	KUNIT_EXPECT_EQ(test, (int)e.state, (int)REGIME_ALONE);
 
 	e = room_made(test, 100, 51);
@@ -257,7 +257,7 @@ static void resumes_where_the_queue_goes_with_us(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, (int)round_at(&e, QUEUE_US, 0),
 					(int)VERDICT_NONE);
 		KUNIT_EXPECT_EQ(test, (int)round_at(&e, QUEUE_US / 8, 0),
-				(int)VERDICT_RESUME);
+				(int)VERDICT_WAS_OURS);
 		KUNIT_EXPECT_EQ(test, (int)e.state, (int)REGIME_ALONE);
 		KUNIT_EXPECT_EQ(test, e.resumes, 1u);
 		KUNIT_EXPECT_EQ(test, (int)round_at(&e, QUEUE_US, 0),

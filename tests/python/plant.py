@@ -58,7 +58,7 @@ class Transfer:
         self.d = pure.new("control")
         pure.control_start(self.d, self.config, size, 0, 0, round(window_s * 1e9))
         self._price_q40 = pure.ffi.callback("u64(void *, u64)", self._model)
-        self.model = pure.new("control_model", price_q40=self._price_q40)
+        self.model = pure.new("control_model", model_q40=self._price_q40)
 
     def _model(self, _arg: Any, rate_Bps: int) -> int:  # noqa: N803
         return min(round(PRICE_Q40 * self.fair_Bps / self.model_error / max(rate_Bps, 1)), 2**63)
@@ -86,7 +86,7 @@ class Transfer:
             "srtt_us": 50_000,
             "rounds": 200,
             "losses": 4,
-            "contended": True,
+            "others_seen": True,
         }
         self.pure.control_update(d, self.pure.new("control_sample", **fields | sample), self.model)
         needed = target_Bps / self.fair_Bps

@@ -367,10 +367,10 @@ def test_phantom_signals_cease_three_mean_distances_after_the_last_real_one(pure
     ours = flow(pure, 0.02, (1000, 200, 200, 200))
     ours.wait(590_000)
     assert cuts(ours, 1000) > 100
-    assert ours.pure.sender_interval(ours.sender).contended
+    assert ours.pure.sender_interval(ours.sender).others_seen
     ours.wait(11_000)
     assert cuts(ours, 1000) == 0
-    assert not ours.pure.sender_interval(ours.sender).contended
+    assert not ours.pure.sender_interval(ours.sender).others_seen
     # what follows is measured from here, not from the last signal
     price = ours.pure.sender_interval(ours.sender).price_q40
     ours.wait(200_000)

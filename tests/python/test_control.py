@@ -303,7 +303,7 @@ def test_unused_capacity_does_not_wind_down_the_trim(pure: Any) -> None:
     t.until(0.2)
     trim_q16 = t.d.mbc.trim_q16
     assert trim_q16 / Q16 == pytest.approx(2, rel=0.05)
-    t.steps(200, rate_Bps=5e5, contended=False, losses=0)
+    t.steps(200, rate_Bps=5e5, others_seen=False, losses=0)
     assert t.d.mbc.trim_q16 == trim_q16
     assert t.d.status == pure.STATUS_ON_TRACK
 
@@ -318,7 +318,7 @@ def test_pid_does_not_wind_up_or_down(pure: Any) -> None:
 
     for updates in (50, 1500):
         idle = Transfer(pure, size=9 * 10**9, window_s=36000, controller=pure.CONTROLLER_PID)
-        idle.steps(updates, rate_Bps=3e5, contended=False)
+        idle.steps(updates, rate_Bps=3e5, others_seen=False)
         assert idle.d.w_q16 == idle.config.wmin_q16
         assert updates_to_settle(idle) <= 25
 
@@ -548,7 +548,7 @@ SAMPLE = st.fixed_dictionaries(
         "rounds": u32,
         "losses": u32,
         "app_limited": st.booleans(),
-        "contended": st.booleans(),
+        "others_seen": st.booleans(),
     }
 )
 
@@ -586,7 +586,7 @@ def test_no_sample_leads_out_of_bounds(
         pure.control_update(
             d,
             pure.new("control_sample", now_ns=now_ns, bytes_done=bytes_done, **sample),
-            pure.new("control_model", price_q40=price),
+            pure.new("control_model", model_q40=price),
         )
         assert wmin_q16 <= d.w_q16 <= Q16
         assert Q16 <= d.phi_q16 <= 1024 * Q16
@@ -620,7 +620,7 @@ def test_phi_follows_the_ratio_of_prices_and_is_limited_on_its_way_up(pure: Any)
 def test_phi_waits_for_enough_loss_and_for_contention(pure: Any) -> None:
     q40 = 2**30
     t = Transfer(pure, size=10**10, window_s=36000)
-    t.steps(100, rate_Bps=1e5, price_q40=3 * q40, price_std_q40=q40, losses=4, contended=False)
+    t.steps(100, rate_Bps=1e5, price_q40=3 * q40, price_std_q40=q40, losses=4, others_seen=False)
     assert t.d.phi_q16 == Q16
     t.steps(3, rate_Bps=1e5, price_q40=3 * q40, price_std_q40=q40, losses=4)
     assert t.d.phi_q16 == Q16  # Tphi = 4 Tw
@@ -670,7 +670,7 @@ def test_from_a_minute_to_a_day_and_from_a_megabyte_to_a_hundred_gigabytes(
             if others:
                 goal.step()
             else:
-                goal.step(rate_Bps=link_Bps, contended=False, losses=0)
+                goal.step(rate_Bps=link_Bps, others_seen=False, losses=0)
         assert goal.bytes_done >= size
 
 

@@ -305,7 +305,7 @@ def test_where_short_flows_keep_coming_a_burst_is_reason_enough(
 def test_room_that_nobody_takes_is_taken_back(pure: Any, lost_part: bool) -> None:
     """A path that stood still has delivered what was late."""
     effect, _ = surged(pure, part__lost=lost_part)
-    assert rounds(pure, effect, [SHORT_US - 1]) == [pure.VERDICT_RESTORE]
+    assert rounds(pure, effect, [SHORT_US - 1]) == [pure.VERDICT_ROOM_FREE]
     assert (effect.state, effect.yields) == (pure.REGIME_ALONE, 0)
     assert rounds(pure, effect, [SHORT_US - 1]) == [pure.VERDICT_NONE]  # once
 
@@ -329,7 +329,7 @@ def test_a_longer_queue_that_surges_within_eight_rounds_keeps_its_room(
     """Slow start doubles what it sends. Two of ours that come back at a time do not."""
     first, _ = surged(pure)
     rtt_us = first.cut.before_us
-    assert rounds(pure, first, [0]) == [pure.VERDICT_RESTORE]
+    assert rounds(pure, first, [0]) == [pure.VERDICT_ROOM_FREE]
     assert first.room.restored_us == rtt_us
     assert set(rounds(pure, first, [0] * quiet)) <= {pure.VERDICT_NONE}
     rounds(pure, first, [20_000])
@@ -338,7 +338,7 @@ def test_a_longer_queue_that_surges_within_eight_rounds_keeps_its_room(
     )
     assert again.room.made
     assert (again.room.restore_cwnd > 0) is back
-    assert rounds(pure, again, [0]) == [pure.VERDICT_RESTORE if back else pure.VERDICT_NONE]
+    assert rounds(pure, again, [0]) == [pure.VERDICT_ROOM_FREE if back else pure.VERDICT_NONE]
     assert again.state == pure.REGIME_ALONE
 
 
@@ -379,7 +379,7 @@ def test_room_is_taken_where_more_than_a_quarter_of_the_queue_is_left(
 ) -> None:
     """Or of the shortest queue there is to judge by."""
     queue_us = 20_000 if grown_us == 15_000 else grown_us
-    for more_us, verdict in ((0, pure.VERDICT_RESTORE), (1, pure.VERDICT_YIELD)):
+    for more_us, verdict in ((0, pure.VERDICT_ROOM_FREE), (1, pure.VERDICT_YIELD)):
         effect = pure.new("regime", ramp__rounds=STEADY, times__since_us=-OFTEN_US % 2**64)
         rtt_us = base_us + queue_us
         assert pure.room_urgent(effect, rtt_us, rtt_us - grown_us, base_us)
@@ -407,7 +407,7 @@ def test_a_loss_of_old_times_says_nothing_of_what_is_lent_now(
     pure.evidence_expect(effect, 100, ssthresh, rtt_us, BASE_US)
     effect.room.restore_cwnd, effect.room.made, effect.ramp.rounds = 100, True, steady
     assert rounds(pure, effect, [queue_us]) == [
-        pure.VERDICT_YIELD if taken else pure.VERDICT_RESTORE
+        pure.VERDICT_YIELD if taken else pure.VERDICT_ROOM_FREE
     ]
 
 
@@ -522,7 +522,7 @@ def test_a_short_queue_of_a_long_path_is_no_reason_to_make_room(pure: Any) -> No
 
 def test_the_next_cut_makes_no_room_again(pure: Any) -> None:
     effect, _ = surged(pure)
-    assert rounds(pure, effect, [0]) == [pure.VERDICT_RESTORE]
+    assert rounds(pure, effect, [0]) == [pure.VERDICT_ROOM_FREE]
     rtt_us = BASE_US + 5_000
     assert not pure.room_urgent(effect, rtt_us, rtt_us, BASE_US)
     assert pure.room_cut(effect, 100, rtt_us, BASE_US, 7) == 100 * BASE_US // rtt_us - 1
@@ -737,7 +737,7 @@ def test_an_answer_that_was_wrong_is_none_any_more(pure: Any) -> None:
     yields_at(pure, effect, ASK_US + 1)
     assert pure.regime_may_err(effect, ASK_US + 1)
     assert effect.probe.alone  # what it held meanwhile was not its own, perhaps
-    assert rounds(pure, effect, [QUEUE_US, 0], ASK_US + 2)[-1] == pure.VERDICT_RESUME
+    assert rounds(pure, effect, [QUEUE_US, 0], ASK_US + 2)[-1] == pure.VERDICT_WAS_OURS
     assert not effect.probe.alone
 
 
@@ -956,7 +956,7 @@ def test_it_resumes_where_the_queue_goes_with_us(pure: Any, at: int) -> None:
     """In any of three rounds after the first, whose packets were under way before."""
     effect = yielding(pure)
     queues_us = [QUEUE_US] * at + [QUEUE_US // 8]
-    assert rounds(pure, effect, queues_us) == [pure.VERDICT_NONE] * at + [pure.VERDICT_RESUME]
+    assert rounds(pure, effect, queues_us) == [pure.VERDICT_NONE] * at + [pure.VERDICT_WAS_OURS]
     assert (effect.state, effect.yields, effect.resumes) == (pure.REGIME_ALONE, 1, 1)
     assert rounds(pure, effect, [QUEUE_US] * 9) == [pure.VERDICT_NONE] * 9  # no test is left over
 
@@ -975,7 +975,7 @@ def test_a_queue_has_gone_at_an_eighth_of_its_peak_or_where_it_is_short(
     pure: Any, peak_us: int, gone_us: int
 ) -> None:
     for queue_us, verdict in (
-        (gone_us, pure.VERDICT_RESUME),
+        (gone_us, pure.VERDICT_WAS_OURS),
         (gone_us + 1, pure.VERDICT_NONE),
     ):
         effect = yielding(pure)
@@ -1072,13 +1072,13 @@ def test_a_link_that_is_lost_soon_was_taken_by_mistake(
         assert (effect.state, effect.times.taken_us) == (pure.REGIME_ALONE, taken_us)
         if resumed:
             yields_at(pure, effect, taken_us)
-            assert rounds(pure, effect, [QUEUE_US, 0], taken_us)[-1] == pure.VERDICT_RESUME
+            assert rounds(pure, effect, [QUEUE_US, 0], taken_us)[-1] == pure.VERDICT_WAS_OURS
         yields_at(pure, effect, taken_us + max(after_us, 0))
         mistaken = pure.regime_may_err(effect, taken_us + max(after_us, 0))
         assert mistaken is (0 <= after_us < soon_us)
 
 
-@pytest.mark.parametrize("back", ["RESUME", "TRY"])
+@pytest.mark.parametrize("back", ["WAS_OURS", "TRY"])
 def test_our_own_doubts_are_no_newcomers(pure: Any, back: str) -> None:
     """One flow that comes and stays, and is tried meanwhile, came once."""
     effect = contended(pure)
@@ -1090,7 +1090,7 @@ def test_our_own_doubts_are_no_newcomers(pure: Any, back: str) -> None:
         assert verdicts == {pure.VERDICT_TRY}
     else:
         effect = yielding(pure)
-        assert rounds(pure, effect, [QUEUE_US, 0]) == [pure.VERDICT_NONE, pure.VERDICT_RESUME]
+        assert rounds(pure, effect, [QUEUE_US, 0]) == [pure.VERDICT_NONE, pure.VERDICT_WAS_OURS]
     came_us = effect.times.came_us
     assert cut(pure, effect, 0) == pure.VERDICT_CUT_DEEPER
     assert cut(pure, effect, 0) == pure.VERDICT_YIELD
@@ -1138,7 +1138,7 @@ def longer_after_s(
         verdict = pure.regime_round(effect, rtt_us, BASE_US, n * 100_000)
         if verdict == pure.VERDICT_LONGER:
             assert effect.state == pure.REGIME_ALONE
-            assert effect.still.rtt_us <= rtt_us
+            assert effect.plateau.rtt_us <= rtt_us
             return n / 10
     return None
 
@@ -1222,10 +1222,10 @@ states = st.fixed_dictionaries(
         "room__surge_us": u32,
         "room__restored_us": u32,
         "room__restore_cwnd": st.one_of(st.just(0), u32),
-        "still__periods": st.integers(0, 255),
-        "still__rtt_us": u32,
-        "still__least_us": u32,
-        "still__since_us": u64,
+        "plateau__periods": st.integers(0, 255),
+        "plateau__rtt_us": u32,
+        "plateau__least_us": u32,
+        "plateau__since_us": u64,
         "yields": u32,
         "resumes": u32,
     }
@@ -1271,9 +1271,9 @@ def test_from_any_state_to_a_valid_one(
         elif verdict == pure.VERDICT_YIELD:
             taken = pure.REGIME_CONTENDED if effect.room.made else stand_back
             assert arrow == (alone, taken)
-        elif verdict == pure.VERDICT_RESUME:
+        elif verdict == pure.VERDICT_WAS_OURS:
             assert arrow == (stand_back, alone)
-        elif verdict == pure.VERDICT_RESTORE:
+        elif verdict == pure.VERDICT_ROOM_FREE:
             assert arrow == (alone, alone)
             assert not effect.cut.doubt
         elif verdict == pure.VERDICT_GROW_ON:

@@ -263,7 +263,7 @@ def test_the_price_is_the_delay_and_its_model_says_w(pure: Any) -> None:
         sample = interval(ours)
         qhat = ours.base.model_q40(ours.path, int(200 * MSS / 0.02))
         assert 0.95 <= sample.price_q40 / qhat / w <= 1 + 3 / (15 * w)
-        assert not sample.contended
+        assert not sample.others_seen
 
 
 def test_others_are_there_where_the_window_has_to_shrink_often_or_packets_are_lost(
@@ -276,7 +276,7 @@ def test_others_are_there_where_the_window_has_to_shrink_often_or_packets_are_lo
     for n in range(40):
         ours.round(20_000 + 10_000 * (n % 2))
     sample = interval(ours)
-    assert sample.contended
+    assert sample.others_seen
     assert sample.price_std_q40 == 0
     assert 0 < sample.paid_q40 < 2**40 / 40
     pure.sender_begin_interval(ours.sender)
@@ -284,7 +284,7 @@ def test_others_are_there_where_the_window_has_to_shrink_often_or_packets_are_lo
     calm.steer(Q16 // 10)
     calm.lose()
     sample = interval(calm)
-    assert sample.contended
+    assert sample.others_seen
     assert sample.paid_q40 == sample.price_std_q40 > 0
 
 
@@ -293,13 +293,13 @@ def test_phi_is_of_what_was_paid_where_the_model_has_another_price(pure: Any) ->
     for paid, phi in ((0, 10), (3, 3)):
         control = pure.new("control")
         pure.control_start(control, config, 10**9, 0, 0, 10**11)
-        model = pure.new("control_model", price_q40=pure.pure_vegas().model_q40)
+        model = pure.new("control_model", model_q40=pure.pure_vegas().model_q40)
         model.arg = path = pure.new("tcp_path", mss=MSS)
         for n in range(pure.TPHI_UPDATES):
             sample = pure.new(
                 "control_sample", now_ns=10**9 * (n + 1), elapsed_ns=10**9, bytes_done=10**6 * n,
                 price_q40=10 * 2**30, price_std_q40=2**30, paid_q40=paid * 2**30, rounds=50,
-                losses=1, contended=True, srtt_us=20_000,
+                losses=1, others_seen=True, srtt_us=20_000,
             )  # fmt: skip
             pure.control_update(control, sample, model)
         assert control.phi_q16 == phi * Q16

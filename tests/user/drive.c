@@ -58,7 +58,7 @@ static void check(struct drive_out *out, const struct flow *f, u32 before, u8 re
 {
 	const struct sender *s = &f->sender;
 	const struct tcp_path *p = &f->path;
-	u64 level = sender_has_level(s) ? s->base->level_q16(s) >> 16 : 0;
+	u64 level = sender_not_alone(s) ? s->base->level_q16(s) >> 16 : 0;
 
 	out->cwnd_min = min(out->cwnd_min, p->cwnd);
 	out->cwnd_max = max(out->cwnd_max, p->cwnd);

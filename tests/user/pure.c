@@ -57,7 +57,7 @@ void pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sam
 		sender_hystart(s, p, false);
 	if (sender_round_over(s, p))
 		result = sender_end_round(s, p);
-	if (!result.set || sender_has_level(s))
+	if (!result.set || sender_not_alone(s))
 		sender_grow(s, p, sample->packets);
 }
 

@@ -125,7 +125,7 @@ class Transfer:
             self.control, config, round(self.size * UNIT_BPS), 0, 0, round(WINDOW_S * 1e9)
         )
         model = pure.ffi.callback("u64(void *, u64)", self._price_q40)
-        self.model = pure.new("control_model", price_q40=model)
+        self.model = pure.new("control_model", model_q40=model)
         self._keep = [model]
 
     def _price_q40(self, _arg: Any, rate_bytes: int) -> int:
@@ -167,7 +167,7 @@ class Transfer:
             srtt_us=round(RTT_S * 1e6),
             rounds=round(TW_S / RTT_S),
             losses=round(self.lost),
-            contended=self.contended > steps / 2,
+            others_seen=self.contended > steps / 2,
         )
         self.pure.control_update(self.control, sample, self.model)
         self.price_sum = self.loss_sum = self.lost = 0.0
