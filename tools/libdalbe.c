@@ -82,9 +82,9 @@ int dalbe_attach(int fd)
 	char name[16] = "";
 	socklen_t len = sizeof(name);
 
+	/* Each congestion control of the module is named so, and takes goals. */
 	if (!getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) &&
-	    (!strncmp(name, DALBE_CC_CUBIC, sizeof(name)) ||
-	     !strncmp(name, DALBE_CC_VEGAS, sizeof(name))))
+	    !strncmp(name, "dalbe_", strlen("dalbe_")))
 		return 0;
 	return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, DALBE_CC_CDG,
 			  strlen(DALBE_CC_CDG));

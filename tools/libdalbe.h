@@ -44,8 +44,8 @@ int dalbe_open(void);
 void dalbe_close(void);
 
 /*
- * Select the congestion control dalbe_cdg for the TCP socket fd, in any state, unless it has
- * dalbe_cubic or dalbe_vegas, the module's others, already.
+ * Select the congestion control dalbe_cdg for the TCP socket fd, in any state, unless it has one
+ * of the module's, dalbe_*, already.
  * Errors: those of setsockopt(2); ENOENT when the module is not loaded.
  */
 int dalbe_attach(int fd);

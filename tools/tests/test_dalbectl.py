@@ -671,9 +671,9 @@ def test_or_plain(b: Bench) -> None:
 
 
 def test_another_base_stays(b: Bench) -> None:
-    """A connection that has dalbe_cubic or dalbe_vegas already gets its goal, and keeps it."""
-    ours = ("dalbe_cubic", "dalbe_vegas")
-    for cc, attached in ((ours[0], False), (ours[1], False), ("vegas", True), ("cubic", True)):
+    """A connection that has one of the module's bases already gets its goal, and keeps it."""
+    ours = ("dalbe_cubic", "dalbe_vegas", "dalbe_to_come")
+    for cc, attached in (*((cc, False) for cc in ours), ("vegas", True), ("cubic", True)):
         b.log.unlink(missing_ok=True)
         b.env["SHIM_CC"] = cc
         b.summary(*GOAL, "--", *send_and(b.sink.port, "time.sleep(0.2)"))
