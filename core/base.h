@@ -32,6 +32,9 @@ enum base_event {
 
 /**
  * struct lbe_base - a base congestion control
+ *
+ * Each base has @grow, @price, @model_q40 and @steer; of the others NULL says what it means.
+ *
  * @start: the sender begins to run this base; NULL: nothing to be done
  * @ignores: return true for an RTT, above 0 us, that tells nothing of a queue: it does not
  *	count; NULL: all count
@@ -43,8 +46,8 @@ enum base_event {
  * @backs_off: is the window to be cut for delay? @before_us is the lowest RTT of the round
  *	before; @gradient_sum_us is cdg_round()'s; NULL: never
  * @cut_delay: the window to cut to for delay, packets; cdg_ssthresh() says @ssthresh
- * @cut_loss: the same for a loss or a mark; NULL: cdg_ssthresh(), which halves the window, and
- *	obeys CDG's heuristics
+ * @cut_loss: the same for a loss or a mark; NULL: @ssthresh stands, CDG's answer, which halves the
+ *	window but for CDG's heuristics: another base does not use it
  * @grow: an ACK came of so many packets: set p->cwnd
  * @event: something else has happened, which may set the window; NULL: nothing to be done
  * @resume: TCP sends, and nothing was under way for path.idle_ticks; NULL: not of interest

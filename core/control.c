@@ -9,7 +9,7 @@
  *	bytes acknowledged    --> xbar ---+--> controller --> w in [wmin, 1]
  *	prices of the base    --> q, phi -+                    |
  *	                                                       v
- *	             the base pays q / mu per round, mu = w * phi
+ *	             the base pays q / mu, mu = w * phi
  *
  * w = wmin inflates prices most: a scavenger. w = 1 is best effort: phi then
  * takes away what the base pays in excess of a loss-based flow.

@@ -135,7 +135,8 @@ struct control_config {
  * @rounds: N of F(22), in RTT rounds in which the base's window could grow
  * @losses: indications behind @price_std_q40
  * @app_limited: most of the time the sender had too little to send
- * @others_seen: the path was congested for most of the time
+ * @others_seen: the base's guess whether somebody else sent, for most of the time: see each
+ *               base's price()
  */
 struct control_sample {
 	u64 now_ns;
@@ -236,7 +237,7 @@ struct control_last {
  * @phi_q16: F(25)
  * @mbc: of the model-based controller
  * @pid: of the other
- * @price_target_q40: price to be paid per round from now on
+ * @price_target_q40: price to be paid from now on, in the unit of the base
  * @phi: the interval over which phi is measured
  * @shortfall_q16: evidence that w = 1 is not enough, see control_judge()
  * @updates: that had something to go by

@@ -5,7 +5,7 @@
  *	     two cuts that drained too little; a loss in the room that we made
  *	ALONE ------------------------------------------------------------> YIELDING
  *	  ^ ^ |                                                              |   |
- *	  | | |       RESUME: the queue went with us                         |   |
+ *	  | | |       WAS_OURS: the queue went with us                       |   |
  *	  | +-|--------------------------------------------------------------+   |
  *	  |   |                                                                  |
  *	  |   +--- the room that we made was taken ---+          the queue stayed |
@@ -164,8 +164,9 @@ static enum verdict regime_judge(struct regime *r, u32 rtt_us,
 				   Q16_ONE);
 	r->cut.before_us = 0;
 	if (r->room.made) {
-		/* A loss in the room is a newcomer's. So is a queue that is left, but for the
-		 * rounds after our own slow start, whose queue that may be.
+		/* A mark in the room is a newcomer's (at a loss we have yielded already, see
+		 * regime_repair()). So is a queue that is left, but for the rounds after our own
+		 * slow start, whose queue that may be.
 		 */
 		if (r->room.lost ||
 		    (r->ramp.rounds >= EVIDENCE_RAMP_ROUNDS &&

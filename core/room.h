@@ -70,7 +70,7 @@ struct regime;
 
 /**
  * struct room - surges, and the room made for them
- * @made: the last cut made room for a newcomer
+ * @made: the last cut made room for a newcomer, or withdrew the guaranteed window for a round trip
  * @lost: packets were lost, or marked, after it
  * @samples: RTTs in a row, in this round, that tell of a surge
  * @restored: rounds for which VERDICT_ROOM_FREE is still remembered

@@ -113,10 +113,10 @@ static void scavenger_resume(struct sender *s, struct tcp_path *p, u32 cwnd, u32
 	cdg_restart(&s->cdg, p->cwnd);
 }
 
-/* Just after taking a link we may be wrong about being alone: cuts for delay stop at w times the
- * window that only losses cut, packets; else 0. Delays may withdraw that for a round trip, to
- * see whose queue it is, but not take it away: competitors that do not make way for delays
- * would squeeze a flow that has to be best effort below its share.
+/* For a while after taking a link, in which we may be wrong about being alone, a cut for delay
+ * keeps at least w times the window that only losses cut, packets; else 0. It may go below that
+ * for one round trip, to see whose queue it is. Otherwise loss-based competitors, which do not
+ * make way for delays, would squeeze a flow that has to be best effort below its share.
  */
 static u32 scavenger_guaranteed_cwnd(const struct sender *s, const struct tcp_path *p)
 {
@@ -335,7 +335,7 @@ static void scavenger_lower(struct cubic *c, u64 window_q16)
 }
 
 /* A loss ended slow start at cwnd, so the path holds no more than that. B and @loss_only may be
- * larger, the goal of that slow start: their cut begins from cwnd.
+ * larger, the window that slow start was to reach: lower them to cwnd before they are cut.
  */
 static void scavenger_lost_below(struct sender *s, const struct tcp_path *p)
 {
@@ -377,7 +377,9 @@ static u32 scavenger_cut_loss(struct sender *s, const struct tcp_path *p, u32 ss
 				     cdg_base_rtt_us(&s->cdg));
 		return ssthresh;
 	}
-	/* Not alone: B, cut above, and resume_cwnd are the windows that we may return to. */
+	/* Not alone: B, cut above, and resume_cwnd are the windows that we may return to. The
+	 * window itself may be below w * B, and is cut too.
+	 */
 	sc->resume_cwnd = cubic_beta(sc->resume_cwnd);
 	evidence_loss(r);
 	return min_t(u64, scavenger_level_q16(s) >> 16, cubic_beta(p->cwnd));
@@ -452,7 +454,7 @@ static void scavenger_price(const struct sender *s, struct control_sample *sampl
 	sample->price_std_q40 = sample->price_q40;
 }
 
-/* Nothing of w: scavenger_level_q16() reads it at each ACK. G is that of a flow alone. */
+/* w needs no steering: scavenger_level_q16() reads it at each ACK. G is that of a flow alone. */
 static void scavenger_steer(struct sender *s, u64 price_std_q40)
 {
 	cdg_set_g(&s->cdg, QUEUE_ALONE_G_NS);

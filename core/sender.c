@@ -23,7 +23,7 @@ static void sender_tell(struct sender *s, struct tcp_path *p, enum base_event ev
  * sender_init - a connection has been established
  * @s: zeroed
  * @p: the connection
- * @answer_end: losses of packets up to here somebody else has answered
+ * @answer_end: up to this sequence number the congestion control before us has answered losses
  */
 void sender_init(struct sender *s, struct tcp_path *p, u32 answer_end)
 {
@@ -265,11 +265,11 @@ u32 sender_loss(struct sender *s, struct tcp_path *p)
  * @p: the connection, in the state before
  * @state: enum path_state from now on, PATH_CWR or above
  *
- * It is where TCP has asked for ssthresh, or had within the same window: RFC 5681 and 3168 want
- * one answer per window.
+ * It was where TCP has asked for ssthresh just before, or earlier in the same window: RFC 5681 and
+ * 3168 want one answer per window.
  *
- * Return: false where there was none. Packets that have become too large for the path lead to
- * PATH_LOSS, too; but a timeout has asked for ssthresh.
+ * Return: false where nothing was lost. Packets that have become too large for the path (MTU) lead
+ * to PATH_LOSS as well, but TCP does not ask for ssthresh then.
  */
 bool sender_met_loss(struct sender *s, const struct tcp_path *p, u8 state)
 {

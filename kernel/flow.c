@@ -204,7 +204,7 @@ bool dalbe_alloc_flow(struct sock *sk)
 		return false;
 	ca->flow->acked = tp->bytes_acked;
 	dalbe_path_read(sk, &p, tcp_clock_us());
-	/* the losses that TCP is dealing with already another has answered */
+	/* losses that TCP is repairing already, the congestion control before us has answered */
 	sender_init(&ca->flow->sender, &p, path_repairs(&p) ? tp->high_seq : tp->snd_una - 1);
 	dalbe_engage(sk);
 	return true;

@@ -15,5 +15,5 @@ settings.load_profile("dalbe")
 
 @pytest.fixture(scope="session")
 def pure(tmp_path_factory: pytest.TempPathFactory) -> Pure:
-    """cdg.c and control.c, compiled for this machine."""
+    """All of core/, compiled for this machine."""
     return load(tmp_path_factory.mktemp("pure"))
