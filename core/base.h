@@ -31,6 +31,28 @@ enum base_event {
 };
 
 /**
+ * struct base_report - what a base has found out about others, for dalbectl and the traces
+ * @regime: DALBE_REGIME_*
+ * @drained_ppm: of what the last cut under test was to drain, the part that it did
+ * @yields: how often the sender yielded
+ * @resumes: of these, how often the queue went with it
+ * @best_effort: the window that a best-effort flow would hold, packets
+ * @probe_rounds: round trips for which a probe still holds the window back
+ * @probe_alone: the sender was last alone as a probe said so
+ *
+ * All 0 of a base that does not look for others.
+ */
+struct base_report {
+	u32 regime;
+	u32 drained_ppm;
+	u32 yields;
+	u32 resumes;
+	u32 best_effort;
+	u8 probe_rounds;
+	bool probe_alone;
+};
+
+/**
  * struct lbe_base - a base congestion control
  *
  * Each base has @grow, @price, @model_q40 and @steer; of the others NULL says what it means.
@@ -60,7 +82,7 @@ enum base_event {
  *	control_mu_q16() or, where the unit is per round, by control.price_target_q40, of which
  *	@price_std_q40 is for losses
  * @let_go: no controller says what to pay (any more); NULL: nothing to be done
- * @report: say in which regime the sender is and why; NULL: the base knows none
+ * @report: fill in what the base knows of others; NULL: it does not look for them
  * @level_q16: the window that w allows, packets in Q16, while the sender is not alone; NULL:
  *	it never knows that it is not
  * @forward: RTTs are to be without a queue of the ACKs, and without the receiver's waiting
@@ -86,7 +108,7 @@ struct lbe_base {
 	u64 (*model_q40)(const void *path, u64 rate_Bps);
 	void (*steer)(struct sender *s, u64 price_std_q40);
 	void (*let_go)(struct sender *s);
-	void (*report)(const struct sender *s, struct dalbe_state *state);
+	void (*report)(const struct sender *s, struct base_report *report);
 	u64 (*level_q16)(const struct sender *s);
 	bool forward;
 	bool paced;

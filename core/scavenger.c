@@ -460,14 +460,19 @@ static void scavenger_steer(struct sender *s, u64 price_std_q40)
 	cdg_set_g(&s->cdg, QUEUE_ALONE_G_NS);
 }
 
-static void scavenger_report(const struct sender *s, struct dalbe_state *state)
+static void scavenger_report(const struct sender *s, struct base_report *report)
 {
 	const struct regime *r = &s->scavenger.regime;
 
-	state->regime = DALBE_REGIME_ALONE + r->state;
-	state->drained_ppm = fp_ppm(r->cut.drained_q16);
-	state->yields = r->yields;
-	state->resumes = r->resumes;
+	*report = (struct base_report) {
+		.regime = DALBE_REGIME_ALONE + r->state,
+		.drained_ppm = fp_ppm(r->cut.drained_q16),
+		.yields = r->yields,
+		.resumes = r->resumes,
+		.best_effort = s->scavenger.best_effort.window_q16 >> 16,
+		.probe_rounds = r->probe.rounds,
+		.probe_alone = r->probe.alone,
+	};
 }
 
 const struct lbe_base scavenger_base = {

@@ -174,10 +174,14 @@ static inline bool sender_not_alone(const struct sender *s)
 	return s->regime != REGIME_ALONE;
 }
 
-/* NULL while another base runs, and the state is that one's. */
-static inline const struct scavenger *sender_scavenger(const struct sender *s)
+/* What the base has found out about others. */
+static inline struct base_report sender_report(const struct sender *s)
 {
-	return s->base == &scavenger_base ? &s->scavenger : NULL;
+	struct base_report report = {};
+
+	if (s->base->report)
+		s->base->report(s, &report);
+	return report;
 }
 
 /**

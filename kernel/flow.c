@@ -133,14 +133,17 @@ static u64 dalbe_level_Bps(const struct sock *sk)
 /**
  * dalbe_get_regime - alone or not, and how that was found out
  * @sk: a locked socket of ours, established
- * @state: filled where the base knows
+ * @state: all of that is set, to 0 where the base does not look for others
  */
 void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state)
 {
 	const struct sender *s = &dalbe_sk(sk)->flow->sender;
+	struct base_report report = sender_report(s);
 
-	if (s->base->report)
-		s->base->report(s, state);
+	state->regime = report.regime;
+	state->drained_ppm = report.drained_ppm;
+	state->yields = report.yields;
+	state->resumes = report.resumes;
 	if (sender_not_alone(s))
 		state->level_Bps = dalbe_level_Bps(sk);
 }

@@ -152,7 +152,7 @@ TRACE_EVENT(dalbe_loss,
  * trace_dalbe_round - an RTT round has been judged, C(1) to C(5)
  * @sk: the socket, after the decision: cwnd is what the round ended with,
  *      ssthresh what a backoff cuts to
- * @s: the sender, likewise; all of the regime is 0 unless the scavenger runs
+ * @s: the sender, likewise; all of the regime is 0 where the base does not look for others
  * @r: how the round has ended
  *
  * No event for a round in which a cut was under way: CDG does not judge it.
@@ -190,7 +190,7 @@ TRACE_EVENT(dalbe_round,
 	),
 
 	TP_fast_assign(
-		const struct scavenger *sc = sender_scavenger(s);
+		const struct base_report found = sender_report(s);
 
 		__entry->gradient_min_ns = cdg_gradient_ns(s->cdg.gradients.sum.min_us);
 		__entry->gradient_max_ns = cdg_gradient_ns(s->cdg.gradients.sum.max_us);
@@ -202,13 +202,13 @@ TRACE_EVENT(dalbe_round,
 		__entry->cwnd = tcp_snd_cwnd(tcp_sk(sk));
 		__entry->ssthresh = tcp_sk(sk)->snd_ssthresh;
 		__entry->base_rtt_us = cdg_base_rtt_us(&s->cdg);
-		__entry->drained_ppm = sc ? fp_ppm(sc->regime.cut.drained_q16) : 0;
-		__entry->best_effort = sc ? sc->best_effort.window_q16 >> 16 : 0;
+		__entry->drained_ppm = found.drained_ppm;
+		__entry->best_effort = found.best_effort;
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
 		__entry->effect = s->regime;
-		__entry->asking = sc ? sc->regime.probe.rounds : 0;
-		__entry->answered = sc && sc->regime.probe.alone;
+		__entry->asking = found.probe_rounds;
+		__entry->answered = found.probe_alone;
 		__entry->backoff = r->backoff;
 	),
 

@@ -313,7 +313,6 @@ void drive(const struct drive_in *in, struct drive_out *out)
 	out->contended_ms = contended_us / 1000;
 	out->after = delivered(d, true) - out->after;
 	for (n = 0; n < in->ours; n++)
-		if (sender_scavenger(&d->flow[n].sender))
-			out->yields += d->flow[n].sender.scavenger.regime.yields;
+		out->yields += sender_report(&d->flow[n].sender).yields;
 	free(d);
 }
