@@ -69,7 +69,7 @@ static void vegas_shrink(struct sender *s, struct tcp_path *p)
 {
 	if (p->cwnd <= 2)
 		return;
-	s->vegas.price.cuts_q32 += div_u64(256ull << 32, p->cwnd);
+	s->vegas.price.cuts_q40 += div_u64(Q40_ONE, p->cwnd);
 	p->cwnd--;
 	p->ssthresh = min(p->ssthresh, p->cwnd);
 }
@@ -85,7 +85,7 @@ static bool vegas_judge(struct sender *s, struct tcp_path *p, u64 diff_q16, u32 
 
 	if (sender_limited(s, p))
 		s->vegas.bdp = max(s->vegas.bdp, fit);
-	s->vegas.price.shrinks += shrink ? 256 : 0;
+	s->vegas.price.shrinks_q8 += shrink ? Q8_ONE : 0;
 	if (path_slow_start(p)) {
 		if (diff_q16 < VEGAS_GAMMA_Q16 + Q16_ONE)
 			return false;
@@ -114,8 +114,8 @@ static bool vegas_round(struct sender *s, struct tcp_path *p, u64 elapsed_us)
 	v->few = whole && rtts <= VEGAS_FEW_RTTS;
 	if (!whole || v->few)
 		return false;
-	v->price.rounds += 256;
-	v->price.delay_us += fp_mul_div(256ull * queue_us, rtt_us, v->base_us);
+	v->price.rounds_q8 += Q8_ONE;
+	v->price.delay_us_q8 += fp_mul_div((u64)queue_us << 8, rtt_us, v->base_us);
 	return vegas_judge(s, p, fp_mul_div((u64)p->cwnd << 16, queue_us, v->base_us),
 			   fp_mul_div(p->cwnd, v->base_us, rtt_us));
 }
@@ -185,9 +185,10 @@ static void vegas_price(const struct sender *s, struct control_sample *sample)
 {
 	const struct vegas_price *n = &s->vegas.price;
 
-	sample->others_seen = sample->losses || n->shrinks > n->rounds / VEGAS_CONTENDED_PART;
-	sample->price_q40 = fp_mul_div(n->delay_us, Q40_ONE, (u64)n->rounds * USEC_PER_SEC);
-	sample->paid_q40 = fp_add(n->rounds ? fp_mul_div(n->cuts_q32, 256, n->rounds) : 0,
+	sample->others_seen = sample->losses || n->shrinks_q8 > n->rounds_q8 / VEGAS_CONTENDED_PART;
+	sample->price_q40 = fp_mul_div(n->delay_us_q8, Q40_ONE,
+				       (u64)n->rounds_q8 * USEC_PER_SEC);
+	sample->paid_q40 = fp_add(n->rounds_q8 ? fp_mul_div(n->cuts_q40, Q8_ONE, n->rounds_q8) : 0,
 				  sample->price_std_q40);
 }
 
@@ -209,12 +210,12 @@ static void vegas_steer(struct sender *s, u64 price_std_q40)
 	struct vegas_price *n = &s->vegas.price;
 
 	s->vegas.alpha_q16 = max(VEGAS_ALPHA_GOAL * control_mu_q16(&s->control), 1u);
-	if (n->rounds < 2 * 256)
+	if (n->rounds_q8 < 2 * Q8_ONE)
 		return;
-	n->rounds /= 2;
-	n->shrinks /= 2;
-	n->delay_us /= 2;
-	n->cuts_q32 /= 2;
+	n->rounds_q8 /= 2;
+	n->shrinks_q8 /= 2;
+	n->delay_us_q8 /= 2;
+	n->cuts_q40 /= 2;
 }
 
 static void vegas_let_go(struct sender *s)

@@ -144,7 +144,7 @@ void cdg_rtt_at_most(struct cdg *c, s32 rtt_us)
  * @sacked: the receiver holds data out of order
  *
  * Delayed ACKs of single packets measure the receiver's timer. They are told
- * by credit (Hayes, CAIA TR 100219A): each ACK of two or more packets earns
+ * by credit (CDG_DELACK_CREDIT): each ACK of two or more packets earns
  * one, up to five; a single-packet ACK spends one and may then lower the
  * round's minimum but not raise its maximum.
  *
@@ -162,7 +162,7 @@ s32 cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool sacked)
 			c->delack--;
 			return 0;
 		}
-		if (pkts_acked > 1 && c->delack < 5)
+		if (pkts_acked > 1 && c->delack < CDG_DELACK_CREDIT)
 			c->delack++;
 	}
 
@@ -237,8 +237,8 @@ void cdg_age(struct cdg *c)
 	int i;
 
 	for (i = 0; i < CDG_HIST_BINS; i++)
-		c->price.hist[i] -= DIV_ROUND_UP(c->price.hist[i], 4);
-	c->price.rounds -= DIV_ROUND_UP(c->price.rounds, 4);
+		c->price.hist_q8[i] -= DIV_ROUND_UP(c->price.hist_q8[i], CDG_AGE_PART);
+	c->price.rounds_q8 -= DIV_ROUND_UP(c->price.rounds_q8, CDG_AGE_PART);
 }
 
 /* A round has been judged: count its gradient. */
@@ -246,14 +246,14 @@ static void cdg_hist_add(struct cdg *c, s32 gradient_sum_us)
 {
 	int octave, bin;
 
-	if (c->price.rounds > U32_MAX / 8)	/* 10 us of RTT, minutes of Tw */
+	if (c->price.rounds_q8 > U32_MAX / 8)	/* 10 us of RTT, minutes of Tw */
 		cdg_age(c);
-	c->price.rounds += 256;
+	c->price.rounds_q8 += Q8_ONE;
 	if (gradient_sum_us <= 0)
 		return;
 	octave = fls64(gradient_sum_us) - 1;
 	bin = 2 * octave + (octave && (gradient_sum_us >> (octave - 1) & 1));
-	c->price.hist[min(bin, CDG_HIST_BINS - 1)] += 256;
+	c->price.hist_q8[min(bin, CDG_HIST_BINS - 1)] += Q8_ONE;
 }
 
 /* C(1) to C(3); the sums make gradients taken across a cut, whose RTT falls for
@@ -283,12 +283,12 @@ static s32 cdg_gradient_sum(struct cdg *c, const struct cdg_heuristics *h)
 						   c->tail), S32_MIN, S32_MAX);
 	}
 
-	if (gmin <= -32 || gmax <= -32)
+	if (gmin <= -CDG_DRAINED_US || gmax <= -CDG_DRAINED_US)
 		c->ineffectual = 0;
 
 	if (h->use_tolerance) {
-		gmin = DIV_ROUND_CLOSEST(gmin, 64);
-		gmax = DIV_ROUND_CLOSEST(gmax, 64);
+		gmin = DIV_ROUND_CLOSEST(gmin, CDG_TOLERANCE_US);
+		gmax = DIV_ROUND_CLOSEST(gmax, CDG_TOLERANCE_US);
 		if (gmin > 0 && gmax <= 0)
 			c->state = CDG_FULL;
 		else if ((gmin > 0 && gmax > 0) || gmax < 0)
@@ -425,7 +425,7 @@ void cdg_backoff_done(struct cdg *c)
 /* F(23), over the last eight cuts or so. */
 static void cdg_count_cut(struct cdg *c, u32 cut, u32 cwnd)
 {
-	c->price.cut_q16 += fp_ratio_q16(cut, cwnd) / 8 - c->price.cut_q16 / 8;
+	c->price.cut_q16 += fp_ratio_q16(cut, cwnd) / CDG_WINDOW - c->price.cut_q16 / CDG_WINDOW;
 	c->price.cut_q16 = max_t(u32, c->price.cut_q16, CDG_CUT_MIN_Q16);
 }
 

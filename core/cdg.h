@@ -28,8 +28,38 @@
 #define CDG_BETA_Q10		724
 #define CDG_CUT_DELAY_Q16	19200
 
+/* The histogram forgets a quarter of what it knows every Tw, so it remembers four to five Tw, the
+ * time in which phi is measured. Half: G follows the competitors of eight Tw ago. Twice: the few
+ * gradients of two Tw.
+ */
+#define CDG_AGE_PART		4
+
+/* Credit of the delayed-ACK filter, and of Linux' tcp_cdg.c: given by Hayes, CAIA TR 100219A. */
+#define CDG_DELACK_CREDIT	5
+
+/* Given by Linux' tcp_cdg.c: gradients that fall by 4 us a round have drained the queue
+ * (use_ineff); those within 4 us a round are no trend (use_tolerance).
+ */
+#define CDG_DRAINED_US		32
+#define CDG_TOLERANCE_US	64
+
+/* Given by Linux' tcp_cdg.c: ACKs of a train are less than 3 ms apart, RTTs below 125 us are
+ * noise, and a delay is looked for after eight RTTs.
+ */
+#define CDG_TRAIN_GAP_US	3000
+#define CDG_HYSTART_LEAST_US	125
+#define CDG_HYSTART_RTTS	8
+
+/* A paced train tells in a round whose queue is 1/16 of the RTT, or 8 ms: half of the delay that
+ * ends slow start by itself, an eighth and 16 ms in Linux' CUBIC. Half: jitter passes for a queue.
+ * Twice: the delay comes first, and the train is never asked.
+ */
+#define CDG_TRAIN_QUEUE_SHIFT	4
+#define CDG_TRAIN_QUEUE_MAX_US	8000
+
 /* Least mean cut to reckon with, 1/64: at two packets a cut takes nothing, and delay would have no
- * price there. It matters for windows of few packets only.
+ * price there. Half: there delay counts for half as much in the price. Twice: for twice as much.
+ * Larger windows do not come near it.
  */
 #define CDG_CUT_MIN_Q16		1024
 
@@ -44,7 +74,8 @@
 #define CDG_G_DEFAULT_NS	3000000
 
 /* Least G of a flow with a goal while the queue is short (net.dalbe.effect = 0). Measured alone at
- * 10 Mbit/s, 50 ms: 3 ms uses 85 % of the link, 6 ms 92 %, 20 ms 94 %, 125 ms no more.
+ * 10 Mbit/s, 50 ms: 3 ms uses 85 % of the link, 6 ms 92 %, 20 ms 94 %, 125 ms no more. Half uses
+ * less of the link; twice keeps a longer queue for nothing.
  */
 #define CDG_IDLE_G_DEFAULT_NS	20000000
 
@@ -61,7 +92,9 @@
 #define CDG_BASE_RTT_SHIFT	15
 #define CDG_BASE_RTT_ROUND_US	100000
 
-/* Half-octaves of the gradient sum, 1 us to 2^29 us: G's own resolution. */
+/* Half-octaves of the gradient sum, 1 us to 2^29 us: G's own resolution. Half of them: sums above
+ * 23 ms are all alike. Twice: no sum is so large.
+ */
 #define CDG_HIST_BINS		58
 
 enum cdg_state {
@@ -94,8 +127,8 @@ struct cdg_heuristics {
 	bool inflate_beta;
 };
 
-/* 268 s: an RTT that is longer, or forged, counts as this; eight gradients of it
- * fit in an s32.
+/* 268 s: an RTT that is longer, or forged, counts as this. A bound of arithmetic: eight gradients
+ * of it fit in an s32, eight of twice as much do not.
  */
 #define CDG_RTT_MAX_US		((1 << 28) - 1)
 
@@ -146,14 +179,14 @@ struct cdg_g {
  * struct cdg_price - what delay costs
  * @cut_q16: mean of the last delay cuts, F(23)
  * @counts: since the owner last looked
- * @rounds: all rounds, in 1/256
- * @hist: rounds, in 1/256, by positive gradient: for flows whose G is to be found
+ * @rounds_q8: all rounds
+ * @hist_q8: rounds by positive gradient: for flows whose G is to be found
  */
 struct cdg_price {
 	u32 cut_q16;
 	struct cdg_counts counts;
-	u32 rounds;
-	u32 hist[CDG_HIST_BINS];
+	u32 rounds_q8;
+	u32 hist_q8[CDG_HIST_BINS];
 };
 
 /**

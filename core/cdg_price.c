@@ -22,10 +22,10 @@ static u32 cdg_backoff_rate_q32(const struct cdg *c, u32 g_ns)
 	int i;
 
 	for (i = 0; i < CDG_HIST_BINS; i++)
-		if (c->price.hist[i])
-			sum += (u64)c->price.hist[i] *	/* below 2^30 */
+		if (c->price.hist_q8[i])
+			sum += (u64)c->price.hist_q8[i] *	/* below 2^30 */
 			       cdg_probability_q32(cdg_bin_us(i), scale_q40);
-	return min_t(u64, div_u64(sum, c->price.rounds), U32_MAX);
+	return min_t(u64, div_u64(sum, c->price.rounds_q8), U32_MAX);
 }
 
 /**
@@ -58,7 +58,7 @@ u32 cdg_weight_q16(const struct cdg *c)
  */
 u64 cdg_delay_price_q40(const struct cdg *c, u32 g_ns)
 {
-	if (!c->price.rounds)
+	if (!c->price.rounds_q8)
 		return 0;
 	return ((u64)cdg_backoff_rate_q32(c, g_ns) *
 		cdg_weight_q16(c)) >> 8;
@@ -122,8 +122,8 @@ u64 cdg_rate_price_q40(u64 rate_Bps, u32 mss, u32 rtt_us)
  */
 void cdg_forget(struct cdg *c)
 {
-	memset(c->price.hist, 0, sizeof(c->price.hist));
-	c->price.rounds = 0;
+	memset(c->price.hist_q8, 0, sizeof(c->price.hist_q8));
+	c->price.rounds_q8 = 0;
 	c->price.cut_q16 = CDG_CUT_DELAY_Q16;
 	memset(&c->price.counts, 0, sizeof(c->price.counts));
 }

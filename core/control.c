@@ -272,7 +272,7 @@ static void control_judge(struct control *d, u64 now_ns, bool best_effort)
 		d->status = DALBE_STATUS_ON_TRACK;
 }
 
-/* Best effort over what is needed of it, a mean of eight intervals or so, as prices
+/* Best effort over what is needed of it, a mean of some intervals, as prices
  * swing. Of the inverse, w, it would be a mean of what is needed in the worst of them.
  * Where prices differ it begins when phi has been measured a few times.
  */
@@ -285,7 +285,7 @@ static void control_learn_headroom(struct control *d, const struct control_sampl
 	if (s->price_q40 != s->price_std_q40 &&
 	    d->updates <= DALBE_HEADROOM_TPHI * DALBE_TPHI_UPDATES)
 		return;
-	d->mbc.headroom_q16 += ((s64)headroom_q16 - (s64)d->mbc.headroom_q16) / 8;
+	d->mbc.headroom_q16 += ((s64)headroom_q16 - (s64)d->mbc.headroom_q16) / DALBE_HEADROOM_MEAN;
 }
 
 /* The w that is needed, by that mean. */

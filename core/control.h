@@ -57,7 +57,7 @@
 #define DALBE_KD_Q16		6554
 
 /* MBC corrects a quarter of its model's error in one Tw, see control_mbc_trim(): the noise of four
- * is averaged. An eighth is too slow for a short window; a half follows noise.
+ * is averaged. Half of it, an eighth, is too slow for a short window; twice of it follows noise.
  */
 #define DALBE_TRIM_GAIN_Q16	16384
 
@@ -84,11 +84,14 @@
 /* Headroom is the best-effort rate over the rate that is needed. Before anything is known it is
  * two, enough for no reserve; an idle interval counts for three at most in the mean, or it would
  * hide contended ones; and where phi matters the mean begins after two Tphi, when phi is known.
- * Half of these reserve too early, and take from others without need; twice too late.
+ * Half of these reserve too early, and take from others without need; twice too late. The mean is
+ * one of eight intervals, as of CDG's gradients: of half as many it swings with prices, of twice
+ * as many it is late by an eighth of the window.
  */
 #define DALBE_HEADROOM_Q16	(2 * Q16_ONE)
 #define DALBE_HEADROOM_MAX_Q16	(3 * Q16_ONE)
 #define DALBE_HEADROOM_TPHI	2
+#define DALBE_HEADROOM_MEAN	8
 
 /* We aim 1/32 of the window before the deadline, four of its 128 Tw: MBC needs so many to make up
  * for a bad one, and the last bytes and the program's own end take time, too. Half is late after

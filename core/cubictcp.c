@@ -146,9 +146,9 @@ static void cubictcp_follow(struct cubictcp_curve *c, u32 cwnd, u32 ticks, u32 a
 								  CUBICTCP_C) * (c->max - cwnd));
 	}
 	target = cubictcp_target(c, ticks);
-	c->per = target > cwnd ? cwnd / (target - cwnd) : 100 * cwnd;
+	c->per = target > cwnd ? cwnd / (target - cwnd) : CUBICTCP_PER_WINDOWS * cwnd;
 	if (!c->max)	/* no loss has told yet how much there is: by 5 % per round trip */
-		c->per = min(c->per, 20U);
+		c->per = min(c->per, CUBICTCP_PER_NEW);
 }
 
 /* R(4): never slower than Reno. */
@@ -183,7 +183,7 @@ void cubictcp_grow(struct cubictcp *cubic, struct tcp_path *p, u32 acked)
 		if (!c->epoch || p->ticks != c->tick)
 			cubictcp_follow(c, p->cwnd, p->ticks, acked);
 		cubictcp_befriend(c, p->cwnd);
-		c->per = max(c->per, 2U);	/* by half per round trip */
+		c->per = max(c->per, CUBICTCP_PER_LEAST);	/* by half per round trip */
 	}
 	path_grow_by(p, c->per, acked);
 }

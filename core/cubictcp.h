@@ -9,7 +9,8 @@
 
 /* Given by Linux: C is 410/1024 packets/s^3, and the curve's times are in 1/1024 s. From 16 packets
  * on slow start ends by the ACK train, whose ACKs are 2 ms apart at most, or where the lowest of
- * eight RTTs is an eighth above the lowest ever, 4 to 16 ms.
+ * eight RTTs is an eighth above the lowest ever, 4 to 16 ms. The window grows by a packet for no
+ * more than 100 windows, and before the first loss for no more than 20 packets; for two at least.
  */
 #define CUBICTCP_C_SHIFT	40
 #define CUBICTCP_C		410
@@ -18,6 +19,9 @@
 #define CUBICTCP_TRAIN_GAP_US	2000
 #define CUBICTCP_DELAY_MIN_US	4000
 #define CUBICTCP_DELAY_MAX_US	16000
+#define CUBICTCP_PER_WINDOWS	100
+#define CUBICTCP_PER_NEW	20U
+#define CUBICTCP_PER_LEAST	2U
 
 /* 256 s: there the curve is 6.7 million packets away. A bound of arithmetic. */
 #define CUBICTCP_TIME_MAX	BIT(18)
@@ -27,7 +31,10 @@
  */
 #define CUBICTCP_RECENT		3
 
-/* While the price is not known one packet in four, at most, gets a phantom signal: the paper's. */
+/* While the price is not known one packet in four, at most, gets a phantom signal: the paper's. A
+ * window of ten is cut in nearly every round then. Half: in three rounds of four. Twice: so is one
+ * of two packets, the least.
+ */
 #define CUBICTCP_UNKNOWN_Q32	BIT(30)
 
 /* The distance of real signals is a mean over eight, as CDG's gradients are. Half: phantom signals
@@ -36,7 +43,9 @@
  */
 #define CUBICTCP_SIGNALS	8
 
-/* Of the paper's model, RFC 9438, section 5: (C (3 + b) / (4 (1 - b)))^1/3 per us of RTT, Q40. */
+/* Of the paper's model, given by RFC 9438, section 5: (C (3 + b) / (4 (1 - b)))^1/3 per us of RTT,
+ * in Q40.
+ */
 #define CUBICTCP_MODEL_Q40	1179786
 
 /**

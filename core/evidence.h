@@ -11,14 +11,14 @@
 struct regime;
 
 /* The queue is ours from a fifth of the expected drain on. A cut drains our share of the packets
- * under way, so up to five equal flows pass for "ours"; of more, the mean queue tells. A tenth: a
- * competitor with nine tenths of the link is not seen. Two fifths: noise makes us yield.
+ * under way, so up to five equal flows pass for "ours"; of more, the mean queue tells. Half: a
+ * competitor with nine tenths of the link is not seen. Twice: noise makes us yield.
  */
 #define EVIDENCE_OURS_Q16	13107
 
 /* Rounds from slow start on whose queue may be our own: the packets that slow start sent too
- * many are under way for a round, queued in the next, and drained by a cut in the third. Two:
- * our own queue passes for a newcomer's. Eight: a newcomer in that time gets no room.
+ * many are under way for a round, queued in the next, and drained by a cut in the third. Half:
+ * our own queue passes for a newcomer's. Twice: a newcomer in that time gets no room.
  */
 #define EVIDENCE_RAMP_ROUNDS	4
 

@@ -4,6 +4,8 @@
  * space, so that one implementation is tested, simulated, fuzzed and shipped.
  *
  * Formats, by suffix:
+ *	_q8	8 fractional bits: counts and means of few things, in parts of 1/256, so that
+ *		forgetting a part of them leaves something
  *	_q16	16 fractional bits: weights, ratios (w, phi, 1 + eps)
  *	_q32	32 fractional bits: probabilities; U32_MAX stands for 1
  *	_q40	40 fractional bits: prices; 400 Gbit/s at an RTT of 60 s costs
@@ -29,6 +31,7 @@
 #include "../tests/user/kernel_shim.h"
 #endif
 
+#define Q8_ONE		0x100u
 #define Q16_ONE		0x10000u
 #define Q40_ONE		0x10000000000ull
 

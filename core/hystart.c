@@ -6,11 +6,10 @@
  */
 #include "cdg.h"
 
-/* Half of HyStart's delay, which is an eighth of the RTT, and in Linux 16 ms at most. */
 static bool cdg_saw_queue(const struct cdg *c)
 {
 	return c->rtt.max_us - c->hystart_min_us >=
-	       min(c->hystart_min_us / 16, 8000);
+	       min(c->hystart_min_us >> CDG_TRAIN_QUEUE_SHIFT, CDG_TRAIN_QUEUE_MAX_US);
 }
 
 /**
@@ -42,8 +41,8 @@ enum cdg_hystart cdg_hystart_exit(struct cdg *c, u8 detect, u32 now_us,
 		if (!c->hystart_last_us || !cwnd_limited) {
 			c->hystart_last_us = now_us;
 			c->hystart_start_us = now_us;
-		} else if ((s32)(now_us - c->hystart_last_us) < 3000) {
-			s32 full_us = max(c->hystart_min_us / 2, 125);
+		} else if ((s32)(now_us - c->hystart_last_us) < CDG_TRAIN_GAP_US) {
+			s32 full_us = max(c->hystart_min_us / 2, CDG_HYSTART_LEAST_US);
 
 			if (paced && !cdg_saw_queue(c))
 				full_us = c->hystart_min_us;
@@ -54,11 +53,11 @@ enum cdg_hystart cdg_hystart_exit(struct cdg *c, u8 detect, u32 now_us,
 	}
 
 	if (detect & CDG_HYSTART_DELAY) {
-		if (c->hystart_samples < 8) {
+		if (c->hystart_samples < CDG_HYSTART_RTTS) {
 			c->hystart_samples++;
 		} else {
 			s32 limit_us = max(c->hystart_min_us +
-					   c->hystart_min_us / 8, 125);
+					   c->hystart_min_us / 8, CDG_HYSTART_LEAST_US);
 
 			if (c->rtt.min_us > limit_us)
 				return CDG_HYSTART_DELAY;

@@ -18,14 +18,14 @@
  */
 #include "owd.h"
 
-/* A peer whose timestamps are milliseconds, within a quarter. */
+/* A peer whose timestamps are milliseconds, within OWD_TICK_PART. */
 static bool owd_of_use(const struct owd *o, u32 val, u64 now_us)
 {
 	u64 ours_us = now_us - o->first_us;
 	u64 theirs_us = (u64)(val - o->first_val) * OWD_TICK_US;
 
-	return ours_us >= OWD_PROVEN_US && theirs_us >= ours_us - ours_us / 4 &&
-	       theirs_us <= ours_us + ours_us / 4;
+	return ours_us >= OWD_PROVEN_US && theirs_us >= ours_us - ours_us / OWD_TICK_PART &&
+	       theirs_us <= ours_us + ours_us / OWD_TICK_PART;
 }
 
 /**

@@ -12,8 +12,12 @@
 
 #include "fixed.h"
 
-/* A tick of a clock that is of use here: that of Linux' timestamps. */
+/* The tick of a clock that is of use here, given by Linux, whose timestamps are milliseconds; and
+ * the part by which such a clock may seem fast or slow, a quarter: others have ticks of 4 or 10 ms.
+ * Half of that part: a clock has to be observed for longer. Twice: one of 2 ms nearly passes.
+ */
 #define OWD_TICK_US	1000
+#define OWD_TICK_PART	4
 
 /* A clock is observed for so long before it is of use: its ticks are known within 2 % then. At half
  * of it within 4 %, of the 25 that tell it from ticks of 4 and 10 ms; at twice, ACKs in clumps end

@@ -18,7 +18,8 @@ struct regime;
 
 /* A probe costs half of the window for one of its two round trips: one for the packets under way,
  * and one that shows. In 32 base RTTs that is 1.6 % of the rate, where that is more often than
- * every 2 s. One round shows nothing; four cost twice.
+ * every 2 s. Half as many rounds show nothing; twice as many cost twice. Half of the pause costs
+ * twice, too; twice of it finds an idle link later on long paths.
  */
 #define PROBE_ROUNDS		2
 #define PROBE_PAUSE_RTTS	32

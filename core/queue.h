@@ -31,10 +31,10 @@
 #define QUEUE_SCAVENGERS_US	(4 * QUEUE_ALONE_G_NS / 1000)
 #define QUEUE_SCAVENGERS_SHIFT	2
 
-/* A queue of which no more than a quarter is left was ours, or nobody's. By an eighth, two stalls
- * in a row passed for a newcomer on a path of 0.5 ms (11 ms of queue, then 1.5). A newcomer's
- * queue has grown, so a half is not too much for that; but competitors whose loss empties a part
- * of the buffer would pass for nobody.
+/* A queue of which no more than a quarter is left was ours, or nobody's. With half of it
+ * two stalls in a row passed for a newcomer on a path of 0.5 ms (11 ms of queue, then 1.5). With
+ * twice competitors whose loss empties a part of the buffer pass for nobody; a newcomer, whose
+ * queue has grown, does not.
  */
 #define QUEUE_LEFT_PART		4
 

@@ -148,10 +148,11 @@ bool regime_repair(struct regime *r, u64 now_us)
 	return true;
 }
 
-/* The mean of the last eight rounds or looks. */
+/* The mean of the last rounds or looks. */
 static void regime_mean(struct regime *r, u32 queue_us)
 {
-	r->looks.mean_us = r->looks.mean_us - r->looks.mean_us / 8 + queue_us / 8;
+	r->looks.mean_us = r->looks.mean_us - r->looks.mean_us / REGIME_MEAN +
+			   queue_us / REGIME_MEAN;
 }
 
 static enum verdict regime_judge(struct regime *r, u32 rtt_us,

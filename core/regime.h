@@ -12,8 +12,8 @@
 #include "probe.h"
 #include "room.h"
 
-/* A queue of 1/8 of its peak has gone: what is left are single packets of others. With 1/16 a
- * link that is free passes for busy; with 1/4, CUBIC's queue after a loss passes for gone.
+/* A queue of 1/8 of its peak has gone: what is left are single packets of others. With half of
+ * it a link that is free passes for busy; with twice CUBIC's queue after a loss passes for gone.
  */
 #define REGIME_GONE_SHIFT	3
 
@@ -42,17 +42,22 @@
 #define REGIME_PATIENCE_US	8000000
 
 /* Rounds until yielding has shown what it can: one for the packets under way, one to see the
- * queue, two more to be sure. Two: late ACKs make a link ours no more. Eight: our own queue keeps
+ * queue, two more to be sure. Half: late ACKs make a link ours no more. Twice: our own queue keeps
  * us away for twice as long.
  */
 #define REGIME_YIELD_ROUNDS	4
 
 /* Of six looks at a contended queue three must find it gone. Scavengers drain it every second or
- * so, a loss-based flow hardly ever. Of twelve six would take four seconds; one of two is a
- * loss of the others.
+ * so, a loss-based flow hardly ever. Twice as many looks take four seconds; of half as many, a
+ * single loss of the others decides.
  */
 #define REGIME_LOOKS		6
 #define REGIME_LOOKS_GONE	3
+
+/* The mean queue of rounds, while alone, and of looks is one of eight or so, CDG's window. Half:
+ * one long round of theirs makes competitors of scavengers. Twice: a competitor shows later.
+ */
+#define REGIME_MEAN		8
 
 /* Between two looks there are two base RTTs and 300 ms: on short paths two round trips would be
  * one burst, and six looks take about two seconds. Half: one pause of the others is taken for

@@ -28,23 +28,23 @@ struct regime;
 #define ROOM_SAMPLES		4
 
 /* And they are of an eighth of a window, as our own packets travel in clumps after slow start. A
- * quarter costs a newcomer half of the time that is won; a sixteenth is a clump of ours.
+ * quarter, twice, costs a newcomer half of the time that is won; half of it is a clump of ours.
  */
 #define ROOM_SAMPLES_PART	8
 
-/* A surge of a quarter of the base RTT is no burst, but slow start; an eighth was enough for
- * bursts of the background to make us leave a link. With a half newcomers get room a round later.
+/* A surge of a quarter of the base RTT is no burst, but slow start; half of it was enough for
+ * bursts of the background to make us leave a link. With twice newcomers get room a round later.
  */
 #define ROOM_SLOW_START_SHIFT	2
 
-/* Room is made for twice the surge: slow start doubles, and that is what it sends next. For once,
- * the newcomer's next packets overflow the buffer. For four times, a stall costs twice as much.
+/* Room is made for twice the surge: slow start doubles, and that is what it sends next. With half,
+ * the newcomer's next packets overflow the buffer. With twice, a stall costs twice as much.
  */
 #define ROOM_SURGES		2
 
 /* A longer queue that surges within eight rounds, CDG's window, after the window came back keeps
- * its room. Within four, a slow newcomer would be taken for a second stall; within sixteen, the
- * second of two stalls costs the window.
+ * its room. Half: a slow newcomer is taken for a second stall. Twice: the second of two
+ * stalls costs the window.
  */
 #define ROOM_RESTORED_ROUNDS	8
 
@@ -57,8 +57,8 @@ struct regime;
 #define ROOM_STOOD_PACKETS	28
 
 /* The queue drains while the path stands still, so the silence is shorter than what the RTT has
- * grown by: half of it will do. A quarter lets a queue of three times the silence pass unseen;
- * with all of it, a flow with a queue of its own knows no stall.
+ * grown by: half of it will do. With half of that a queue of three times the silence passes
+ * unseen; with twice, a flow with a queue of its own knows no stall.
  */
 #define ROOM_STOOD_PART		2
 

@@ -32,17 +32,18 @@
 #define VEGAS_CONTENDED_PART	4
 
 /**
- * struct vegas_price - what delay has cost, each round counted as 256
- * @rounds: that were judged
- * @shrinks: of these, rounds that found the window too large
- * @delay_us: sum of the delays that alpha is measured by: a packet per us is one of diff
- * @cuts_q32: sum of the parts of the window that were cut, F(23)
+ * struct vegas_price - what delay has cost
+ * @rounds_q8: that were judged; half of them are forgotten every Tw, and 1/256 is the least that
+ *	is left of one
+ * @shrinks_q8: of these, rounds that found the window too large
+ * @delay_us_q8: sum of the delays that alpha is measured by: a packet per us is one of diff
+ * @cuts_q40: sum of the parts of the window that were cut, F(23)
  */
 struct vegas_price {
-	u32 rounds;
-	u32 shrinks;
-	u64 delay_us;
-	u64 cuts_q32;
+	u32 rounds_q8;
+	u32 shrinks_q8;
+	u64 delay_us_q8;
+	u64 cuts_q40;
 };
 
 /**

@@ -171,7 +171,7 @@ def test_aging_forgets_everything_in_the_end(pure: Any) -> None:
         feed_gradient(pure, flow, 1 << bit)
     for _ in range(100):
         pure.cdg_age(flow)
-    assert sum(flow.price.hist) <= flow.price.rounds
+    assert sum(flow.price.hist_q8) <= flow.price.rounds_q8
 
 
 @given(rates_Bps, magnitudes(88, 65483), rtts_us)
@@ -298,9 +298,10 @@ def test_restart_forgets_the_path_but_not_what_the_controller_knows(pure: Any) -
     flow = new_flow(pure)
     for rtt_us in range(1000, 10000, 1000):
         one_round(pure, flow, rtt_us)
-    before = (flow.g.ns, flow.price.counts.rounds, flow.price.rounds, list(flow.price.hist))
+    price = flow.price
+    before = (flow.g.ns, price.counts.rounds, price.rounds_q8, list(price.hist_q8))
     pure.cdg_restart(flow, 10)
-    assert (flow.g.ns, flow.price.counts.rounds, flow.price.rounds, list(flow.price.hist)) == before
+    assert (flow.g.ns, price.counts.rounds, price.rounds_q8, list(price.hist_q8)) == before
     assert one_round(pure, flow, 50000) == 0  # no predecessor
 
 
