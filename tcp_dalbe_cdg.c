@@ -16,26 +16,10 @@
  *	core/scavenger.c	the scavenger
  *	core/control.c		w
  */
-#include <linux/module.h>
-
 #include "kernel/dalbe.h"
 
 struct dalbe_cc tcp_dalbe_cdg __read_mostly = {
-	.ops = {
-		.flags		= TCP_CONG_NON_RESTRICTED,
-		.init		= dalbe_init,
-		.release	= dalbe_release,
-		.ssthresh	= dalbe_ssthresh,
-		.cong_avoid	= dalbe_cong_avoid,
-		.pkts_acked	= dalbe_pkts_acked,
-		.cwnd_event	= dalbe_cwnd_event,
-		.set_state	= dalbe_set_state,
-		.in_ack_event	= dalbe_in_ack_event,
-		.min_tso_segs	= dalbe_min_tso_segs,
-		.undo_cwnd	= dalbe_undo_cwnd,
-		.owner		= THIS_MODULE,
-		.name		= DALBE_CC_CDG,
-	},
-	.plain	= &cdg_base,
-	.goal	= &scavenger_base,
+	.ops.name = DALBE_CC_CDG,
+	.plain = &cdg_base,
+	.goal = &scavenger_base,
 };

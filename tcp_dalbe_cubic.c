@@ -6,25 +6,10 @@
  * losses there seem to be, or what each costs (net.dalbe.cubic_inflate): the framework paper's own
  * first base. It is in core/base_cubic.c and core/cubictcp.c; for the rest see tcp_dalbe_cdg.c.
  */
-#include <linux/module.h>
-
 #include "kernel/dalbe.h"
 
 struct dalbe_cc tcp_dalbe_cubic __read_mostly = {
-	.ops = {
-		.flags		= TCP_CONG_NON_RESTRICTED,
-		.init		= dalbe_init,
-		.release	= dalbe_release,
-		.ssthresh	= dalbe_ssthresh,
-		.cong_avoid	= dalbe_cong_avoid,
-		.pkts_acked	= dalbe_pkts_acked,
-		.cwnd_event	= dalbe_cwnd_event,
-		.set_state	= dalbe_set_state,
-		.in_ack_event	= dalbe_in_ack_event,
-		.undo_cwnd	= dalbe_undo_cwnd,
-		.owner		= THIS_MODULE,
-		.name		= DALBE_CC_CUBIC,
-	},
-	.plain	= &cubic_base,
-	.goal	= &cubic_base,
+	.ops.name = DALBE_CC_CUBIC,
+	.plain = &cubic_base,
+	.goal = &cubic_base,
 };

@@ -2,7 +2,7 @@
 /*
  * Shared by the files of kernel/: a socket's private area, and the functions of each file.
  *
- *	tcp_dalbe_*.c	names the hooks and a base for each congestion control
+ *	tcp_dalbe_*.c	a name and the bases of each congestion control
  *	hooks.c		TCP's events, handed to the sender (core/sender.c)
  *	pacing.c	packets wait for their departure
  *	goal.c		a socket is given a goal or settings, or asked how it is doing
@@ -115,7 +115,7 @@ struct dalbe_sock {
 
 /**
  * struct dalbe_cc - a congestion control of this module
- * @ops: its hooks, those of hooks.c
+ * @ops: its name, and the hooks that dalbe_hook_in() adds
  * @plain: base of connections without a goal, and of all where net.dalbe.effect is 0
  * @goal: base of connections with a goal, and of scavengers
  */
@@ -180,16 +180,9 @@ static inline void dalbe_path_read(const struct sock *sk, struct tcp_path *p, u6
 	};
 }
 
-/* hooks.c, for struct tcp_congestion_ops; all with the socket locked */
+/* hooks.c */
 void dalbe_init(struct sock *sk);
-void dalbe_release(struct sock *sk);
-u32 dalbe_ssthresh(struct sock *sk);
-void dalbe_cong_avoid(struct sock *sk, u32 ack, u32 acked);
-void dalbe_pkts_acked(struct sock *sk, const struct ack_sample *sample);
-void dalbe_cwnd_event(struct sock *sk, enum tcp_ca_event event);
-void dalbe_set_state(struct sock *sk, u8 state);
-void dalbe_in_ack_event(struct sock *sk, u32 flags);
-u32 dalbe_undo_cwnd(struct sock *sk);
+void dalbe_hook_in(struct dalbe_cc *cc);
 
 /* pacing.c */
 u32 dalbe_min_tso_segs(struct sock *sk);

@@ -14,6 +14,8 @@
  * cong_avoid is silent in CWR and Recovery, which are losses' and marks', so Tw is
  * driven from pkts_acked.
  */
+#include <linux/module.h>
+
 #include "dalbe.h"
 
 static_assert(TCP_CA_Open == (int)PATH_OPEN);
@@ -31,6 +33,10 @@ static void dalbe_path_write(struct sock *sk, const struct tcp_path *p)
 		tp->prior_ssthresh = 0;
 }
 
+/**
+ * dalbe_init - TCP's hook where a congestion control takes over
+ * @sk: a locked socket; its ops->init tells that it is ours
+ */
 void dalbe_init(struct sock *sk)
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
@@ -50,7 +56,7 @@ void dalbe_init(struct sock *sk)
 	dalbe_alloc_flow(sk);
 }
 
-void dalbe_release(struct sock *sk)
+static void dalbe_release(struct sock *sk)
 {
 	if (dalbe_flow(sk))
 		dalbe_free_flow(sk);
@@ -86,7 +92,7 @@ static bool dalbe_packet_waits(const struct tcp_sock *tp)
 }
 
 /* Not called in CWR and Recovery. */
-void dalbe_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+static void dalbe_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
 	struct dalbe_flow *flow = dalbe_flow(sk);
 	struct round_result result = {};
@@ -172,7 +178,7 @@ static void dalbe_take_sample(struct sock *sk, const struct ack_sample *sample)
 		dalbe_base_hystart(sk, &rtt);
 }
 
-void dalbe_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+static void dalbe_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
 	bool finished;
@@ -192,7 +198,7 @@ void dalbe_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 		dalbe_tick(sk);
 }
 
-u32 dalbe_ssthresh(struct sock *sk)
+static u32 dalbe_ssthresh(struct sock *sk)
 {
 	struct dalbe_flow *flow = dalbe_flow(sk);
 	struct tcp_path p;
@@ -203,7 +209,7 @@ u32 dalbe_ssthresh(struct sock *sk)
 	return sender_loss(&flow->sender, &p);
 }
 
-u32 dalbe_undo_cwnd(struct sock *sk)
+static u32 dalbe_undo_cwnd(struct sock *sk)
 {
 	struct dalbe_flow *flow = dalbe_flow(sk);
 	struct tcp_path p;
@@ -215,7 +221,7 @@ u32 dalbe_undo_cwnd(struct sock *sk)
 	return tcp_reno_undo_cwnd(sk);
 }
 
-void dalbe_set_state(struct sock *sk, u8 state)
+static void dalbe_set_state(struct sock *sk, u8 state)
 {
 	struct dalbe_flow *flow = dalbe_flow(sk);
 	struct tcp_path p;
@@ -231,7 +237,7 @@ void dalbe_set_state(struct sock *sk, u8 state)
 }
 
 /* Where nothing is under way TCP does not answer a mark. */
-void dalbe_in_ack_event(struct sock *sk, u32 flags)
+static void dalbe_in_ack_event(struct sock *sk, u32 flags)
 {
 	struct dalbe_flow *flow = dalbe_flow(sk);
 	struct tcp_path p;
@@ -251,7 +257,7 @@ static void dalbe_resume(struct sock *sk, struct sender *s)
 	s->base->resume(s, &p);
 }
 
-void dalbe_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+static void dalbe_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
 	struct dalbe_flow *flow = dalbe_flow(sk);
 	struct tcp_path p;
@@ -265,4 +271,27 @@ void dalbe_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 		sender_pause(&flow->sender, &p);
 	else
 		sender_reduced(&flow->sender, &p);
+}
+
+/**
+ * dalbe_hook_in - let TCP call us for a congestion control that is to be registered
+ * @cc: its name and its bases are given
+ */
+void dalbe_hook_in(struct dalbe_cc *cc)
+{
+	struct tcp_congestion_ops *ops = &cc->ops;
+
+	ops->owner = THIS_MODULE;
+	ops->flags = TCP_CONG_NON_RESTRICTED;
+	ops->init = dalbe_init;
+	ops->release = dalbe_release;
+	ops->ssthresh = dalbe_ssthresh;
+	ops->cong_avoid = dalbe_cong_avoid;
+	ops->pkts_acked = dalbe_pkts_acked;
+	ops->cwnd_event = dalbe_cwnd_event;
+	ops->set_state = dalbe_set_state;
+	ops->in_ack_event = dalbe_in_ack_event;
+	ops->undo_cwnd = dalbe_undo_cwnd;
+	if (cc->plain->paced || cc->goal->paced)
+		ops->min_tso_segs = dalbe_min_tso_segs;
 }

@@ -20,6 +20,7 @@ static int __init dalbe_register_controls(void)
 	int err, i;
 
 	for (i = 0; i < ARRAY_SIZE(dalbe_controls); i++) {
+		dalbe_hook_in(dalbe_controls[i]);
 		err = tcp_register_congestion_control(&dalbe_controls[i]->ops);
 		if (err) {
 			dalbe_unregister_controls(i);

@@ -2,20 +2,10 @@
 /* dalbe_cubic: chosen by name, alone as the kernel's own CUBIC, and under a goal. */
 #include <string.h>
 
+#include "base.h"
 #include "ctl.h"
 #include "net.h"
 #include "tests.h"
-
-#define KB	1000ull
-
-/* Tw would be 10 s: too few updates for a test. */
-static void weigh(int fd, uint32_t wmin_ppm)
-{
-	params_set(fd, (struct dalbe_params) {
-		.flags = DALBE_PARAM_CONTROLLER | DALBE_PARAM_WMIN | DALBE_PARAM_TW,
-		.controller = DALBE_CONTROLLER_WEIGHT, .wmin_ppm = wmin_ppm,
-		.tw_ms = 250 });
-}
 
 /* Losses where the queue overflows, marks, and pauses: what is received by the end. */
 static uint64_t received_by(const char *cc, bool ecn)
@@ -61,7 +51,7 @@ static uint32_t share_under_w(uint32_t w_ppm)
 	uint64_t ours, theirs;
 	struct dalbe_state s;
 
-	weigh(pair.tx, w_ppm);
+	base_weigh(pair.tx, w_ppm);
 	compete(&pair, &cubic, 5000, NULL);
 	ours = pair.received;
 	theirs = cubic.received;
@@ -102,7 +92,7 @@ static void by_beta(void)
 	sysctl_write(NS_TX, "dalbe/cubic_inflate", "1");
 	pair = pair_open(DALBE_CC_CUBIC);
 	cubic = pair_open("cubic");
-	weigh(pair.tx, 20000);
+	base_weigh(pair.tx, 20000);
 	compete(&pair, &cubic, 15000, NULL);
 	sysctl_write(NS_TX, "dalbe/cubic_inflate", "0");
 	s = state_get(pair.tx);
@@ -115,52 +105,12 @@ static void by_beta(void)
 
 static void a_goal_comes_and_goes(void)
 {
-	struct pair pair = pair_open(DALBE_CC_CUBIC);
-	struct dalbe_state s;
-
-	flow_for(&pair, 1000);
-	s = state_get(pair.tx);
-	CHECK_EQ(s.status, DALBE_STATUS_NONE);
-	CHECK_EQ(s.updates, 0);
-	goal_set(pair.tx, 5000 * KB, 10000);
-	s = state_get(pair.tx);
-	CHECK_EQ(s.status, DALBE_STATUS_ON_TRACK);
-	CHECK_EQ(s.controller, DALBE_CONTROLLER_MBC);
-	CHECK_EQ(s.w_ppm, s.wmin_ppm);
-	flow_for(&pair, 3000);
-	s = state_get(pair.tx);
-	CHECK_OP(s.updates, >, 3);
-	CHECK_OP(s.bytes_done, >, 200 * KB);
-	goal_clear(pair.tx);
-	flow_for(&pair, 1000);
-	s = state_get(pair.tx);
-	CHECK_EQ(s.status, DALBE_STATUS_NONE);
-	CHECK_EQ(s.w_ppm, 0);
-
-	goal_set(pair.tx, 500 * KB, 10000);
-	transfer(&pair, 500 * KB);
-	CHECK_EQ(state_get(pair.tx).status, DALBE_STATUS_DONE);
+	base_goal_comes_and_goes(DALBE_CC_CUBIC, 200);
 }
 
 static void a_goal_beside_cubic(void)
 {
-	struct pair pair = pair_open(DALBE_CC_CUBIC), cubic = pair_open("cubic");
-	struct dalbe_state s;
-
-	params_set(pair.tx, (struct dalbe_params) {
-		.flags = DALBE_PARAM_TW, .tw_ms = 500 });
-	compete(&pair, &cubic, 5000, NULL);
-	goal_set(pair.tx, 6000 * KB, 30000);
-	compete(&pair, &cubic, 28000, all_acked);
-	s = state_get(pair.tx);
-	harness_note("%llu KB done, w %u ppm, %llu losses, %llu phantom signals",
-		     (unsigned long long)(s.bytes_done / KB), s.w_ppm,
-		     (unsigned long long)s.backoffs_loss, (unsigned long long)s.backoffs_delay);
-	CHECK_OP(s.updates, >, 10);
-	CHECK_OP(s.bytes_done, >, 4800 * KB);	/* of 6000, in 28 s of 30 */
-	CHECK_OP(s.backoffs_delay, >, 0);
-	CHECK_EQ(s.loss_episodes, s.loss_answers);
-	CHECK_OP(cubic.received, >, pair.received);
+	CHECK_OP(base_goal_beside_cubic(DALBE_CC_CUBIC, 6000).backoffs_delay, >, 0);
 }
 
 /* The link is cut for seconds: timeouts. */
@@ -170,7 +120,7 @@ static void timeouts(void)
 	struct pair pair = pair_open(DALBE_CC_CUBIC);
 	struct dalbe_state s;
 
-	weigh(pair.tx, 100000);
+	base_weigh(pair.tx, 100000);
 	flow_for(&pair, 3000);
 	for (int turn = 0; turn < 3; turn++) {
 		cut.loss_percent = 100;
@@ -186,29 +136,14 @@ static void timeouts(void)
 	CHECK_OP(pair.received, >, 1000 * KB);
 }
 
-/* Its state lies where others' are: none is to meet another's. */
 static void exchanged(void)
 {
 	static const char *const names[] = {
 		DALBE_CC_CUBIC, DALBE_CC_CDG, "cubic", DALBE_CC_CUBIC, DALBE_CC_VEGAS,
 		DALBE_CC_CUBIC,
 	};
-	struct pair pair = pair_open(DALBE_CC_CDG);
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		harness_turn("%s", names[i]);
-		cc_set(pair.tx, names[i]);
-		flow_for(&pair, 300);
-		if (strncmp(names[i], "dalbe_", 6))
-			continue;
-		goal_set(pair.tx, 100000 * KB, 60000);
-		flow_for(&pair, 1000);
-		CHECK_EQ(state_get(pair.tx).status, DALBE_STATUS_ON_TRACK);
-		CHECK_EQ(state_get(pair.tx).regime == DALBE_REGIME_NONE,
-			 strcmp(names[i], DALBE_CC_CDG) != 0);
-		goal_clear(pair.tx);
-		flow_for(&pair, 300);
-	}
+	base_exchanged(names, ARRAY_SIZE(names));
 }
 
 const struct test tests_cubic[] = {
