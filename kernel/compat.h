@@ -38,6 +38,17 @@ register_net_sysctl_sz(struct net *net, const char *path,
 #define DEBUG_NET_WARN_ON_ONCE(cond) BUILD_BUG_ON_INVALID(cond)
 #endif
 
+/* 7.1: CA_EVENT_TX_START has a hook of its own, and cwnd_event does not hear of it. Kbuild looks
+ * for it.
+ */
+static inline void dalbe_hook_tx_start(struct tcp_congestion_ops *ops,
+				       void (*hook)(struct sock *sk))
+{
+#ifdef DALBE_CWND_EVENT_TX_START
+	ops->cwnd_event_tx_start = hook;
+#endif
+}
+
 /* The time of TCP's timer has moved twice since 6.12. Kbuild looks for it. */
 #if defined(DALBE_TCP_TIMEOUT_EXPIRES)
 #define dalbe_tcp_timeout(sk)	tcp_timeout_expires(sk)

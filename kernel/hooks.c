@@ -16,6 +16,7 @@
  */
 #include <linux/module.h>
 
+#include "compat.h"
 #include "dalbe.h"
 
 static_assert(TCP_CA_Open == (int)PATH_OPEN);
@@ -248,13 +249,17 @@ static void dalbe_in_ack_event(struct sock *sk, u32 flags)
 	sender_mark(&flow->sender, &p);
 }
 
-static void dalbe_resume(struct sock *sk, struct sender *s)
+/* TCP sends, and nothing was under way. */
+static void dalbe_tx_start(struct sock *sk)
 {
+	struct dalbe_flow *flow = dalbe_flow(sk);
 	struct tcp_path p;
 
+	if (!flow || !flow->sender.base->resume)
+		return;
 	dalbe_path_read(sk, &p, tcp_clock_us());
 	p.idle_ticks = p.ticks - tcp_sk(sk)->lsndtime;
-	s->base->resume(s, &p);
+	flow->sender.base->resume(&flow->sender, &p);
 }
 
 static void dalbe_cwnd_event(struct sock *sk, enum tcp_ca_event event)
@@ -262,8 +267,8 @@ static void dalbe_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	struct dalbe_flow *flow = dalbe_flow(sk);
 	struct tcp_path p;
 
-	if (flow && event == CA_EVENT_TX_START && flow->sender.base->resume)
-		dalbe_resume(sk, &flow->sender);
+	if (event == CA_EVENT_TX_START)
+		dalbe_tx_start(sk);
 	if (!flow || (event != CA_EVENT_CWND_RESTART && event != CA_EVENT_COMPLETE_CWR))
 		return;
 	dalbe_path_read(sk, &p, tcp_clock_us());
@@ -289,6 +294,7 @@ void dalbe_hook_in(struct dalbe_cc *cc)
 	ops->cong_avoid = dalbe_cong_avoid;
 	ops->pkts_acked = dalbe_pkts_acked;
 	ops->cwnd_event = dalbe_cwnd_event;
+	dalbe_hook_tx_start(ops, dalbe_tx_start);
 	ops->set_state = dalbe_set_state;
 	ops->in_ack_event = dalbe_in_ack_event;
 	ops->undo_cwnd = dalbe_undo_cwnd;
