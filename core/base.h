@@ -27,6 +27,8 @@ enum base_event {
 	BASE_TIMEOUT,	/* the same, by slow start */
 	BASE_REDUCED,	/* TCP's own reduction of the window is complete */
 	BASE_UNDO,	/* the last loss was none */
+	BASE_DISORDER,	/* packets may be missing: TCP waits for more ACKs */
+	BASE_OPEN,	/* none is: TCP has nothing to repair, or nothing any more */
 	BASE_PAUSE,	/* after a pause TCP starts slowly again */
 };
 
@@ -70,7 +72,8 @@ struct base_report {
  * @cut_delay: the window to cut to for delay, packets; cdg_ssthresh() says @ssthresh
  * @cut_loss: the same for a loss or a mark; NULL: @ssthresh stands, CDG's answer, which halves the
  *	window but for CDG's heuristics: another base does not use it
- * @grow: an ACK came of so many packets: set p->cwnd
+ * @grow: an ACK came of so many packets: set p->cwnd; not of one that finds the window not in use,
+ *	but see @grows_unused
  * @event: something else has happened, which may set the window; NULL: nothing to be done
  * @resume: TCP sends, and nothing was under way for path.idle_ticks; NULL: not of interest
  * @price: a Tw has ended: fill in what the base pays at w = 1, and whether others were seen.
@@ -89,6 +92,7 @@ struct base_report {
  * @paced: while alone on a path, packets are spaced
  * @every_rtt: RTTs are to be those, too, in which the receiver may have waited
  * @no_hystart: the base finds the end of slow start by itself
+ * @grows_unused: @grow is to see all ACKs
  */
 struct lbe_base {
 	void (*start)(struct sender *s, struct tcp_path *p);
@@ -103,7 +107,7 @@ struct lbe_base {
 	u32 (*cut_loss)(struct sender *s, const struct tcp_path *p, u32 ssthresh);
 	void (*grow)(struct sender *s, struct tcp_path *p, u32 acked);
 	void (*event)(struct sender *s, struct tcp_path *p, enum base_event event);
-	void (*resume)(struct sender *s, const struct tcp_path *p);
+	void (*resume)(struct sender *s, struct tcp_path *p);
 	void (*price)(const struct sender *s, struct control_sample *sample);
 	u64 (*model_q40)(const void *path, u64 rate_Bps);
 	void (*steer)(struct sender *s, u64 price_std_q40);
@@ -114,6 +118,7 @@ struct lbe_base {
 	bool paced;
 	bool every_rtt;
 	bool no_hystart;
+	bool grows_unused;
 };
 
 u64 cdg_base_model_q40(const void *path, u64 rate_Bps);

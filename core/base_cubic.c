@@ -103,7 +103,7 @@ static void cubic_base_event(struct sender *s, struct tcp_path *p, enum base_eve
 		cubictcp_begin(&s->cubictcp, p);
 }
 
-static void cubic_base_resume(struct sender *s, const struct tcp_path *p)
+static void cubic_base_resume(struct sender *s, struct tcp_path *p)
 {
 	cubictcp_resume(&s->cubictcp, p);
 }

@@ -7,12 +7,16 @@
  *	alpha = mu * 15, F(28) --------------> below alpha: + 1; above alpha + 2: - 1
  *
  * Without a goal alpha is 2, and the windows are those of Linux' tcp_vegas.c with its defaults,
- * ACK by ACK. Notable differences from it:
- *   o The window grows only while it is in use. Linux' grows in every round, however little the
- *     program sends, and the next burst overflows the queue.
- *   o The base RTT outlives a pause that is too short for TCP to start slowly again.
+ * ACK by ACK. At w = 1 they are those of its alpha = 15 phi and beta = alpha + 2. Both are tested on
+ * recorded streams of the kernel's own (tests/python/test_streams.py). Differences from it:
  *   o ssthresh is at least two packets, as the window is. Linux' may be one.
  *   o diff is 64 bits wide; Linux' product wraps at windows of some thousand packets.
+ *
+ * Below w = 1 we are more modest than Linux:
+ *   o The window grows only while it is in use. Linux' grows in every round, however little the
+ *     program sends, and the next burst overflows the queue.
+ *   o The base RTT outlives a pause that is too short for TCP to start slowly again, and a timeout.
+ *     Linux measures it anew whenever TCP sends and nothing is under way, in others' queue, too.
  *
  * Differences from the framework paper:
  *   o The BDP that bounds alpha is the largest that we have seen, and alpha may be 15 in any case:
@@ -35,6 +39,14 @@ static void vegas_begin_round(struct vegas *v)
 	v->rtts = 0;
 }
 
+/* The path may have changed. */
+static void vegas_forget(struct vegas *v)
+{
+	v->base_us = 0;
+	v->bdp = 0;
+	vegas_begin_round(v);
+}
+
 static void vegas_start(struct sender *s, struct tcp_path *p)
 {
 	memset(&s->vegas, 0, sizeof(s->vegas));
@@ -53,6 +65,16 @@ static void vegas_sample(struct sender *s, const struct rtt_sample *sample, u32 
 	if (!v->min_us || rtt_us < v->min_us)
 		v->min_us = rtt_us;
 	v->rtts++;
+}
+
+static bool vegas_modest(const struct sender *s)
+{
+	return s->vegas.alpha_q16 && s->control.w_q16 < Q16_ONE;
+}
+
+static bool vegas_may_grow(const struct sender *s, const struct tcp_path *p)
+{
+	return sender_limited(s, p) || !vegas_modest(s);
 }
 
 /* F(28), within its bounds. */
@@ -93,7 +115,7 @@ static bool vegas_judge(struct sender *s, struct tcp_path *p, u64 diff_q16, u32 
 		p->ssthresh = min(p->ssthresh, p->cwnd);
 	} else if (shrink) {
 		vegas_shrink(s, p);
-	} else if (diff_q16 < alpha_q16 && sender_limited(s, p)) {
+	} else if (diff_q16 < alpha_q16 && vegas_may_grow(s, p)) {
 		p->cwnd++;
 	}
 	p->cwnd = clamp_t(u32, p->cwnd, 2, p->cwnd_max);
@@ -105,14 +127,14 @@ static bool vegas_judge(struct sender *s, struct tcp_path *p, u64 diff_q16, u32 
 static bool vegas_round(struct sender *s, struct tcp_path *p, u64 elapsed_us)
 {
 	struct vegas *v = &s->vegas;
-	bool whole = v->open && p->state == PATH_OPEN;
 	u32 rtt_us = v->min_us, rtts = v->rtts;
 	u32 queue_us = rtt_us - v->base_us;
 
+	if (!v->open)
+		return false;
 	vegas_begin_round(v);
-	v->open = p->state == PATH_OPEN;
-	v->few = whole && rtts <= VEGAS_FEW_RTTS;
-	if (!whole || v->few)
+	v->few = rtts <= VEGAS_FEW_RTTS;
+	if (v->few)
 		return false;
 	v->price.rounds_q8 += Q8_ONE;
 	v->price.delay_us_q8 += fp_mul_div((u64)queue_us << 8, rtt_us, v->base_us);
@@ -127,20 +149,12 @@ static void vegas_grow(struct sender *s, struct tcp_path *p, u32 acked)
 {
 	struct vegas *v = &s->vegas;
 
-	if (p->state != PATH_OPEN) {
-		v->open = false;
-		path_grow_reno(p, acked);
-		return;
+	if (!v->open || v->few) {
+		if (sender_limited(s, p))
+			path_grow_reno(p, acked);
+	} else if (vegas_may_grow(s, p)) {
+		path_grow_slow_start(p, acked);
 	}
-	if (!v->open) {
-		vegas_begin_round(v);
-		sender_begin_round(s, p);
-		v->few = false;
-	}
-	if (v->few)
-		path_grow_reno(p, acked);
-	else if (path_slow_start(p))
-		p->cwnd = min(min(p->cwnd + acked, p->ssthresh), p->cwnd_max);
 	v->few = false;
 }
 
@@ -157,25 +171,38 @@ static u32 vegas_cut_loss(struct sender *s, const struct tcp_path *p, u32 ssthre
 	return p->cwnd;
 }
 
-/* What was measured before a pause, or while TCP repaired a loss, is void, as in Linux. */
+/* What was measured before a pause, or while TCP repaired a loss, is void. */
 static void vegas_event(struct sender *s, struct tcp_path *p, enum base_event event)
 {
 	struct vegas *v = &s->vegas;
 
 	switch (event) {
-	case BASE_ROUND:
+	case BASE_OPEN:
+		vegas_begin_round(v);
+		sender_begin_round(s, p);
 		break;
 	case BASE_PAUSE:
-		v->base_us = 0;
-		v->bdp = 0;
-		vegas_begin_round(v);
+		vegas_forget(v);
 		break;
-	case BASE_REDUCED:
-		vegas_begin_round(v);
-		break;
-	default:
+	case BASE_DISORDER:
+	case BASE_RECOVERY:
+	case BASE_TIMEOUT:
 		v->open = false;
+		break;
+	case BASE_ROUND:
+	case BASE_REDUCED:
+	case BASE_UNDO:
+		break;
 	}
+}
+
+/* After a timeout, too, nothing was under way: from then on Linux' Vegas judges rounds. */
+static void vegas_resume(struct sender *s, struct tcp_path *p)
+{
+	if (vegas_modest(s))
+		return;
+	vegas_forget(&s->vegas);
+	sender_begin_round(s, p);
 }
 
 /* The model's price is the queueing delay, in seconds. phi compares losses, which all pay, with
@@ -230,10 +257,12 @@ const struct lbe_base vegas_base = {
 	.cut_loss	= vegas_cut_loss,
 	.grow		= vegas_grow,
 	.event		= vegas_event,
+	.resume		= vegas_resume,
 	.price		= vegas_price,
 	.model_q40	= vegas_model_q40,
 	.steer		= vegas_steer,
 	.let_go		= vegas_let_go,
 	.every_rtt	= true,
 	.no_hystart	= true,
+	.grows_unused	= true,
 };

@@ -435,6 +435,9 @@ static void scavenger_event(struct sender *s, struct tcp_path *p, enum base_even
 	case BASE_PAUSE:
 		evidence_forget(&sc->regime);
 		break;
+	case BASE_DISORDER:
+	case BASE_OPEN:
+		break;
 	}
 }
 

@@ -299,6 +299,17 @@ void sender_repair(struct sender *s, struct tcp_path *p, u8 state)
 }
 
 /**
+ * sender_repaired - TCP's state is going to be one in which it repairs nothing
+ * @s: the sender
+ * @p: the connection, in the state before
+ * @state: PATH_OPEN or PATH_DISORDER
+ */
+void sender_repaired(struct sender *s, struct tcp_path *p, u8 state)
+{
+	sender_tell(s, p, state == PATH_OPEN ? BASE_OPEN : BASE_DISORDER);
+}
+
+/**
  * sender_mark - the receiver has reported a mark, and packets are under way
  * @s: the sender
  * @p: the connection

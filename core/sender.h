@@ -210,6 +210,7 @@ struct round_result sender_end_round(struct sender *s, struct tcp_path *p);
 u32 sender_loss(struct sender *s, struct tcp_path *p);
 bool sender_met_loss(struct sender *s, const struct tcp_path *p, u8 state);
 void sender_repair(struct sender *s, struct tcp_path *p, u8 state);
+void sender_repaired(struct sender *s, struct tcp_path *p, u8 state);
 void sender_mark(struct sender *s, const struct tcp_path *p);
 void sender_undo(struct sender *s, struct tcp_path *p);
 void sender_pause(struct sender *s, struct tcp_path *p);
@@ -293,10 +294,12 @@ static inline void sender_grow(struct sender *s, struct tcp_path *p, u32 acked)
 {
 	bool limited = sender_limited(s, p);
 
-	if (!limited && !sender_not_alone(s))
-		cdg_not_limited(&s->cdg, p->cwnd);
+	if (limited || s->base->grows_unused)
+		s->base->grow(s, p, acked);
+	else if (sender_not_alone(s))
+		s->base->grow(s, p, 0);
 	else
-		s->base->grow(s, p, limited ? acked : 0);
+		cdg_not_limited(&s->cdg, p->cwnd);
 }
 
 /**

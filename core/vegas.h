@@ -49,11 +49,11 @@ struct vegas_price {
 /**
  * struct vegas - Vegas of one flow
  * @alpha_q16: F(28) without its bounds; 0: no controller sets w
- * @base_us: lowest RTT since the flow began, or has paused, and 1; 0: none yet
+ * @base_us: lowest RTT since vegas_forget(), and 1; 0: none yet
  * @min_us: lowest RTT of the round, and 1; 0: none yet
  * @bdp: most packets that the path has held without a queue, since then
  * @rtts: of the round
- * @open: TCP has had nothing to repair since the round began, as Vegas wants it
+ * @open: rounds are judged: since the last one began TCP has met nothing to repair
  * @few: the round that ended had too few RTTs: this ACK grows the window as Reno's
  * @price: what delay has cost
  */

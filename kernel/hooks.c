@@ -227,9 +227,13 @@ static void dalbe_set_state(struct sock *sk, u8 state)
 	struct dalbe_flow *flow = dalbe_flow(sk);
 	struct tcp_path p;
 
-	if (!flow || state < TCP_CA_CWR)
+	if (!flow)
 		return;
 	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
+	if (state < TCP_CA_CWR) {
+		sender_repaired(&flow->sender, &p, state);
+		return;
+	}
 	if (!sender_met_loss(&flow->sender, &p, state))
 		return;
 	dalbe_trace_loss(sk, state);

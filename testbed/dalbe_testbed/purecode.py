@@ -39,10 +39,10 @@ def compiler(*args: str | Path) -> str:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def declarations() -> str:
+def declarations(*flags: str) -> str:
     """Return what the headers of core/ declare, with every macro expanded."""
     wanted, lines = False, []
-    for line in compiler("-E", PURE).splitlines():
+    for line in compiler("-E", *flags, PURE).splitlines():
         if marker := LINE_MARKER.match(line):
             header = Path(marker[1]).resolve()
             wanted = header == PURE or CORE in header.parents
@@ -71,10 +71,13 @@ class Pure:
         return new
 
 
-def load(build_dir: Path) -> Pure:
-    """Build the library in build_dir and load it. It stays there while it is in use."""
+def load(build_dir: Path, *flags: str) -> Pure:
+    """Build the library in build_dir and load it. It stays there while it is in use.
+
+    flags are for the compiler: -DHZ=100 makes it that of a kernel with so many ticks per second.
+    """
     ffi = FFI()
-    ffi.cdef(TYPES + declarations())
+    ffi.cdef(TYPES + declarations(*flags))
     library = build_dir / "libdalbe_pure.so"
-    compiler("-shared", "-fPIC", "-o", library, *SOURCES)
+    compiler("-shared", "-fPIC", "-o", library, *flags, *SOURCES)
     return Pure(ffi, ffi.dlopen(str(library)))

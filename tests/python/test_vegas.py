@@ -56,29 +56,38 @@ class Linux:
             self.cnt %= cwnd
         self.cwnd = min(self.cwnd, CWND_MAX)
 
-    def acked(self, acked: int, rtt_us: int, una: int, nxt: int, state: int) -> None:
+    def enable(self, nxt: int) -> None:
+        """Judge rounds from here on."""
+        self.doing = True
+        self.begin(nxt)
+
+    def restart(self, nxt: int) -> None:
+        """Send where nothing was under way."""
+        self.base = 0x7FFFFFFF
+        self.enable(nxt)
+
+    def acked(
+        self, acked: int, rtt_us: int, una: int, nxt: int, state: int, *, used: bool = True
+    ) -> None:
         """Take an ACK in this state."""
         self.base, self.low = min(self.base, rtt_us + 1), min(self.low, rtt_us + 1)
         self.rtts += 1
         if state == RECOVERY:
             return
-        if state != OPEN:
-            self.doing = False
-        elif not self.doing:
-            self.doing = True
-            self.begin(nxt)
         if not self.doing:
-            self.reno(acked)
+            if used:
+                self.reno(acked)
         elif una > self.end:
-            self.round(acked)
+            self.round(acked, used=used)
             self.begin(nxt)
         elif self.cwnd < self.ssthresh:
             self.slow_start(acked)
 
-    def round(self, acked: int) -> None:
+    def round(self, acked: int, *, used: bool) -> None:
         """End a round."""
         if self.rtts <= 2:
-            self.reno(acked)
+            if used:
+                self.reno(acked)
             return
         target = self.cwnd * self.base // self.low
         diff = self.cwnd * (self.low - self.base) // self.base
@@ -143,8 +152,13 @@ class Ours:
 
     def reduced(self) -> None:
         """Let TCP end the repair."""
-        self.path.state = OPEN
         self.pure.sender_reduced(self.sender, self.path)
+        self.become(OPEN)
+
+    def become(self, state: int) -> None:
+        """Let TCP repair nothing, or wait whether it has to."""
+        self.pure.sender_repaired(self.sender, self.path, state)
+        self.path.state = state
 
     def steer(self, w_q16: int, phi_q16: int = Q16) -> None:
         """Put it under a controller that wants this w."""
@@ -166,27 +180,31 @@ def follow_linux(pure: Any, seed: int) -> set[int]:
         packets = min(drawn.choice((1, 1, 2, 2, 3)), p.cwnd)
         rtt_us = base_us + int(queue)
         before = p.cwnd
-        ours.ack(packets, rtt_us)
-        linux.acked(packets, rtt_us, p.una, p.nxt, p.state)
+        used = drawn.random() < 0.97
+        ours.ack(packets, rtt_us, used=used)
+        linux.acked(packets, rtt_us, p.una, p.nxt, p.state, used=used)
         assert (p.cwnd, p.ssthresh, p.cwnd_cnt) == (linux.cwnd, max(2, linux.ssthresh), linux.cnt)
         grown.add(max(-1, min(1, p.cwnd - before)))
         chance = drawn.random()
         if p.state == RECOVERY and chance < 0.1:
             ours.reduced()
-            linux.doing = True
-            linux.begin(p.nxt)
+            linux.enable(p.nxt)
         elif p.state == DISORDER and chance < 0.2:
-            p.state = OPEN
+            ours.become(OPEN)
+            linux.enable(p.nxt)
         elif p.state == OPEN and chance < 0.002:
-            p.state = DISORDER
+            ours.become(DISORDER)
+            linux.doing = False
         elif p.state == OPEN and chance < 0.003:
             linux.cwnd = linux.ssthresh = max(2, linux.cwnd >> 1)
             assert ours.lose() == linux.cwnd
             linux.doing = False
-        elif p.state == OPEN and chance < 0.0035:
-            pure.sender_pause(ours.sender, p)
-            linux.base = 0x7FFFFFFF
-            linux.begin(p.nxt)
+        elif p.state != RECOVERY and chance > 0.999:
+            if chance > 0.9995:
+                pure.sender_pause(ours.sender, p)
+            else:
+                ours.base.resume(ours.sender, p)
+            linux.restart(p.nxt)
     return grown
 
 
@@ -195,13 +213,31 @@ def test_without_a_goal_it_is_linux_vegas_ack_by_ack(pure: Any) -> None:
     assert went.count({-1, 0, 1}) > 250
 
 
-def test_a_window_that_is_not_used_does_not_grow(pure: Any) -> None:
-    ours = Ours(pure, cwnd=20)
+@pytest.mark.parametrize(("w", "growth"), [(0, 1), (0.5, 0), (1, 1)])
+def test_a_window_that_is_not_used_does_not_grow_below_w_one(
+    pure: Any, w: float, growth: int
+) -> None:
+    ours = Ours(pure, cwnd=40)
     ours.path.ssthresh = 10
+    if w:
+        ours.steer(int(w * Q16))
     ours.round(50_000)
     assert ours.round(50_000) == 1
-    assert ours.round(50_000, used=False) == 0
+    assert ours.round(50_000, used=False) == growth
     assert ours.round(100_000, used=False) == -1
+
+
+@pytest.mark.parametrize(("w", "forgets"), [(0, True), (0.5, False), (1, True)])
+def test_the_base_rtt_outlives_short_pauses_below_w_one(
+    pure: Any, w: float, *, forgets: bool
+) -> None:
+    ours = Ours(pure, cwnd=40)
+    ours.path.ssthresh = 10
+    if w:
+        ours.steer(int(w * Q16))
+    ours.round(50_000)
+    ours.base.resume(ours.sender, ours.path)
+    assert ours.round(100_000) == (1 if forgets else -1)
 
 
 def equilibrium(ours: Ours, rate: float, base_us: int) -> float:

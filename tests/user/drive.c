@@ -95,8 +95,9 @@ static void our_ack(struct drive *d, struct flow *f, u64 now_us, u64 sent_us)
 	p->no_undo = false;
 	sample.una = p->una;
 	if (p->state == PATH_RECOVERY && now_us >= f->repaired_us) {
-		p->state = PATH_OPEN;
 		sender_reduced(s, p);
+		sender_repaired(s, p, PATH_OPEN);
+		p->state = PATH_OPEN;
 	}
 	pure_ack(s, p, &sample);
 	d->out->queue_us = (d->out->queue_us * 255ull + sample.rtt_us - d->in->base_us) / 256;

@@ -31,7 +31,9 @@ typedef int64_t s64;
 #define USEC_PER_SEC	1000000L
 #define USEC_PER_MSEC	1000L
 
+#ifndef HZ
 #define HZ		1000
+#endif
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define min_t(t, a, b)	((t)(a) < (t)(b) ? (t)(a) : (t)(b))

@@ -42,23 +42,36 @@ const struct lbe_base *pure_vegas(void)
 	return &vegas_base;
 }
 
-/* What kernel/hooks.c does with an ACK. */
-void pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample)
+/* What kernel/hooks.c does where TCP calls pkts_acked(). */
+void pure_acked(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample)
 {
-	struct round_result result = {};
-
 	if (sender_rtt(s, sample))
 		sender_begin_round(s, p);
 	if (s->base->hystart)
 		s->base->hystart(s, p, sample);
-	if (p->state == PATH_CWR || p->state == PATH_RECOVERY || !sender_acked(s, p, true))
+}
+
+/* The same for cong_avoid(). */
+void pure_avoid(struct sender *s, struct tcp_path *p, u32 packets)
+{
+	struct round_result result = {};
+
+	if (!sender_acked(s, p, true))
 		return;
 	if (sender_seeks(s, p))
 		sender_hystart(s, p, false);
 	if (sender_round_over(s, p))
 		result = sender_end_round(s, p);
 	if (!result.set || sender_not_alone(s))
-		sender_grow(s, p, sample->packets);
+		sender_grow(s, p, packets);
+}
+
+/* An ACK, for which TCP calls both, but sets the window itself in CWR and Recovery. */
+void pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample)
+{
+	pure_acked(s, p, sample);
+	if (p->state != PATH_CWR && p->state != PATH_RECOVERY)
+		pure_avoid(s, p, sample->packets);
 }
 
 /* xorshift32, so that a run can be repeated. */

@@ -36,6 +36,8 @@ u32 pure_queue_above_us(u32 rtt_us, u32 base_rtt_us);
 void pure_seed(u32 seed);
 const struct lbe_base *pure_cubic(void);
 const struct lbe_base *pure_vegas(void);
+void pure_acked(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample);
+void pure_avoid(struct sender *s, struct tcp_path *p, u32 packets);
 void pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample);
 
 #define DRIVE_FLOWS_MAX	8
