@@ -6,17 +6,14 @@
  *	                                       |
  *	alpha = mu * 15, F(28) --------------> below alpha: + 1; above alpha + 2: - 1
  *
- * Without a goal alpha is 2, and the windows are those of Linux' tcp_vegas.c with its defaults,
- * ACK by ACK. At w = 1 they are those of its alpha = 15 phi and beta = alpha + 2. Both are tested on
- * recorded streams of the kernel's own (tests/python/test_streams.py). Differences from it:
- *   o ssthresh is at least two packets, as the window is. Linux' may be one.
- *   o diff is 64 bits wide; Linux' product wraps at windows of some thousand packets.
- *
- * Below w = 1 we are more modest than Linux:
+ * Without a goal the windows are those of Linux' tcp_vegas.c with its defaults, ACK by ACK, and at
+ * w = 1 those of its alpha = 15 phi and beta = alpha + 2: see tests/python/test_streams.py. But
+ * ssthresh is at least two packets, and diff has 64 bits, where Linux' wraps at windows of some
+ * thousand packets. Below w = 1 we are more modest than Linux:
  *   o The window grows only while it is in use. Linux' grows in every round, however little the
  *     program sends, and the next burst overflows the queue.
- *   o The base RTT outlives a pause that is too short for TCP to start slowly again, and a timeout.
- *     Linux measures it anew whenever TCP sends and nothing is under way, in others' queue, too.
+ *   o The base RTT outlives a timeout, and a pause that is too short for TCP to start slowly again.
+ *     Linux measures it anew whenever nothing was under way, in others' queue, too.
  *
  * Differences from the framework paper:
  *   o The BDP that bounds alpha is the largest that we have seen, and alpha may be 15 in any case:
@@ -39,14 +36,6 @@ static void vegas_begin_round(struct vegas *v)
 	v->rtts = 0;
 }
 
-/* The path may have changed. */
-static void vegas_forget(struct vegas *v)
-{
-	v->base_us = 0;
-	v->bdp = 0;
-	vegas_begin_round(v);
-}
-
 static void vegas_start(struct sender *s, struct tcp_path *p)
 {
 	memset(&s->vegas, 0, sizeof(s->vegas));
@@ -67,14 +56,9 @@ static void vegas_sample(struct sender *s, const struct rtt_sample *sample, u32 
 	v->rtts++;
 }
 
-static bool vegas_modest(const struct sender *s)
+static bool vegas_as_linux(const struct sender *s)
 {
-	return s->vegas.alpha_q16 && s->control.w_q16 < Q16_ONE;
-}
-
-static bool vegas_may_grow(const struct sender *s, const struct tcp_path *p)
-{
-	return sender_limited(s, p) || !vegas_modest(s);
+	return !s->vegas.alpha_q16 || s->control.w_q16 == Q16_ONE;
 }
 
 /* F(28), within its bounds. */
@@ -104,8 +88,9 @@ static bool vegas_judge(struct sender *s, struct tcp_path *p, u64 diff_q16, u32 
 	u64 alpha_q16 = vegas_alpha_q16(&s->vegas);
 	/* Linux compares whole packets: above two is three or more */
 	bool shrink = diff_q16 >= alpha_q16 + VEGAS_BAND_Q16 + Q16_ONE;
+	bool limited = sender_limited(s, p);
 
-	if (sender_limited(s, p))
+	if (limited)
 		s->vegas.bdp = max(s->vegas.bdp, fit);
 	s->vegas.price.shrinks_q8 += shrink ? Q8_ONE : 0;
 	if (path_slow_start(p)) {
@@ -115,7 +100,7 @@ static bool vegas_judge(struct sender *s, struct tcp_path *p, u64 diff_q16, u32 
 		p->ssthresh = min(p->ssthresh, p->cwnd);
 	} else if (shrink) {
 		vegas_shrink(s, p);
-	} else if (diff_q16 < alpha_q16 && vegas_may_grow(s, p)) {
+	} else if (diff_q16 < alpha_q16 && (limited || vegas_as_linux(s))) {
 		p->cwnd++;
 	}
 	p->cwnd = clamp_t(u32, p->cwnd, 2, p->cwnd_max);
@@ -127,13 +112,12 @@ static bool vegas_judge(struct sender *s, struct tcp_path *p, u64 diff_q16, u32 
 static bool vegas_round(struct sender *s, struct tcp_path *p, u64 elapsed_us)
 {
 	struct vegas *v = &s->vegas;
-	u32 rtt_us = v->min_us, rtts = v->rtts;
-	u32 queue_us = rtt_us - v->base_us;
+	u32 rtt_us = v->min_us, queue_us = rtt_us - v->base_us;
 
 	if (!v->open)
 		return false;
+	v->few = v->rtts <= VEGAS_FEW_RTTS;
 	vegas_begin_round(v);
-	v->few = rtts <= VEGAS_FEW_RTTS;
 	if (v->few)
 		return false;
 	v->price.rounds_q8 += Q8_ONE;
@@ -147,15 +131,13 @@ static bool vegas_round(struct sender *s, struct tcp_path *p, u64 elapsed_us)
  */
 static void vegas_grow(struct sender *s, struct tcp_path *p, u32 acked)
 {
-	struct vegas *v = &s->vegas;
+	bool reno = !s->vegas.open || s->vegas.few, limited = sender_limited(s, p);
 
-	if (!v->open || v->few) {
-		if (sender_limited(s, p))
-			path_grow_reno(p, acked);
-	} else if (vegas_may_grow(s, p)) {
+	if (reno && limited)
+		path_grow_reno(p, acked);
+	else if (!reno && (limited || vegas_as_linux(s)))
 		path_grow_slow_start(p, acked);
-	}
-	v->few = false;
+	s->vegas.few = false;
 }
 
 /* Half of the window, as Reno. But at w = 1 the flow answers one of mu losses only: it pays for
@@ -182,27 +164,27 @@ static void vegas_event(struct sender *s, struct tcp_path *p, enum base_event ev
 		sender_begin_round(s, p);
 		break;
 	case BASE_PAUSE:
-		vegas_forget(v);
+		v->base_us = 0;
+		v->bdp = 0;
+		vegas_begin_round(v);
 		break;
 	case BASE_DISORDER:
 	case BASE_RECOVERY:
 	case BASE_TIMEOUT:
 		v->open = false;
 		break;
-	case BASE_ROUND:
-	case BASE_REDUCED:
-	case BASE_UNDO:
+	default:
 		break;
 	}
 }
 
-/* After a timeout, too, nothing was under way: from then on Linux' Vegas judges rounds. */
+/* After a timeout, too: from then on Linux' Vegas judges rounds. */
 static void vegas_resume(struct sender *s, struct tcp_path *p)
 {
-	if (vegas_modest(s))
-		return;
-	vegas_forget(&s->vegas);
-	sender_begin_round(s, p);
+	if (vegas_as_linux(s)) {
+		vegas_event(s, p, BASE_PAUSE);
+		sender_begin_round(s, p);
+	}
 }
 
 /* The model's price is the queueing delay, in seconds. phi compares losses, which all pay, with

@@ -2,9 +2,9 @@
 /*
  * Linux' CUBIC, ACK by ACK
  *
- * The windows are those of Linux 6.12's tcp_cubic.c with its defaults, in any kernel, on recorded
- * streams (tests/python/test_streams.py) and drawn ones (test_base_cubic.py). cubic.c is not: a scavenger imagines that window, and does so
- * once per round trip.
+ * The windows are those of Linux 6.12's tcp_cubic.c with its defaults, in any kernel: see
+ * tests/python/test_streams.py and test_base_cubic.py. cubic.c is not: a scavenger imagines that
+ * window, and does so once per round trip.
  *
  * Differences from Linux:
  *   o Packets that have become too large for the path, which lead to the state Loss without a

@@ -49,7 +49,7 @@ struct vegas_price {
 /**
  * struct vegas - Vegas of one flow
  * @alpha_q16: F(28) without its bounds; 0: no controller sets w
- * @base_us: lowest RTT since vegas_forget(), and 1; 0: none yet
+ * @base_us: lowest RTT since the flow began, or BASE_PAUSE, and 1; 0: none yet
  * @min_us: lowest RTT of the round, and 1; 0: none yet
  * @bdp: most packets that the path has held without a queue, since then
  * @rtts: of the round
