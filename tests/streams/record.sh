@@ -13,7 +13,7 @@ usage: record.sh [-h] [DIR]
 
 Boots the plain guest of Linux 6.12, records how its TCP calls the kernel's own
 CUBIC and Vegas, and stores a stream per connection in DIR (default: beside this
-script). The same kernel, recorder and traffic give the same streams, bit for bit.
+script). The test holds for any recording of them.
 
   DALBE_CACHE  where guest kernels and builds are (default: ~/.cache/dalbe)
 USAGE

@@ -134,6 +134,16 @@ static void outages(void)
 	store("outages");
 }
 
+/* What link_set() cannot say. */
+static void router(const char *netem)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "tc -n router qdisc replace dev to_rx root netem %s",
+		 netem);
+	CHECK_EQ(system(command), 0);
+}
+
 /* Nothing is lost, but packets are late or overtaken: TCP undoes what it has cut. */
 static void spurious(void)
 {
@@ -152,9 +162,9 @@ static void spurious(void)
 		link_set(&link);
 		flow_for(&pair, 700);
 	}
-	CHECK_EQ(system("tc -n router qdisc replace dev to_rx root netem rate 10mbit delay 20ms reorder 98% 50% limit 1000"), 0);
+	router("rate 10mbit delay 20ms reorder 98% 50% limit 1000");
 	flow_for(&pair, 2000);
-	CHECK_EQ(system("tc -n router qdisc replace dev to_rx root netem rate 10mbit limit 40"), 0);
+	router("rate 10mbit limit 40");
 	store("spurious");
 }
 

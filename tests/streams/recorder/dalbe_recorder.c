@@ -108,7 +108,7 @@ static struct window window(const struct tcp_sock *tp)
 }
 
 /* NULL where nothing is to be recorded. */
-static struct call *begin(const struct sock *sk, enum hook hook, u32 arg)
+static struct call *begin(const struct sock *sk, u8 hook, u32 arg)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct call *call;
