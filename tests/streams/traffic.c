@@ -135,7 +135,7 @@ static void outages(void)
 }
 
 /* What link_set() cannot say. */
-static void router(const char *netem)
+static void reshape(const char *netem)
 {
 	char command[128];
 
@@ -162,9 +162,9 @@ static void spurious(void)
 		link_set(&link);
 		flow_for(&pair, 700);
 	}
-	router("rate 10mbit delay 20ms reorder 98% 50% limit 1000");
+	reshape("rate 10mbit delay 20ms reorder 98% 50% limit 1000");
 	flow_for(&pair, 2000);
-	router("rate 10mbit limit 40");
+	reshape("rate 10mbit limit 40");
 	store("spurious");
 }
 
