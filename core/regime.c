@@ -155,6 +155,17 @@ static void regime_mean(struct regime *r, u32 queue_us)
 			   queue_us / REGIME_MEAN;
 }
 
+/* How much of the queue may be left where nobody took the room, us: a quarter of what it was, or as
+ * much as scavengers leave among themselves. They make room for each other's surges, too, and the
+ * queue of the others is still there; but they lose no packets.
+ */
+static u32 regime_free_us(const struct regime *r, u32 before_us, u32 base_rtt_us)
+{
+	u32 left_us = queue_left_us(before_us, base_rtt_us);
+
+	return r->lossy ? left_us : max(left_us, queue_scavengers_us(base_rtt_us));
+}
+
 static enum verdict regime_judge(struct regime *r, u32 rtt_us,
 				 u32 base_rtt_us, u64 now_us)
 {
@@ -172,7 +183,7 @@ static enum verdict regime_judge(struct regime *r, u32 rtt_us,
 		if (r->room.lost ||
 		    (r->ramp.rounds >= EVIDENCE_RAMP_ROUNDS &&
 		     queue_above_us(rtt_us, base_rtt_us) >
-		     queue_left_us(before_us, base_rtt_us)))
+		     regime_free_us(r, before_us, base_rtt_us)))
 			return regime_give_way(r, now_us);
 		r->cut.doubt = false;
 		if (!r->room.restore_cwnd)

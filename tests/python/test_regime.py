@@ -310,11 +310,19 @@ def test_room_that_nobody_takes_is_taken_back(pure: Any, lost_part: bool) -> Non
     assert rounds(pure, effect, [SHORT_US - 1]) == [pure.VERDICT_NONE]  # once
 
 
-@pytest.mark.parametrize("queue_us", [5_001, KIN_US, QUEUE_US])
-def test_room_that_is_taken_is_a_newcomers(pure: Any, queue_us: int) -> None:
+@pytest.mark.parametrize(("queue_us", "lossy"), [(5_001, 9), (KIN_US, 9), (KIN_US + 1, 0), (QUEUE_US, 0)])
+def test_room_that_is_taken_is_a_newcomers(pure: Any, queue_us: int, lossy: int) -> None:
     effect, _ = surged(pure)
+    effect.lossy = lossy
     assert rounds(pure, effect, [queue_us]) == [pure.VERDICT_YIELD]
     assert (effect.state, effect.yields) == (pure.REGIME_CONTENDED, 1)
+
+
+def test_scavengers_do_not_take_each_others_queue_for_a_newcomers(pure: Any) -> None:
+    """As short a queue as they leave among themselves, where no packet is lost."""
+    effect, _ = surged(pure)
+    assert rounds(pure, effect, [KIN_US]) == [pure.VERDICT_ROOM_FREE]
+    assert (effect.state, effect.yields) == (pure.REGIME_ALONE, 0)
 
 
 @pytest.mark.parametrize(("quiet", "before_us", "back"), [
@@ -377,10 +385,12 @@ def test_a_loss_in_the_room_that_was_made_is_a_newcomers(pure: Any, told: str) -
 def test_room_is_taken_where_more_than_a_quarter_of_the_queue_is_left(
     pure: Any, base_us: int, grown_us: int, left_us: int
 ) -> None:
-    """Or of the shortest queue there is to judge by."""
+    """Or of the shortest queue there is to judge by; where packets were lost lately."""
     queue_us = 20_000 if grown_us == 15_000 else grown_us
     for more_us, verdict in ((0, pure.VERDICT_ROOM_FREE), (1, pure.VERDICT_YIELD)):
-        effect = pure.new("regime", ramp__rounds=STEADY, times__since_us=-OFTEN_US % 2**64)
+        effect = pure.new(
+            "regime", ramp__rounds=STEADY, times__since_us=-OFTEN_US % 2**64, lossy=9
+        )
         rtt_us = base_us + queue_us
         assert pure.room_urgent(effect, rtt_us, rtt_us - grown_us, base_us)
         ssthresh = pure.room_cut(effect, 100, rtt_us, base_us, 7)
