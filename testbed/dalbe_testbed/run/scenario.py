@@ -30,7 +30,7 @@ from dalbe_testbed.plan.schedule import (
     reverse_flows,
     streams,
 )
-from dalbe_testbed.run.backends import Backend
+from dalbe_testbed.run.backends.base import Backend
 
 SNAPLEN_BYTES = 96  # Ethernet, IPv6 and TCP with timestamps, with ten bytes to spare
 SENDER_ADDRESS = {"sender": "10.0.1.1", "xsender": "10.0.1.2"}
