@@ -14,21 +14,20 @@ cell01, cell02 and so on, and a value of the combination replaces the one drawn.
 
 import itertools
 import shlex
-import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import EXPERIMENTS, SWEEPS, TESTBED
 from dalbe_testbed.plan import experiment
 from dalbe_testbed.plan.experiment import Experiment, in_tree_g_ms
-from dalbe_testbed.plan.explain import explain
-from dalbe_testbed.plan.link import Host
+from dalbe_testbed.plan.explain import read, validate
+from dalbe_testbed.plan.link import Host, Model
 from dalbe_testbed.plan.sample import Draw, Value
 
 RESULTS = ("manifest.json", "rates.parquet")
@@ -75,14 +74,12 @@ class Environment(BaseModel):
         return f"{self.kernel}-hz{self.hz}" if self.backend == "uml" else None
 
 
-class Axis(BaseModel):
+class Axis(Model):
     """Changes that the values of an axis make: to keys, by settings, or to the environment."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    keys: list[str] = []
+    keys: list[str] = []  # noqa: RUF012 (pydantic copies it)
     nearest_in_tree_g: bool = False
-    settings: dict[str, list[str]] = {}
+    settings: dict[str, list[str]] = {}  # noqa: RUF012 (the same)
     environment: Literal["kernel", "hz", "backend"] | None = None
     default: Value | None = None
     prefix: str | None = None
@@ -92,12 +89,10 @@ class Axis(BaseModel):
         """Return a value in words, "a buffer of 4 BDP"."""
         return self.words.format(value)
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> Self:
-        kinds = (self.keys, self.settings, self.environment)
-        if sum(map(bool, kinds)) != 1:
-            raise ValueError("give one of keys, settings and environment")
-        return self
+    def faults(self) -> Iterator[str]:
+        """Yield several kinds of change, or none."""
+        if sum(map(bool, (self.keys, self.settings, self.environment))) != 1:
+            yield "give one of keys, settings and environment"
 
     def changes(self, value: Value) -> list[str]:
         """Return the `--set` settings of a value. Raises KeyError if the axis does not know it."""
@@ -114,10 +109,8 @@ class _Axes(RootModel[dict[str, Axis]]):
     """The schema of sweeps/axes.toml."""
 
 
-class InRtts(BaseModel):
+class InRtts(Model):
     """A time that grows with the base RTT: so many RTTs, plus seconds, but at least so many."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     rtts: Annotated[float, Field(ge=0)]
     plus_s: Annotated[float, Field(ge=0)] = 0
@@ -142,10 +135,8 @@ class _Grid(BaseModel):
         return self.__pydantic_extra__
 
 
-class _File(BaseModel):
+class _File(Model):
     """The schema of sweeps/*.toml."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: str
     experiment: str
@@ -156,15 +147,14 @@ class _File(BaseModel):
     draw: Draw | None = None
     grid: Annotated[list[_Grid], Field(min_length=1)]
 
-    @model_validator(mode="after")
-    def _an_ablation_varies_something(self) -> Self:
+    def faults(self) -> Iterator[str]:
+        """Yield an ablation that varies nothing, and what is varied by no ablation."""
         if (self.figure == "ablation") != (self.vary is not None):
-            raise ValueError("figure = 'ablation' and vary = AXIS go together")
+            yield "figure = 'ablation' and vary = AXIS go together"
         if self.vary is not None and axis(self.vary).default is None:
-            raise ValueError(f"vary = '{self.vary}': an axis with a default in axes.toml")
+            yield f"vary = '{self.vary}': an axis with a default in axes.toml"
         if self.vary is not None and not all(self.vary in grid.lists for grid in self.grid):
-            raise ValueError(f"vary = '{self.vary}' is not an axis of every [[grid]]")
-        return self
+            yield f"vary = '{self.vary}' is not an axis of every [[grid]]"
 
 
 @dataclass(frozen=True)
@@ -217,9 +207,10 @@ class Run:
         inside = self.point.file.is_relative_to(TESTBED)
         file = self.point.file.relative_to(TESTBED.parent) if inside else self.point.file
         command = shlex.join(self.words(file=file))
-        if self.point.environment.name:
-            kernel = " ".join(["testbed/guest/build-kernel.sh", *kernel_words(self.point)])
-            what = self.point.experiment
+        environment, what = self.point.environment, self.point.experiment
+        if environment.name:
+            arguments = kernel_arguments(environment.kernel, environment.hz)
+            kernel = " ".join(["testbed/guest/build-kernel.sh", *arguments])
             if any(what.by_dalbectl(flow) for flow in what.flows):
                 command += " --dalbectl tools/dalbectl"
             command = (
@@ -227,11 +218,6 @@ class Run:
                 ' --module "$(scripts/guest-module.sh "$kernel")"'
             )
         return f"{command} --out replay/{self.point.name}-seed{self.seed}"
-
-
-def kernel_words(point: Point) -> list[str]:
-    """Return the arguments of build-kernel.sh for a point's guest kernel."""
-    return kernel_arguments(point.environment.kernel, point.environment.hz)
 
 
 def kernel_arguments(series: str, hz: int) -> list[str]:
@@ -262,24 +248,11 @@ class Sweep:
         return tuple(Run(point, seed) for seed in self.seeds for point in self.points)
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text())
-    except OSError as error:
-        raise TestbedError(f"{path}: {error.strerror}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise TestbedError(f"{path}: not TOML: {error}") from None
-
-
 @cache
 def axes() -> dict[str, Axis]:
     """Return the axes of sweeps/axes.toml, in the order in which they name a point."""
     path = SWEEPS / "axes.toml"
-    data = _read(path)
-    try:
-        return _Axes.model_validate(data).root
-    except ValidationError as error:
-        raise TestbedError(explain(error, _Axes, data, path.name)) from None
+    return validate(_Axes, read(path), path.name).root
 
 
 def axis(name: str) -> Axis:
@@ -296,15 +269,9 @@ def label(name: str, value: Value) -> str:
 
 
 def _environment(values: dict[str, Value], where: str) -> Environment:
-    chosen = {
-        kind: value
-        for name, value in values.items()
-        if (kind := axis(name).environment) is not None
-    }
-    try:
-        environment = Environment.model_validate(chosen)
-    except ValidationError as error:
-        raise TestbedError(explain(error, Environment, chosen, where)) from None
+    chosen = {axis(name).environment: value for name, value in values.items()}
+    chosen.pop(None, None)
+    environment = validate(Environment, chosen, where)
     if environment.name is None and environment != Environment(backend=environment.backend):
         raise TestbedError(f"{where}: kernel and hz are for backend = 'uml', not for the others")
     return environment
@@ -446,11 +413,7 @@ def load(path: Path) -> Sweep:
         known = sorted(p.stem for p in SWEEPS.glob("*.toml") if p.stem != "axes")
         raise TestbedError(f"no sweep '{path.stem}': say one of {', '.join(known)}, or name a file")
     where = path.name
-    text = _read(path)
-    try:
-        data = _File.model_validate(text)
-    except ValidationError as error:
-        raise TestbedError(explain(error, _File, text, where)) from None
+    data = validate(_File, read(path), where)
     file = _experiment(data.experiment, path)
     points: dict[str, Point] = {}
     for grid in data.grid:
