@@ -34,32 +34,12 @@ NOTE = (
 Series = Sequence[float | None]
 
 
-def _rates(rates: pl.DataFrame) -> dict[str, Series]:
-    """Return Mbit/s per flow, one value per bin."""
-    return {
-        str(flow): (table.sort("t_s")["rate_bps"] / 1e6).to_list()
-        for (flow,), table in rates.group_by("flow", maintain_order=True)
-    }
-
-
 def _per_bin(samples: pl.DataFrame, column: str, bins: pl.Series, bin_s: float) -> Series:
     """Return the last value of the column in each bin, None where there is none."""
-    last = (
-        samples.drop_nulls(column)
-        .sort("t_s")
-        .group_by(bin=(pl.col("t_s") / bin_s + 1e-6).floor().cast(pl.Int64))
-        .agg(pl.last(column))
-    )
-    grid = pl.DataFrame({"bin": range(len(bins))}, schema={"bin": pl.Int64})
-    joined = grid.join(last, on="bin", how="left", maintain_order="left")
-    return joined[column].cast(pl.Float64).to_list()
-
-
-def _raw_rate(rate: Series, bins: pl.Series, bin_s: float, t0_s: float) -> list[dict[str, Any]]:
-    return [
-        {"t": round(t0_s + t, 6), "dur": bin_s, "val": value}
-        for t, value in zip(bins, rate, strict=True)
-    ]
+    number = (pl.col("t_s") / bin_s + 1e-6).floor().cast(pl.Int64)
+    known = samples.drop_nulls(column).sort("t_s", maintain_order=True)
+    last = dict(known.select(number, pl.col(column).cast(pl.Float64)).iter_rows())
+    return [last.get(index) for index in range(len(bins))]
 
 
 def _raw_connection(samples: pl.DataFrame, t0_s: float) -> list[dict[str, Any]]:
@@ -96,7 +76,10 @@ def write(
     if not path.name.endswith(SUFFIX):
         raise TestbedError(f"{path}: flent opens only names that end in {SUFFIX}: rename it")
     bins = rates["t_s"].unique().sort()
-    megabits = _rates(rates)
+    megabits = {
+        str(flow): (table.sort("t_s")["rate_bps"] / 1e6).to_list()
+        for (flow,), table in rates.group_by("flow", maintain_order=True)
+    }
     widths = {len(rate) for rate in megabits.values()} | {queue.height}
     if widths != {len(bins)} or len(bins) < 2:  # noqa: PLR2004 (a bin's width needs two)
         raise TestbedError(f"{path}: rates and queue have bins {sorted(widths)} of {len(bins)}")
@@ -133,7 +116,11 @@ def write(
         samples = connections.filter(pl.col("flow") == flow)
         upload = f"TCP upload::{flow}"
         add(upload, "Mbits/s", rate)
-        raw[upload] = _raw_rate(rate, bins, bin_s, t0_s) + _raw_connection(samples, t0_s)
+        raw[upload] = [
+            {"t": round(t0_s + t_s, 6), "dur": bin_s, "val": value}
+            for t_s, value in zip(bins, rate, strict=True)
+        ]
+        raw[upload] += _raw_connection(samples, t0_s)
         add(f"cwnd::{flow}", "packets", _per_bin(samples, "cwnd_packets", bins, bin_s))
         add(f"srtt::{flow}", "ms", _per_bin(samples, "srtt_ms", bins, bin_s))
         own = rounds.filter(pl.col("flow") == flow)

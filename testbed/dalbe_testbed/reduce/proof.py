@@ -177,18 +177,11 @@ def fills_its_queue(flows: Sequence[PlannedFlow], end_s: float) -> tuple[float, 
 
     None if that is never so for CONTENDED_S.
     """
-    spans = [
-        (planned, planned.start_s, min(end_s, planned.stop_s or planned.start_s))
-        for planned in flows
-    ]
-    for (a, a_from, a_to), (b, b_from, b_to) in itertools.permutations(spans, 2):
-        start, stop = max(a_from, b_from), min(a_to, b_to)
-        if (
-            a.flow.cc in LOSS_BASED
-            and a.flow.kind == "iperf"
-            and a.flow.host != b.flow.host
-            and stop - start >= CONTENDED_S
-        ):
+    for a, b in itertools.permutations(flows, 2):
+        start = max(a.start_s, b.start_s)
+        stop = min(end_s, *(planned.stop_s or planned.start_s for planned in (a, b)))
+        greedy = a.flow.cc in LOSS_BASED and a.flow.kind == "iperf"
+        if greedy and a.flow.host != b.flow.host and stop - start >= CONTENDED_S:
             return start, stop
     return None
 

@@ -18,15 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
@@ -110,13 +102,11 @@ class _Watch:
         for name in self.left:  # of an earlier attempt
             (out / name / "error").unlink(missing_ok=True)
         self.progress = Progress(
-            TextColumn("[bold]runs"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TaskProgressColumn(),
+            *Progress.get_default_columns(),
+            TextColumn("left,"),
             TimeElapsedColumn(),
-            TimeRemainingColumn(elapsed_when_finished=True),
-            TextColumn("left, {task.fields[failed]} failed"),
+            MofNCompleteColumn(),
+            TextColumn("runs, {task.fields[failed]} failed"),
             console=console,
             speed_estimate_period=900,
             disable=not console.is_terminal,
