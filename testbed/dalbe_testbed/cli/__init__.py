@@ -10,15 +10,13 @@ from rich.console import Console
 from dalbe_testbed.cli import numeric as cli_numeric
 from dalbe_testbed.cli import sweeps as cli_sweep
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.paths import TESTBED
+from dalbe_testbed.paths import EXPERIMENTS
 from dalbe_testbed.plan import experiment
 from dalbe_testbed.report import terminal as report
 from dalbe_testbed.run import backends
 from dalbe_testbed.run import pool as batch
 from dalbe_testbed.run.scenario import Tools
 from dalbe_testbed.study import demo
-
-EXPERIMENTS = TESTBED / "experiments"
 
 app = typer.Typer(
     help="Runs dalbe's experiments in a time-travel guest and analyses them.",

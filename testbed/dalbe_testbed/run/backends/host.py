@@ -7,9 +7,8 @@ from pathlib import Path
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
-from dalbe_testbed.run.backends import process
 from dalbe_testbed.run.backends.base import Backend
-from dalbe_testbed.run.digest import sha256
+from dalbe_testbed.run.backends.process import ask, sha256
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Host(Backend):
         """Check that this machine can do it. Raises TestbedError, which says what is missing."""
         if kernel is not None:
             raise TestbedError("--backend host runs the kernel that is running: give no --kernel")
-        process.ask(cls.script, "-c")
+        ask(cls.script, "-c")
         return cls(platform.release())
 
     def kernel(self) -> tuple[str, str]:

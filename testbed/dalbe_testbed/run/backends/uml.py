@@ -12,7 +12,7 @@ from pathlib import Path
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
 from dalbe_testbed.run.backends.base import Backend
-from dalbe_testbed.run.digest import sha256
+from dalbe_testbed.run.backends.process import sha256
 
 RELEASE = "include/config/kernel.release"  # in a build directory
 WALL_LIMIT_S = 600
