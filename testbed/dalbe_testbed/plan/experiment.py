@@ -198,9 +198,7 @@ class Flow(Model):
     @property
     def paced_bps(self) -> int | None:
         """The most payload that the flow may send, in bits per second; None: no limit."""
-        if self.paced_s is None or self.bytes is None:
-            return None
-        return math.ceil(8 * self.bytes / self.paced_s)
+        return math.ceil(8 * self.bytes / self.paced_s) if self.paced_s and self.bytes else None
 
     @property
     def fixed_g_ms(self) -> float | None:
@@ -240,13 +238,10 @@ class Experiment(Model):
         """Replace link_s by bytes; what is not as it should be is left to be explained."""
         try:
             rate_bps = float(data["link"]["rate_mbps"]) * 1e6
-            flows = [
-                {key: value for key, value in flow.items() if key != "link_s"}
-                | {"bytes": round(flow["link_s"] * rate_bps / 8)}
-                if "link_s" in flow and "bytes" not in flow
-                else flow
-                for flow in data["flows"]
-            ]
+            flows = [flow | {} for flow in data["flows"]]
+            for flow in flows:
+                if "link_s" in flow and "bytes" not in flow:
+                    flow["bytes"] = round(flow.pop("link_s") * rate_bps / 8)
         except (KeyError, TypeError, AttributeError, ValueError):
             return data
         return {**data, "flows": flows}
@@ -415,11 +410,11 @@ def parse(data: dict[str, Any], where: str) -> Experiment:
 
 def _copies(flow: Any) -> list[Any]:
     """Return the flows that one with a count stands for; itself if there is nothing to count."""
-    count, name = (flow.get(key) if isinstance(flow, dict) else None for key in ("count", "name"))
-    if type(count) is not int or not 0 <= count <= FLOWS_MAX or not isinstance(name, str):
-        return [flow]
-    one = {key: value for key, value in flow.items() if key != "count"}
-    return [copy.deepcopy(one) | {"name": f"{name}{n + 1}"} for n in range(count)]
+    match flow:
+        case {"count": int(count), "name": str(name), **one}:
+            if type(count) is int and 0 <= count <= FLOWS_MAX:
+                return [copy.deepcopy(one) | {"name": f"{name}{n + 1}"} for n in range(count)]
+    return [flow]
 
 
 def expand(data: dict[str, Any]) -> None:

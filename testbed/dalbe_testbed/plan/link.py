@@ -285,12 +285,11 @@ class Link(Model):
 
     @property
     def _red(self) -> Red:
-        quarter = max(FRAME_BYTES, self.queue_bytes // 4)
         low, high = self.min_packets, self.max_packets
         return Red(
-            min_bytes=quarter if low is None else low * FRAME_BYTES,
-            max_bytes=self.queue_bytes * 3 // 4 if high is None else high * FRAME_BYTES,
-            probability=self._own("probability"),
+            low * FRAME_BYTES if low else max(FRAME_BYTES, self.queue_bytes // 4),
+            high * FRAME_BYTES if high else self.queue_bytes * 3 // 4,
+            self._own("probability"),
         )
 
     @property
@@ -323,18 +322,14 @@ class Link(Model):
     @property
     def reverse_words(self) -> list[str]:
         """The queue of the reverse bottleneck, likewise; empty if there is none."""
-        return (
-            ["pfifo", "limit", str(self.queue_packets)]
-            if self.reverse_flows or self.reverse_bottleneck
-            else []
-        )
+        there = self.reverse_flows or self.reverse_bottleneck
+        return ["pfifo", "limit", str(self.queue_packets)] if there else []
 
     @property
     def band_words(self) -> list[str]:
         """The queue of each band of strict_priority, likewise; of other disciplines empty."""
-        if self.qdisc != "strict_priority":
-            return []
-        return ["pfifo", "limit", str(self.queue_packets)]
+        there = self.qdisc == "strict_priority"
+        return ["pfifo", "limit", str(self.queue_packets)] if there else []
 
     @property
     def queue_report(self) -> str:

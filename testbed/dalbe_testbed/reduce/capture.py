@@ -222,16 +222,11 @@ def packet_table(packets: pl.DataFrame, port: int, end_s: float) -> pl.DataFrame
 
     Columns: t_s, when it did, and queue_ms, its queueing delay; null if it was dropped.
     """
-    return (
-        packets.filter(
-            (pl.col("port") == port) & pl.col("in_us").is_between(0, end_s * 1e6, "left")
-        )
-        .select(
-            (pl.col("in_us") / 1e6).alias("t_s"),
-            ((pl.col("out_us") - pl.col("in_us")) / 1e3).alias("queue_ms"),
-        )
-        .sort("t_s", maintain_order=True)
-    )
+    within = pl.col("in_us").is_between(0, end_s * 1e6, "left")
+    own = packets.filter((pl.col("port") == port) & within)
+    return own.select(
+        t_s=pl.col("in_us") / 1e6, queue_ms=(pl.col("out_us") - pl.col("in_us")) / 1e3
+    ).sort("t_s", maintain_order=True)
 
 
 def rates_end_s(rates: pl.DataFrame, bin_s: float) -> float:

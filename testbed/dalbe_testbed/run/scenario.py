@@ -128,10 +128,9 @@ def _dalbectl(experiment: Experiment, flow: Flow, tools: Tools, payload: Path) -
             goal += ["--controller", flow.goal.controller]
         return [*words, *goal, "--"]
     # dalbectl sets parameters with a goal only: one that no controller looks at.
+    fixed = ["--controller", "fixed", "--g", _number(flow.fixed_g_ms or G_DEFAULT_MS)]
     if flow.w is not None:
         fixed = ["--controller", "weight", "--wmin", _number(flow.w)]
-    else:
-        fixed = ["--controller", "fixed", "--g", _number(flow.fixed_g_ms or G_DEFAULT_MS)]
     goal = ["--size", EVER, "--deadline", f"+{_number(experiment.end_s)}s"]
     return [*words, "--quiet", *fixed, *goal, "--"]
 
