@@ -103,8 +103,8 @@ def _report(path: Path) -> list[dict[str, Any]]:
 def _queue(qdiscs: Sequence[Mapping[str, Any]]) -> str:
     """Say what the bottleneck's queue is by tc's report of its device."""
     parts = []
-    for handle in QUEUE_HANDLES:
-        for item in (item for item in qdiscs if item.get("handle") == handle):
+    for item in sorted(qdiscs, key=lambda item: str(item.get("handle"))):
+        if item.get("handle") in QUEUE_HANDLES:
             size = "bands" if item["kind"] == "prio" else "limit"
             parts.append(f"{item['kind']} {size} {item['options'][size]}")
     return ", ".join(parts) or "none"
