@@ -288,10 +288,8 @@ class Experiment(Model):
             yield f"link.detour: its from_s and to_s must be before {end}"
 
     def _flow_time_faults(self, flow: Flow) -> Iterator[str]:
-        where, over = (
-            f"flows.{flow.name}",
-            f"the experiment is over: duration_s = {self.duration_s:g}",
-        )
+        where = f"flows.{flow.name}"
+        over = f"the experiment is over: duration_s = {self.duration_s:g}"
         if flow.latest_start_s >= self.duration_s:
             start = f"{flow.latest_start_s:g} s (start_s + start_jitter_s)"
             yield f"{where}: may start at {start}, when {over}"
