@@ -183,7 +183,7 @@ class Flow(Model):
                 yield f"{key} needs kind = 'iperf' and bytes"
         if iperf and self.bwlimit_Bps is not None:
             yield "bwlimit_Bps is for kind = 'rsync'"
-        if not iperf and self.peer is not None:
+        if not iperf and self.cc == "peer":
             yield "cc = 'peer' is for kind = 'iperf'"
         if not iperf and self.read_mbps is not None:
             yield "read_mbps is for kind = 'iperf'"
