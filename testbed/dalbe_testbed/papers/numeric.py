@@ -20,31 +20,15 @@ from dalbe_testbed.purecode import Pure
 
 STEP_S = 0.1
 TW_S = 10.0
-REDRAW_S = 5.0
-"""The capacity is drawn anew so often,"""
-
-LEAST, MOST = 80.0, 100.0
-"""uniformly between these: 90 on average (the paper does not say from what distribution)."""
-
-GAMMA = 0.02
-"""F(18): what a source makes up, in a step, of what its rate is off."""
-
-PLACES = 100
-"""K of the M/M/1/K queue."""
-
-LONG_QUEUE = 10
-"""Q_T: Figure 6's transfer pays for a queue that is longer."""
-
-ALPHA = 2.0
-"""F(15) of TCP, and of the transfer except in Figure 6."""
-
-UNIT_BPS = 1_000_000
-"""Bytes/s in a unit. Only the controller's arithmetic sees it."""
-
+REDRAW_S = 5.0  # between two draws of the capacity,
+LEAST, MOST = 80.0, 100.0  # uniform: 90 on average (the paper does not say how it is distributed)
+GAMMA = 0.02  # F(18): what a source makes up, in a step, of what its rate is off
+PLACES = 100  # K of the M/M/1/K queue
+LONG_QUEUE = 10  # Q_T: Figure 6's transfer pays for a queue that is longer
+ALPHA = 2.0  # F(15) of TCP, and of the transfer except in Figure 6
+UNIT_BPS = 1_000_000  # bytes/s in a unit; only the controller's arithmetic sees it
 PACKET_BYTES = 1500
-RTT_S = 0.1
-"""The controller's losses and rounds depend on it; nothing else does."""
-
+RTT_S = 0.1  # the controller's losses and rounds depend on it; nothing else does
 Q16, Q40, Q63 = 2**16, 2**40, 2**63
 
 

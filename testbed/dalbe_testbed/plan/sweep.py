@@ -25,14 +25,12 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import EXPERIMENTS, SWEEPS, TESTBED
 from dalbe_testbed.plan import experiment
-from dalbe_testbed.plan.experiment import Experiment, in_tree_g_ms
+from dalbe_testbed.plan.experiment import Experiment, Flow, in_tree_g_ms
 from dalbe_testbed.plan.explain import read, validate
 from dalbe_testbed.plan.link import Host, Model
 from dalbe_testbed.plan.sample import Draw, Value
 
-RESULTS = ("manifest.json", "rates.parquet")
-"""Files of a finished run that the workflow and the analysis need."""
-
+RESULTS = ("manifest.json", "rates.parquet")  # of a finished run, without which it is none
 Kernel = Literal["6.1", "6.12", "7.2"]
 Backend = Literal["uml", "host", "qemu"]
 Figure = Literal[
@@ -282,10 +280,9 @@ def _environment(values: dict[str, Value]) -> Environment:
 
 
 @cache
-def _flows(file: Path, counts: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return the names of an experiment's flows, by host; counts: settings of their numbers."""
-    flows = experiment.load(file, list(counts)).flows
-    return {host: [flow.name for flow in flows if flow.host == host] for host in get_args(Host)}
+def _flows(file: Path, counts: tuple[str, ...]) -> list[Flow]:
+    """Return an experiment's flows; counts: settings of their numbers."""
+    return experiment.load(file, list(counts)).flows
 
 
 def _of_every_flow(file: Path, setting: str, counts: tuple[str, ...]) -> list[str]:
@@ -294,7 +291,8 @@ def _of_every_flow(file: Path, setting: str, counts: tuple[str, ...]) -> list[st
     host, _, change = rest.partition(".")
     if flows != "flows" or host not in get_args(Host):
         return [setting]
-    return [f"flows.{name}.{change}" for name in _flows(file, counts)[host]]
+    own = [flow.name for flow in _flows(file, counts) if flow.host == host]
+    return [f"flows.{name}.{change}" for name in own]
 
 
 def _experiment(name: str, sweep: Path) -> Path:
