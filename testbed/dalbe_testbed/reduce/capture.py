@@ -34,7 +34,6 @@ IP_BYTES = {IPV4: 20, IPV6: 40}
 CHECKSUM = {TCP: 16, UDP: 6}
 
 Bytes = NDArray[np.uint8]
-Words = NDArray[np.uint64]
 
 
 def _records(path: Path) -> tuple[Bytes, NDArray[np.int64]]:
@@ -71,10 +70,9 @@ def _uint16(frames: Bytes, at: int) -> NDArray[np.int64]:
 def _dissect(frames: Bytes, times_us: NDArray[np.int64], ethertype: int) -> pl.DataFrame:
     """Dissect frames of one IP version; those that are neither TCP nor UDP are left out."""
     ip, header = ETHERNET_BYTES, ETHERNET_BYTES + IP_BYTES[ethertype]
-    if ethertype == IPV4:
-        wire = ETHERNET_BYTES + _uint16(frames, ip + 2)
-        protocol, ecn = frames[:, ip + 9], frames[:, ip + 1] & 3
-    else:
+    wire = ETHERNET_BYTES + _uint16(frames, ip + 2)
+    protocol, ecn = frames[:, ip + 9], frames[:, ip + 1] & 3
+    if ethertype == IPV6:
         wire = header + _uint16(frames, ip + 4)
         protocol, ecn = frames[:, ip + 6], frames[:, ip + 1] >> 4 & 3
     tcp = protocol == TCP
@@ -99,7 +97,7 @@ def _dissect(frames: Bytes, times_us: NDArray[np.int64], ethertype: int) -> pl.D
     ).filter(pl.col("protocol").is_in([TCP, UDP]))
 
 
-def _hash(key: Bytes) -> Words:
+def _hash(key: Bytes) -> NDArray[np.uint64]:
     """Hash rows to 64 bits: a sum of its words times fixed random odd numbers, as in UMAC."""
     words = key.view(np.uint64)
     factors = np.random.default_rng(1).integers(2**64, size=words.shape[1], dtype=np.uint64)
@@ -127,9 +125,9 @@ def read(path: Path, clock_us: int = 0) -> pl.DataFrame:
 
 def _numbered(packets: pl.DataFrame) -> pl.DataFrame:
     """Number packets that look alike, so that the first that left is the first that was sent."""
-    if packets["key"].n_unique() == packets.height:  # the rule, and much quicker
-        return packets.with_columns(copy=pl.lit(0, dtype=pl.Int64))
-    return packets.with_columns(copy=pl.int_range(pl.len()).over("key"))
+    alike = packets["key"].n_unique() < packets.height  # rarely, and much slower
+    copy = pl.int_range(pl.len()).over("key") if alike else pl.lit(0, dtype=pl.Int64)
+    return packets.with_columns(copy=copy)
 
 
 def pair(sent: pl.DataFrame, left: pl.DataFrame, delay_us: int) -> pl.DataFrame:

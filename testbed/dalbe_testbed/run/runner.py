@@ -45,7 +45,9 @@ from dalbe_testbed.run import scenario
 from dalbe_testbed.run.backends.process import sha256
 from dalbe_testbed.run.scenario import Tools
 
-KERNEL_FAULT = re.compile(r"BUG:|WARNING:|Oops|KASAN|UBSAN|lockdep|general protection", re.I)
+KERNEL_FAULT = re.compile(  # its line
+    r"^.*(?:BUG:|WARNING:|Oops|KASAN|UBSAN|lockdep|general protection).*$", re.IGNORECASE | re.M
+)
 SOURCES = ("*.sh", "*/*.sh", "guest/*.c", "dalbe_testbed/**/*.py")
 BULKY = ("guest/*.pcap", "guest/tcp.*", "guest/trace", "input/*.bin")  # tables do without
 LIMIT_AFTER_S = 120  # of a run's own end: for the proof of the link, and for the captures
@@ -89,12 +91,6 @@ def manifest(experiment: Experiment, seed: int, tools: Tools) -> dict[str, objec
         "dalbectl_sha256": sha256(tools.dalbectl) if tools.dalbectl else None,
         "tools": {tool: _version(tool) for tool in TOOLS},
     }
-
-
-def _check_kernel_log(path: Path) -> None:
-    for line in path.read_text(errors="replace").splitlines():
-        if KERNEL_FAULT.search(line):
-            raise TestbedError(f"the guest kernel complained: {line.strip()}; see {path}")
 
 
 def _clear(out: Path) -> None:
@@ -141,8 +137,9 @@ def run(
             bits=round(experiment.end_s * experiment.link.rate_bps),
             progress=lambda t_s: report("running", t_s),
         )
-        shutil.copy(out / "guest/kernel.log", out / "kernel.log")
-        _check_kernel_log(out / "kernel.log")
+        log = Path(shutil.copy(out / "guest/kernel.log", out / "kernel.log"))
+        if fault := KERNEL_FAULT.search(log.read_text(errors="replace")):
+            raise TestbedError(f"the guest kernel complained: {fault[0].strip()}; see {log}")
         report("reducing", experiment.duration_s)
         result = tables.reduce(experiment, flows, name, seed, out)
         (out / "manifest.new").write_text(description + "\n")

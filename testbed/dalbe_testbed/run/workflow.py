@@ -7,6 +7,7 @@ long as this process or its Snakemake lives, which makes Snakemake's own lock fi
 their owner, unnecessary.
 """
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -137,10 +138,8 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         if process.poll() is not None:
             return
         os.killpg(process.pid, number)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            continue
 
 
 def make(
