@@ -75,8 +75,7 @@ class ShortFlows(Model):
     start_s: Seconds = 0
     stop_s: Duration | None = None
 
-    def faults(self) -> Iterator[str]:
-        """Yield an empty range."""
+    def _faults(self) -> Iterator[str]:
         if self.min_bytes > self.max_bytes:
             yield f"min_bytes = {self.min_bytes} exceeds max_bytes = {self.max_bytes}: give both"
 
@@ -151,8 +150,7 @@ class Flow(Model):
     ipv6: bool = False
     count: Annotated[int | None, Field(ge=0, le=FLOWS_MAX, exclude=True)] = None
 
-    def faults(self) -> Iterator[str]:
-        """Yield what no program sends, and keys that its congestion control does not know."""
+    def _faults(self) -> Iterator[str]:
         if self.name in RESERVED:
             yield f"name = '{self.name}' is the testbed's own: choose another"
         if self.link_s is not None:  # the experiment has put bytes for it, had it been alone
@@ -246,8 +244,7 @@ class Experiment(Model):
             return data
         return {**data, "flows": flows}
 
-    def faults(self) -> Iterator[str]:
-        """Yield what does not go together, and what has no time to happen."""
+    def _faults(self) -> Iterator[str]:
         yield from self._time_faults()
         names = [flow.name for flow in self.flows]
         for flow in self.flows:

@@ -37,13 +37,13 @@ class Model(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
-    def faults(self) -> Iterator[str]:
+    def _faults(self) -> Iterator[str]:
         """Yield what is wrong between values each of which is allowed; only the first is said."""
         yield from ()
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
-        for fault in self.faults():
+        for fault in self._faults():
             raise ValueError(fault)
         return self
 
@@ -55,8 +55,7 @@ class Detour(Model):
     from_s: Seconds = 0
     to_s: Duration | None = None
 
-    def faults(self) -> Iterator[str]:
-        """Yield an end before the beginning."""
+    def _faults(self) -> Iterator[str]:
         if self.to_s is not None and self.to_s <= self.from_s:
             yield f"to_s = {self.to_s:g} is not after from_s = {self.from_s:g}"
 
@@ -82,8 +81,7 @@ class Stall(Model):
     every_s: Annotated[float, Field(ge=0.01, le=1e6)]
     from_s: Seconds = 0
 
-    def faults(self) -> Iterator[str]:
-        """Yield a stall without an end."""
+    def _faults(self) -> Iterator[str]:
         if self.for_ms >= self.every_s * 1e3:
             lengths = f"for_ms = {self.for_ms:g} is not less than every_s = {self.every_s:g}"
             yield f"{lengths}: the host would never run"
@@ -126,8 +124,7 @@ class Link(Model):
     reverse_bottleneck: bool = False  # reverse_flows have one anyway
     offloads: bool = False
 
-    def faults(self) -> Iterator[str]:
-        """Yield what no path or queue can be."""
+    def _faults(self) -> Iterator[str]:
         buffers = ("buffer_bdp", "buffer_packets", "buffer_bytes")
         given = [key for key in buffers if getattr(self, key) is not None]
         if len(given) != 1:

@@ -30,8 +30,7 @@ class Distribution(Model):
     choice: Annotated[list[Value], Field(min_length=1)] | None = None
     least_packets: Annotated[int, Field(ge=1)] | None = None
 
-    def faults(self) -> Iterator[str]:
-        """Yield two kinds of it, or none, and an empty range."""
+    def _faults(self) -> Iterator[str]:
         if (self.log is None) == (self.choice is None):
             yield "give one of log = [low, high] and choice = [...]"
         if self.log is not None and self.log[0] > self.log[1]:
@@ -53,8 +52,7 @@ class Draw(Model):
     cells: Annotated[int, Field(ge=1, le=999)]
     values: Annotated[dict[str, Distribution], Field(min_length=1)]
 
-    def faults(self) -> Iterator[str]:
-        """Yield bounds in packets where a packet's part of the BDP is not known."""
+    def _faults(self) -> Iterator[str]:
         known = self.values.keys() >= set(NEEDS)
         for key, distribution in self.values.items():
             if distribution.least_packets is not None and (key != BUFFER or not known):

@@ -87,8 +87,7 @@ class Axis(Model):
         """Return a value in words, "a buffer of 4 BDP"."""
         return self.words.format(value)
 
-    def faults(self) -> Iterator[str]:
-        """Yield several kinds of change, or none."""
+    def _faults(self) -> Iterator[str]:
         if sum(map(bool, (self.keys, self.settings, self.environment))) != 1:
             yield "give one of keys, settings and environment"
 
@@ -149,8 +148,7 @@ class _File(Model):
     draw: Draw | None = None
     grid: Annotated[list[_Grid], Field(min_length=1)]
 
-    def faults(self) -> Iterator[str]:
-        """Yield an ablation that varies nothing, and what is varied by no ablation."""
+    def _faults(self) -> Iterator[str]:
         if (self.figure == "ablation") != (self.vary is not None):
             yield "figure = 'ablation' and vary = AXIS go together"
         if self.vary is not None and axis(self.vary).default is None:
