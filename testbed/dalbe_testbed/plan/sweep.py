@@ -289,8 +289,7 @@ def _of_every_flow(file: Path, setting: str, counts: tuple[str, ...]) -> list[st
     host, _, change = rest.partition(".")
     if flows != "flows" or host not in get_args(Host):
         return [setting]
-    own = [flow.name for flow in _flows(file, counts) if flow.host == host]
-    return [f"flows.{name}.{change}" for name in own]
+    return [f"flows.{f.name}.{change}" for f in _flows(file, counts) if f.host == host]
 
 
 def _experiment(name: str, sweep: Path) -> Path:
@@ -313,8 +312,8 @@ def _settings(file: Path, names: Iterable[str], values: dict[str, Value]) -> lis
                 f"'{name}' is no axis: say one of {', '.join(axes())}, "
                 "or a dotted key of the experiment such as link.rate_mbps"
             )
-        counts = tuple(filter(experiment.sets_count, settings))
         for setting in axis(name).changes(name, values[name]):
+            counts = tuple(filter(experiment.sets_count, settings))
             for changed in _of_every_flow(file, setting, counts):
                 key = changed.partition("=")[0]
                 if owner.setdefault(key, name) != name:
