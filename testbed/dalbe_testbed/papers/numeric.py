@@ -113,11 +113,6 @@ class Transfer:
         units = max(rate_bytes / UNIT_BPS, 1e-6)
         return min(round(math.pow(units, -self.scheme.alpha) * Q40), Q63)
 
-    @property
-    def w(self) -> float:
-        """The weight in force."""
-        return float(self.control.w_q16) / Q16
-
     def step(self, load: float, *, others: bool) -> None:
         """Let a step pass at this load of the queue. Others: somebody else sends."""
         loss = blocking(load)
@@ -176,11 +171,14 @@ def simulate(pure: Pure, scheme: Scheme, eta: float, seed: int) -> pl.DataFrame:
             row[name] = rates[name] if name in active else None
         if sending:
             transfer.step(load, others=bool(active))
-        row[OURS] = transfer.rate if sending else None
-        row["w"] = transfer.w if sending else None
-        row["mu"] = pure.control_mu_q16(transfer.control) / Q16 if sending else None
-        row["target"] = transfer.control.target_Bps / UNIT_BPS if sending else None
-        rows.append(row)
+        control = transfer.control
+        ours = {
+            OURS: transfer.rate,
+            "w": control.w_q16 / Q16,
+            "mu": pure.control_mu_q16(control) / Q16,
+            "target": control.target_Bps / UNIT_BPS,
+        }
+        rows.append(row | (ours if sending else dict.fromkeys(ours)))
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
