@@ -13,10 +13,10 @@
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <err.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,18 +55,6 @@ static void write_usage(FILE *out)
 	      out);
 }
 
-static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *format, ...)
-{
-	va_list args;
-
-	fputs("shortflows: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	exit(1);
-}
-
 static long long clock_us(clockid_t clock)
 {
 	struct timespec now;
@@ -82,9 +70,9 @@ static struct sockaddr_in endpoint(const char *address, const char *port)
 	long number = strtol(port, &end, 10);
 
 	if (*end || end == port || number < 1 || number > 65535)
-		die("'%s' is no port: type 1 to 65535", port);
+		errx(1, "'%s' is no port: type 1 to 65535", port);
 	if (inet_pton(AF_INET, address, &to.sin_addr) != 1)
-		die("'%s' is no IPv4 address", address);
+		errx(1, "'%s' is no IPv4 address", address);
 	to.sin_port = htons(number);
 	return to;
 }
@@ -95,7 +83,7 @@ static void watch(int epoll, int operation, int fd, unsigned int events, struct 
 	struct epoll_event event = { .events = events, .data.ptr = what };
 
 	if (epoll_ctl(epoll, operation, fd, &event))
-		die("epoll_ctl: %s", strerror(errno));
+		err(1, "epoll_ctl");
 }
 
 static int wait_for(int epoll, struct epoll_event *events)
@@ -106,7 +94,7 @@ static int wait_for(int epoll, struct epoll_event *events)
 		count = epoll_wait(epoll, events, EVENTS_MAX, -1);
 	} while (count < 0 && errno == EINTR);
 	if (count < 0)
-		die("epoll_wait: %s", strerror(errno));
+		err(1, "epoll_wait");
 	return count;
 }
 
@@ -115,7 +103,7 @@ static int make_epoll(void)
 	int epoll = epoll_create1(EPOLL_CLOEXEC);
 
 	if (epoll < 0)
-		die("epoll_create1: %s", strerror(errno));
+		err(1, "epoll_create1");
 	return epoll;
 }
 
@@ -124,7 +112,7 @@ static int make_socket(void)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
-		die("socket: %s", strerror(errno));
+		err(1, "socket");
 	return fd;
 }
 
@@ -136,11 +124,11 @@ static void accept_one(int epoll, int listener)
 	if (fd < 0) {
 		if (errno == EAGAIN || errno == ECONNABORTED)
 			return;
-		die("accept: %s", strerror(errno));
+		err(1, "accept");
 	}
 	transfer = calloc(1, sizeof(*transfer));
 	if (!transfer)
-		die("no memory");
+		errx(1, "no memory");
 	transfer->fd = fd;
 	watch(epoll, EPOLL_CTL_ADD, fd, EPOLLIN, transfer);
 }
@@ -162,7 +150,7 @@ static void __attribute__((noreturn)) serve(const char *port)
 	int epoll = make_epoll(), listener = make_socket();
 
 	if (bind(listener, (const void *)&here, sizeof(here)) || listen(listener, SOMAXCONN))
-		die("port %s: %s", port, strerror(errno));
+		err(1, "port %s", port);
 	watch(epoll, EPOLL_CTL_ADD, listener, EPOLLIN, NULL);
 	for (;;) {
 		for (int i = wait_for(epoll, events) - 1; i >= 0; i--) {
@@ -181,7 +169,7 @@ static struct transfer *read_schedule(const char *path, size_t *count)
 	FILE *file = fopen(path, "r");
 
 	if (!file)
-		die("%s: %s", path, strerror(errno));
+		err(1, "%s", path);
 	for (*count = 0;; ++*count) {
 		long long at_us, bytes;
 		int found = fscanf(file, "%lld %lld", &at_us, &bytes);
@@ -189,12 +177,12 @@ static struct transfer *read_schedule(const char *path, size_t *count)
 		if (found == EOF)
 			break;
 		if (found != 2 || at_us < 0 || bytes < 1)
-			die("%s: line %zu is not \"AT_US BYTES\"", path, *count + 1);
+			errx(1, "%s: line %zu is not \"AT_US BYTES\"", path, *count + 1);
 		if (*count == room) {
 			room = room ? 2 * room : 1024;
 			transfers = reallocarray(transfers, room, sizeof(*transfers));
 			if (!transfers)
-				die("no memory");
+				errx(1, "no memory");
 		}
 		transfers[*count] = (struct transfer){ .at_us = at_us, .left_bytes = bytes };
 	}
@@ -208,9 +196,9 @@ static void begin(int epoll, struct transfer *transfer, const struct sockaddr_in
 	transfer->fd = make_socket();
 	transfer->start_us = clock_us(CLOCK_REALTIME);
 	if (setsockopt(transfer->fd, IPPROTO_TCP, TCP_CONGESTION, cc, strlen(cc)))
-		die("congestion control '%s': %s", cc, strerror(errno));
+		err(1, "congestion control '%s'", cc);
 	if (connect(transfer->fd, (const void *)to, sizeof(*to)) && errno != EINPROGRESS)
-		die("connect: %s", strerror(errno));
+		err(1, "connect");
 	watch(epoll, EPOLL_CTL_ADD, transfer->fd, EPOLLOUT, transfer);
 }
 
@@ -227,12 +215,12 @@ static void send_more(int epoll, struct transfer *transfer)
 		if (bytes < 0) {
 			if (errno == EAGAIN)
 				return;
-			die("send: %s", strerror(errno));
+			err(1, "send");
 		}
 		transfer->left_bytes -= bytes;
 	}
 	if (shutdown(transfer->fd, SHUT_WR))
-		die("shutdown: %s", strerror(errno));
+		err(1, "shutdown");
 	watch(epoll, EPOLL_CTL_MOD, transfer->fd, EPOLLIN, transfer);
 }
 
@@ -247,9 +235,9 @@ static int proceed(int epoll, struct transfer *transfer)
 	}
 	bytes = recv(transfer->fd, chunk, sizeof(chunk), 0);
 	if (bytes > 0)
-		die("the receiver answers: is that 'shortflows serve'?");
+		errx(1, "the receiver answers: is that 'shortflows serve'?");
 	if (bytes < 0 && errno != EAGAIN)
-		die("receive: %s", strerror(errno));
+		err(1, "receive");
 	return !bytes;
 }
 
@@ -275,7 +263,7 @@ static void send_all(struct transfer *transfers, size_t count, const struct sock
 	size_t next = 0, over = 0, timed = count;	/* timed: whom the timer is set for */
 
 	if (timer < 0)
-		die("timerfd_create: %s", strerror(errno));
+		err(1, "timerfd_create");
 	watch(epoll, EPOLL_CTL_ADD, timer, EPOLLIN, NULL);
 	while (over < count) {
 		long long now_us = clock_us(CLOCK_MONOTONIC) - origin_us;
@@ -292,12 +280,12 @@ static void send_all(struct transfer *transfers, size_t count, const struct sock
 			if (!transfer) {
 				if (read(timer, &expirations, sizeof(expirations)) < 0 &&
 				    errno != EAGAIN)
-					die("timer: %s", strerror(errno));
+					err(1, "timer");
 			} else if (proceed(epoll, transfer)) {
 				printf("%zu\t%lld\t%lld\n", (size_t)(transfer - transfers),
 				       transfer->start_us, clock_us(CLOCK_REALTIME));
 				if (fflush(stdout))
-					die("standard output: %s", strerror(errno));
+					err(1, "standard output");
 				close(transfer->fd);
 				over++;
 			}

@@ -11,7 +11,7 @@
  * per address family: per period eight system calls, and nothing is written
  * until 64 KiB have come together or SIGTERM (SIGINT) ends the program.
  */
-#include <errno.h>
+#include <err.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -19,7 +19,6 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,18 +57,6 @@ static void write_usage(FILE *out)
 	      "a connection does not have. Counters are TCP's: 4294967295 as min_rtt_us and\n"
 	      "2147483647 as ssthresh_packets mean that there is none yet.\n",
 	      out);
-}
-
-static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *format, ...)
-{
-	va_list args;
-
-	fputs("tcpsample: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	exit(1);
 }
 
 static long long now_us(void)
@@ -159,7 +146,7 @@ static void request_dump(int fd, unsigned char family)
 	};
 
 	if (send(fd, &request, sizeof(request), 0) < 0)
-		die("inet_diag request: %s", strerror(errno));
+		err(1, "inet_diag request");
 }
 
 /* A signal does not interrupt a dump: it is all there already. */
@@ -173,10 +160,10 @@ static void dump_family(int fd, unsigned char family, long long time_us)
 		ssize_t bytes = recv(fd, buffer, sizeof(buffer), MSG_TRUNC);
 
 		if (bytes < 0)
-			die("inet_diag dump: %s", strerror(errno));
+			err(1, "inet_diag dump");
 		if (bytes > (ssize_t)sizeof(buffer))
-			die("inet_diag dump: a message of %zd bytes is longer than %zu", bytes,
-			    sizeof(buffer));
+			errx(1, "inet_diag dump: a message of %zd bytes is longer than %zu", bytes,
+			     sizeof(buffer));
 		for (unsigned int left = bytes; NLMSG_OK(message, left);
 		     message = NLMSG_NEXT(message, left)) {
 			if (message->nlmsg_type == NLMSG_DONE)
@@ -184,8 +171,8 @@ static void dump_family(int fd, unsigned char family, long long time_us)
 			if (message->nlmsg_type == NLMSG_ERROR) {
 				const struct nlmsgerr *error = NLMSG_DATA(message);
 
-				die("inet_diag dump: %s (is CONFIG_INET_TCP_DIAG in this kernel?)",
-				    strerror(-error->error));
+				errx(1, "inet_diag dump: %s (is CONFIG_INET_TCP_DIAG in this kernel?)",
+				     strerror(-error->error));
 			}
 			write_connection(time_us, message);
 		}
@@ -198,7 +185,7 @@ static long long period_us(const char *text)
 	long period_ms = strtol(text, &end, 10);
 
 	if (*end || end == text || period_ms < 1 || period_ms > PERIOD_MAX_MS)
-		die("'%s' is no period: type milliseconds, 1 to %d", text, PERIOD_MAX_MS);
+		errx(1, "'%s' is no period: type milliseconds, 1 to %d", text, PERIOD_MAX_MS);
 	return period_ms * US_PER_MS;
 }
 
@@ -222,7 +209,7 @@ int main(int argc, char **argv)
 	sigaction(SIGINT, &on_signal, NULL);
 	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	if (fd < 0)
-		die("netlink socket: %s", strerror(errno));
+		err(1, "netlink socket");
 
 	setvbuf(stdout, output, _IOFBF, sizeof(output));
 	write_header();
@@ -237,6 +224,6 @@ int main(int argc, char **argv)
 		dump_family(fd, AF_INET6, time_us);
 	}
 	if (ferror(stdout) || fflush(stdout))
-		die("standard output: %s", strerror(errno));
+		err(1, "standard output");
 	return 0;
 }

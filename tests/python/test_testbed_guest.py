@@ -14,7 +14,7 @@ from dalbe_testbed.paths import TESTBED
 from dalbe_testbed.plan import experiment, sweep
 from dalbe_testbed.plan.link import FRAME_BYTES
 from dalbe_testbed.run import backends, runner
-from dalbe_testbed.run.backends import uml
+from dalbe_testbed.run.backends import process, uml
 from dalbe_testbed.run.scenario import Tools
 
 pytestmark = pytest.mark.guest
@@ -183,12 +183,17 @@ def test_a_host_that_stands_still(kernel: Path, tmp_path: Path, host: str):
     assert sent[4.6] > least
 
 
+def boot(kernel: Path, out: Path, script: Path, name: str, *options: str) -> None:
+    words = [str(uml.Uml.script), "-k", str(kernel), "-o", str(out), "-n", name, *options]
+    process.play([*words, str(script)], out, name=name)
+
+
 def test_a_spinning_guest_is_killed_and_named(kernel: Path, tmp_path: Path):
     script = tmp_path / "spin.sh"
     script.write_text("echo T=5\nwhile :; do :; done\n")
     begin = time.monotonic()
     with pytest.raises(TestbedError, match=r"run 'spinner' hung: killed after 5 s .*T=5"):
-        uml.boot(kernel, tmp_path / "out", [str(script)], name="spinner", wall_limit_s=5)
+        boot(kernel, tmp_path / "out", script, "spinner", "-w", "5")
     assert time.monotonic() - begin < 15
     leftover = [p for p in Path("/proc").glob("[0-9]*/cwd") if is_guest_directory(p)]
     assert not leftover
@@ -205,7 +210,7 @@ def test_a_guest_that_only_waits_is_ended_by_virtual_time(kernel: Path, tmp_path
     script = tmp_path / "wait.sh"
     script.write_text("sleep 100000\n")
     with pytest.raises(TestbedError, match=r"run 'waiter' did not end within 50 s of virtual"):
-        uml.boot(kernel, tmp_path / "out", [str(script)], name="waiter", virtual_limit_s=50)
+        boot(kernel, tmp_path / "out", script, "waiter", "-t", "50")
 
 
 def test_the_guest_writes_nowhere_else(kernel: Path, tmp_path: Path):
@@ -214,7 +219,7 @@ def test_the_guest_writes_nowhere_else(kernel: Path, tmp_path: Path):
         f'id -u\ntouch "{tmp_path}/here" 2>/dev/null && exit 3\n'
         'touch /etc/here 2>/dev/null && exit 4\necho yes >"$OUT/result"\n'
     )
-    uml.boot(kernel, tmp_path / "out", [str(script)], name="writer")
+    boot(kernel, tmp_path / "out", script, "writer")
     assert (tmp_path / "out/result").read_text() == "yes\n"
     assert not (tmp_path / "here").exists()
 
@@ -223,7 +228,7 @@ def test_a_failing_script_fails_the_run(kernel: Path, tmp_path: Path):
     script = tmp_path / "fail.sh"
     script.write_text("exit 7\n")
     with pytest.raises(TestbedError, match="run 'failing' failed with status 7"):
-        uml.boot(kernel, tmp_path / "out", [str(script)], name="failing")
+        boot(kernel, tmp_path / "out", script, "failing")
 
 
 IN_30_S = sweep.axes()["window"].settings["30"]

@@ -10,15 +10,13 @@ from rich.console import Console
 from dalbe_testbed.cli import numeric as cli_numeric
 from dalbe_testbed.cli import sweeps as cli_sweep
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.paths import TESTBED
+from dalbe_testbed.paths import EXPERIMENTS
 from dalbe_testbed.plan import experiment
 from dalbe_testbed.report import terminal as report
 from dalbe_testbed.run import backends
 from dalbe_testbed.run import pool as batch
 from dalbe_testbed.run.scenario import Tools
 from dalbe_testbed.study import demo
-
-EXPERIMENTS = TESTBED / "experiments"
 
 app = typer.Typer(
     help="Runs dalbe's experiments in a time-travel guest and analyses them.",
@@ -114,13 +112,8 @@ def demo_command(
     what = experiment.load(file, settings)
     tools = _tools(kernel, module, dalbectl)
     numbers = list(range(seed, seed + seeds))
-    runs = batch.run_all(
-        demo.jobs(what, numbers, out),
-        tools,
-        workers=jobs,
-        console=console,
-        keep_captures=keep_captures,
-    )
+    todo = demo.jobs(what, numbers, out)
+    runs = batch.run_all(todo, tools, workers=jobs, console=console, keep_captures=keep_captures)
     results = []
     for number in numbers:
         ours = [run for run in runs if run.seed == number]
@@ -135,10 +128,8 @@ def demo_command(
     else:
         table = demo.distribution(results)
         met = {key: sum(r["verdicts"][key] for r in results) for key in results[0]["verdicts"]}
-        demo.save(
-            {"seeds": results, "distribution": table.to_dicts(), "met": met},
-            out / "demo-seeds.json",
-        )
+        whole = {"seeds": results, "distribution": table.to_dicts(), "met": met}
+        demo.save(whole, out / "demo-seeds.json")
         table.write_csv(out / "demo-seeds.csv")
         console.print(report.distribution_table(table, f"{what.name}, {seeds} seeds"))
         for requirement, count in met.items():

@@ -18,20 +18,13 @@ console = Console()
 
 def summary(table: pl.DataFrame) -> pl.DataFrame:
     """Return a row per scheme and eta: runs, and of each measure mean, least and greatest."""
-    measured = [pl.col(name) for name in numeric.MEASURES]
+    measured = pl.col(list(numeric.MEASURES))
     return table.group_by("scheme", "eta", maintain_order=True).agg(
         pl.len().alias("runs"),
-        *(value.mean().name.suffix("_mean") for value in measured),
-        *(value.min().name.suffix("_least") for value in measured),
-        *(value.max().name.suffix("_greatest") for value in measured),
+        measured.mean().name.suffix("_mean"),
+        measured.min().name.suffix("_least"),
+        measured.max().name.suffix("_greatest"),
     )
-
-
-def _cell(parts: pl.Series) -> str:
-    known = [100 * value for value in parts.drop_nulls()]
-    if not known:
-        return "-"
-    return f"{sum(known) / len(known):.1f}"
 
 
 def _shown(table: pl.DataFrame) -> Table:
@@ -46,11 +39,10 @@ def _shown(table: pl.DataFrame) -> Table:
     )
     for column in ("", "size", "done", "gap", "gives way", "at most"):
         shown.add_column(column, justify="left" if not column else "right", no_wrap=True)
-    for scheme in numeric.SCHEMES:
-        for eta in framework.ETAS:
-            rows = table.filter(pl.col("scheme") == scheme.name, pl.col("eta") == eta)
-            cells = [_cell(rows[name]) for name in numeric.MEASURES]
-            shown.add_row(scheme.name, f"{eta:.0%}", *cells)
+    for row in summary(table).iter_rows(named=True):
+        means = [row[f"{name}_mean"] for name in numeric.MEASURES]
+        cells = ["-" if mean is None else f"{100 * mean:.1f}" for mean in means]
+        shown.add_row(row["scheme"], f"{row['eta']:.0%}", *cells)
     return shown
 
 

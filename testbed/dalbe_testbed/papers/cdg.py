@@ -56,11 +56,6 @@ class Bound:
         """Which of our measures it is compared with."""
         return "one" if self.which == "min" else "both"
 
-    @property
-    def aggregate_percent(self) -> float:
-        """Both CDG flows' share, as Figure 3 has it."""
-        return self.percent * (2 if self.which == "min" else 1)
-
 
 @cache
 def table_1() -> tuple[Bound, ...]:
@@ -77,7 +72,8 @@ def figure_2() -> dict[float, dict[str, float]]:
 
 def aggregates() -> dict[tuple[int, float], float]:
     """Return every known share of both CDG flows in percent, by base RTT and G in ms (Figure 3)."""
-    known = {(bound.rtt_ms, bound.g_ms): bound.aggregate_percent for bound in table_1()}
-    for g_ms, flows in figure_2().items():
-        known.setdefault((50, g_ms), flows["cdg1"] + flows["cdg2"])
+    flows = {"one": 2, "both": 1}
+    known = {(b.rtt_ms, b.g_ms): b.percent * flows[b.column] for b in table_1()}
+    for g_ms, shares in figure_2().items():
+        known.setdefault((50, g_ms), shares["cdg1"] + shares["cdg2"])
     return known

@@ -9,11 +9,8 @@ from dataclasses import dataclass
 
 OURS = "dalbe"
 DURATION_S = 2000.0
-ETAS = (0.1, 0.3)
-"""Size of the transfer, as part of what the capacity carries from its start to its deadline."""
-
-GAP_S = (1000.0, 1010.0)
-"""When nobody but the transfer has something to send."""
+ETAS = (0.1, 0.3)  # size of the transfer, of what the capacity carries from start to deadline
+GAP_S = (1000.0, 1010.0)  # when nobody but the transfer has something to send
 
 
 @dataclass(frozen=True)

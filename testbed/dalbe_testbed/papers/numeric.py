@@ -7,7 +7,7 @@ is no second implementation. Rates are in units of a hundredth of the link's gre
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,31 +20,15 @@ from dalbe_testbed.purecode import Pure
 
 STEP_S = 0.1
 TW_S = 10.0
-REDRAW_S = 5.0
-"""The capacity is drawn anew so often,"""
-
-LEAST, MOST = 80.0, 100.0
-"""uniformly between these: 90 on average (the paper does not say from what distribution)."""
-
-GAMMA = 0.02
-"""F(18): what a source makes up, in a step, of what its rate is off."""
-
-PLACES = 100
-"""K of the M/M/1/K queue."""
-
-LONG_QUEUE = 10
-"""Q_T: Figure 6's transfer pays for a queue that is longer."""
-
-ALPHA = 2.0
-"""F(15) of TCP, and of the transfer except in Figure 6."""
-
-UNIT_BPS = 1_000_000
-"""Bytes/s in a unit. Only the controller's arithmetic sees it."""
-
+REDRAW_S = 5.0  # between two draws of the capacity,
+LEAST, MOST = 80.0, 100.0  # uniform: 90 on average (the paper does not say how it is distributed)
+GAMMA = 0.02  # F(18): what a source makes up, in a step, of what its rate is off
+PLACES = 100  # K of the M/M/1/K queue
+LONG_QUEUE = 10  # Q_T: Figure 6's transfer pays for a queue that is longer
+ALPHA = 2.0  # F(15) of TCP, and of the transfer except in Figure 6
+UNIT_BPS = 1_000_000  # bytes/s in a unit; only the controller's arithmetic sees it
 PACKET_BYTES = 1500
-RTT_S = 0.1
-"""The controller's losses and rounds depend on it; nothing else does."""
-
+RTT_S = 0.1  # the controller's losses and rounds depend on it; nothing else does
 Q16, Q40, Q63 = 2**16, 2**40, 2**63
 
 
@@ -104,11 +88,8 @@ class Transfer:
     rate: float = 0.0
     done: float = 0.0  # unit seconds
     steps: int = 0
-    price_sum: float = 0.0
-    loss_sum: float = 0.0
-    lost: float = 0.0  # packets
-    contended: int = 0  # steps
-    _keep: list[Any] = field(default_factory=list)
+    seen: list[tuple[float, float, float, bool]] = field(default_factory=list)
+    """Of each step of this Tw: price, loss, packets lost, and whether somebody else sent."""
 
     def __post_init__(self) -> None:
         """Set the goal, at the transfer's start."""
@@ -124,19 +105,13 @@ class Transfer:
         pure.control_start(
             self.control, config, round(self.size * UNIT_BPS), 0, 0, round(WINDOW_S * 1e9)
         )
-        model = pure.ffi.callback("u64(void *, u64)", self._price_q40)
-        self.model = pure.new("control_model", model_q40=model)
-        self._keep = [model]
+        self._callback = pure.ffi.callback("u64(void *, u64)", self._price_q40)  # to be kept
+        self.model = pure.new("control_model", model_q40=self._callback)
 
     def _price_q40(self, _arg: Any, rate_bytes: int) -> int:
         """F(12): the price at which the source would send at this rate, bytes/s."""
         units = max(rate_bytes / UNIT_BPS, 1e-6)
         return min(round(math.pow(units, -self.scheme.alpha) * Q40), Q63)
-
-    @property
-    def w(self) -> float:
-        """The weight in force."""
-        return float(self.control.w_q16) / Q16
 
     def step(self, load: float, *, others: bool) -> None:
         """Let a step pass at this load of the queue. Others: somebody else sends."""
@@ -145,33 +120,30 @@ class Transfer:
         mu = self.pure.control_mu_q16(self.control) / Q16
         self.rate += GAMMA * (wanted(price, mu, self.scheme.alpha) - self.rate)
         self.done += self.rate * STEP_S
-        self.price_sum += price
-        self.loss_sum += loss
-        self.lost += loss * self.rate * STEP_S * UNIT_BPS / PACKET_BYTES
-        self.contended += others
+        lost = loss * self.rate * STEP_S * UNIT_BPS / PACKET_BYTES
+        self.seen.append((price, loss, lost, others))
         self.steps += 1
-        if self.steps % round(TW_S / STEP_S) == 0:
+        if len(self.seen) == round(TW_S / STEP_S):
             self._update()
+            self.seen.clear()
 
     def _update(self) -> None:
-        steps = round(TW_S / STEP_S)
-        price, loss = self.price_sum / steps, self.loss_sum / steps
+        steps = len(self.seen)
+        price, loss, lost, contended = map(sum, zip(*self.seen, strict=True))
         sample = self.pure.new(
             "control_sample",
             now_ns=round(self.steps * STEP_S * 1e9),
             elapsed_ns=round(TW_S * 1e9),
             bytes_done=round(self.done * UNIT_BPS),
-            price_q40=round(price * Q40),
-            price_std_q40=round(loss * Q40),
+            price_q40=round(price / steps * Q40),
+            price_std_q40=round(loss / steps * Q40),
             weight_std_q40=Q40,
             srtt_us=round(RTT_S * 1e6),
             rounds=round(TW_S / RTT_S),
-            losses=round(self.lost),
-            others_seen=self.contended > steps / 2,
+            losses=round(lost),
+            others_seen=contended > steps / 2,
         )
         self.pure.control_update(self.control, sample, self.model)
-        self.price_sum = self.loss_sum = self.lost = 0.0
-        self.contended = 0
 
 
 def simulate(pure: Pure, scheme: Scheme, eta: float, seed: int) -> pl.DataFrame:
@@ -199,17 +171,19 @@ def simulate(pure: Pure, scheme: Scheme, eta: float, seed: int) -> pl.DataFrame:
             row[name] = rates[name] if name in active else None
         if sending:
             transfer.step(load, others=bool(active))
-        row[OURS] = transfer.rate if sending else None
-        row["w"] = transfer.w if sending else None
-        row["mu"] = pure.control_mu_q16(transfer.control) / Q16 if sending else None
-        row["target"] = transfer.control.target_Bps / UNIT_BPS if sending else None
-        rows.append(row)
+        control = transfer.control
+        ours = {
+            OURS: transfer.rate,
+            "w": control.w_q16 / Q16,
+            "mu": pure.control_mu_q16(control) / Q16,
+            "target": control.target_Bps / UNIT_BPS,
+        }
+        rows.append(row | (ours if sending else dict.fromkeys(ours)))
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _mean(run: pl.DataFrame, column: str, begin_s: float, end_s: float) -> float:
-    values = run.filter(pl.col("t_s").is_between(begin_s, end_s, closed="left"))[column]
-    return float(values.fill_null(0).mean())  # type: ignore[arg-type]
+def _span(run: pl.DataFrame, begin_s: float, for_s: float) -> pl.DataFrame:
+    return run.filter(pl.col("t_s").is_between(begin_s, begin_s + for_s, closed="left"))
 
 
 def finish(run: pl.DataFrame) -> float | None:
@@ -222,9 +196,10 @@ def finish(run: pl.DataFrame) -> float | None:
 
 def gap_use(run: pl.DataFrame) -> float | None:
     """Return what the transfer takes of the link while nobody else sends; None if it is done."""
-    if _mean(run.with_columns(pl.col(OURS).is_not_null().alias("x")), "x", *framework.GAP_S) < 1:
-        return None
-    return _mean(run, OURS, *framework.GAP_S) / _mean(run, "capacity", *framework.GAP_S)
+    begin_s, end_s = framework.GAP_S
+    gap = _span(run, begin_s, end_s - begin_s)
+    used = gap.select(pl.mean(OURS) / pl.mean("capacity")).item()
+    return None if gap[OURS].null_count() else float(used)
 
 
 def gives_way(run: pl.DataFrame, for_s: float = 60.0) -> float | None:
@@ -232,15 +207,10 @@ def gives_way(run: pl.DataFrame, for_s: float = 60.0) -> float | None:
 
     Over the so many seconds that follow each arrival at a busy link; None if it is done before.
     """
-    parts = []
-    for begin_s in framework.arrivals():
-        if begin_s == framework.GAP_S[1]:  # comes to an idle link
-            continue
-        span = run.filter(pl.col("t_s").is_between(begin_s, begin_s + for_s, closed="left"))
-        if span[OURS].null_count():
-            continue
-        short = (1 - span[OURS] / span["target"]).clip(0)
-        parts.append(float(short.mean()))  # type: ignore[arg-type]
+    busy_s = [begin_s for begin_s in framework.arrivals() if begin_s != framework.GAP_S[1]]
+    spans = [_span(run, begin_s, for_s) for begin_s in busy_s]
+    left = [1 - span[OURS] / span["target"] for span in spans if not span[OURS].null_count()]
+    parts = [float(part.clip(0).mean()) for part in left]  # type: ignore[arg-type]
     return sum(parts) / len(parts) if parts else None
 
 
@@ -252,34 +222,27 @@ def greatest_part(run: pl.DataFrame, over_s: float = 20.0) -> float | None:
     """
     found = []
     for begin_s in np.arange(TRANSFER.start_s, framework.DURATION_S, over_s):
-        span = run.filter(pl.col("t_s").is_between(begin_s, begin_s + over_s, closed="left"))
-        present = [s.name for s in CROSS if span[s.name].null_count() == 0]
-        young = any(0 <= begin_s - s.start_s < 3 * over_s for s in CROSS)
-        if young or not present or span[OURS].null_count():
-            continue
-        means = [_mean(span, name, begin_s, begin_s + over_s) for name in (OURS, *present)]
-        found.append(means[0] * len(present) / sum(means[1:]))
+        span = _span(run, begin_s, over_s)
+        present = [source.name for source in CROSS if not span[source.name].null_count()]
+        young = any(0 <= begin_s - source.start_s < 3 * over_s for source in CROSS)
+        if present and not young and not span[OURS].null_count():
+            ours, *others = span.select(OURS, *present).mean().row(0)
+            found.append(ours * len(others) / sum(others))
     return max(found, default=None)
 
 
-MEASURES = {
-    "finish": finish,
-    "gap_use": gap_use,
-    "gives_way": gives_way,
-    "greatest_part": greatest_part,
-}
+MEASURES = {one.__name__: one for one in (finish, gap_use, gives_way, greatest_part)}
 
 
-def table(pure: Pure, seeds: Iterable[int]) -> pl.DataFrame:
+def table(pure: Pure, seeds: Sequence[int]) -> pl.DataFrame:
     """Return a row per scheme, eta and seed, with each of MEASURES."""
-    numbers = list(seeds)
     return pl.DataFrame(
         [
             {"scheme": scheme.name, "eta": eta, "seed": seed}
             | {name: measure(run) for name, measure in MEASURES.items()}
             for scheme in SCHEMES
             for eta in framework.ETAS
-            for seed in numbers
+            for seed in seeds
             for run in (simulate(pure, scheme, eta, seed),)
         ]
     )

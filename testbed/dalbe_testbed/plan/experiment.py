@@ -6,20 +6,17 @@ the description for those who write such files.
 """
 
 import copy
+import itertools
 import math
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import (
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, model_validator
 
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.plan.explain import explain, quoted
+from dalbe_testbed.plan.explain import quoted, read, validate
 from dalbe_testbed.plan.link import REVERSE_FLOWS_MAX, Duration, Host, Link, Model, Seconds
 
 OURS = "'dalbe_cdg', 'dalbe_cubic' or 'dalbe_vegas'"
@@ -29,6 +26,7 @@ G_DEFAULT_MS = 3.0  # of the in-tree cdg and of dalbe_cdg
 CONTROLLER_DEFAULT: Literal["mbc"] = "mbc"  # of dalbectl
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
+InTree = Literal["cubic", "reno", "vegas", "lp", "bbr"]
 SAMPLE_S = 0.5  # between two samples of TCP's counters
 FLOWS_MAX = 256
 
@@ -71,19 +69,15 @@ class ShortFlows(Model):
 
     load: Annotated[float, Field(gt=0, le=1)]  # their mean payload, of the link's rate
     host: Host = "xsender"
-    cc: Literal["cubic", "reno", "vegas", "lp", "bbr"] = "cubic"
+    cc: InTree = "cubic"
     min_bytes: Annotated[int, Field(ge=1, le=10**12)] = 100_000
     max_bytes: Annotated[int, Field(ge=1, le=10**12)] = 1_000_000
     start_s: Seconds = 0
     stop_s: Duration | None = None
 
-    @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
+    def _faults(self) -> Iterator[str]:
         if self.min_bytes > self.max_bytes:
-            raise ValueError(
-                f"min_bytes = {self.min_bytes} exceeds max_bytes = {self.max_bytes}: give both"
-            )
-        return self
+            yield f"min_bytes = {self.min_bytes} exceeds max_bytes = {self.max_bytes}: give both"
 
 
 class Web(Model):
@@ -96,7 +90,7 @@ class Web(Model):
     load: Annotated[float, Field(gt=0, le=1)]
     reverse_part: Annotated[float, Field(ge=0, le=1)] = 0.0
     max_bytes: Annotated[int, Field(ge=10_000, le=10**12)] = 5_000_000
-    cc: Literal["cubic", "reno", "vegas", "lp", "bbr"] = "cubic"
+    cc: InTree = "cubic"
     start_s: Seconds = 0
 
 
@@ -156,57 +150,43 @@ class Flow(Model):
     ipv6: bool = False
     count: Annotated[int | None, Field(ge=0, le=FLOWS_MAX, exclude=True)] = None
 
-    @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
+    def _faults(self) -> Iterator[str]:
         if self.name in RESERVED:
-            raise ValueError(f"name = '{self.name}' is the testbed's own: choose another")
+            yield f"name = '{self.name}' is the testbed's own: choose another"
         if self.link_s is not None:  # the experiment has put bytes for it, had it been alone
-            raise ValueError("give one of bytes and link_s")
-        if self.kind == "rsync" and self.bytes is None:
-            raise ValueError("an rsync flow needs bytes")
-        if self.kind == "iperf" and (self.bytes is None) == (self.duration_s is None):
-            raise ValueError("an iperf flow needs one of bytes and duration_s")
-        if self.kind == "iperf" and self.bytes is not None and self.bytes < IPERF_BYTES:
-            raise ValueError(f"an iperf flow needs bytes of at least {IPERF_BYTES}")
-        if self.again_s is not None and (self.kind != "iperf" or self.bytes is None):
-            raise ValueError("again_s needs kind = 'iperf' and bytes")
-        if self.paced_s is not None and (self.kind != "iperf" or self.bytes is None):
-            raise ValueError("paced_s needs kind = 'iperf' and bytes")
+            yield "give one of bytes and link_s"
+        yield from self._program_faults(iperf=self.kind == "iperf")
         if self.goal and (self.bytes is None or not self.ours):
-            raise ValueError(f"a goal needs bytes and cc = {OURS}")
+            yield f"a goal needs bytes and cc = {OURS}"
         if self.goal and self.g_ms is not None:
-            raise ValueError("goal and g_ms: with a goal dalbe sets G itself; remove one of them")
+            yield "goal and g_ms: with a goal dalbe sets G itself; remove one of them"
         if self.g_ms is not None and self.cc not in ("cdg", "dalbe_cdg"):
-            raise ValueError(f"g_ms is for cc = 'cdg' or 'dalbe_cdg', not '{self.cc}'")
+            yield f"g_ms is for cc = 'cdg' or 'dalbe_cdg', not '{self.cc}'"
         if self.w is not None and (not self.ours or self.goal or self.g_ms is not None):
-            raise ValueError(f"w needs cc = {OURS}, no goal and no g_ms")
-        if self.bwlimit_Bps is not None and self.kind != "rsync":
-            raise ValueError("bwlimit_Bps is for kind = 'rsync'")
-        return self
-
-    @model_validator(mode="after")
-    def _has_its_module(self) -> Self:
+            yield f"w needs cc = {OURS}, no goal and no g_ms"
         if (self.cc == "peer") != (self.peer is not None):
-            raise ValueError(
-                "cc = 'peer' needs peer, the directory of its module; nothing else does"
-            )
-        if self.peer is not None and self.kind != "iperf":
-            raise ValueError("cc = 'peer' is for kind = 'iperf'")
-        return self
-
-    @model_validator(mode="after")
-    def _is_inflated(self) -> Self:
+            yield "cc = 'peer' needs peer, the directory of its module; nothing else does"
         if self.inflate is not None and self.cc != "dalbe_cubic":
-            raise ValueError(f"inflate is for cc = 'dalbe_cubic', not '{self.cc}'")
-        return self
+            yield f"inflate is for cc = 'dalbe_cubic', not '{self.cc}'"
 
-    @model_validator(mode="after")
-    def _has_such_a_receiver(self) -> Self:
-        if self.read_mbps is not None and self.kind != "iperf":
-            raise ValueError("read_mbps is for kind = 'iperf'")
-        if self.both_ways and (self.kind != "iperf" or self.duration_s is None):
-            raise ValueError("both_ways needs kind = 'iperf' and duration_s")
-        return self
+    def _program_faults(self, *, iperf: bool) -> Iterator[str]:
+        if not iperf and self.bytes is None:
+            yield "an rsync flow needs bytes"
+        if iperf and (self.bytes is None) == (self.duration_s is None):
+            yield "an iperf flow needs one of bytes and duration_s"
+        if iperf and self.bytes is not None and self.bytes < IPERF_BYTES:
+            yield f"an iperf flow needs bytes of at least {IPERF_BYTES}"
+        for key in ("again_s", "paced_s"):
+            if getattr(self, key) is not None and (not iperf or self.bytes is None):
+                yield f"{key} needs kind = 'iperf' and bytes"
+        if iperf and self.bwlimit_Bps is not None:
+            yield "bwlimit_Bps is for kind = 'rsync'"
+        if not iperf and self.cc == "peer":
+            yield "cc = 'peer' is for kind = 'iperf'"
+        if not iperf and self.read_mbps is not None:
+            yield "read_mbps is for kind = 'iperf'"
+        if self.both_ways and (not iperf or self.duration_s is None):
+            yield "both_ways needs kind = 'iperf' and duration_s"
 
     @property
     def ours(self) -> bool:
@@ -216,9 +196,7 @@ class Flow(Model):
     @property
     def paced_bps(self) -> int | None:
         """The most payload that the flow may send, in bits per second; None: no limit."""
-        if self.paced_s is None or self.bytes is None:
-            return None
-        return math.ceil(8 * self.bytes / self.paced_s)
+        return math.ceil(8 * self.bytes / self.paced_s) if self.paced_s and self.bytes else None
 
     @property
     def fixed_g_ms(self) -> float | None:
@@ -258,144 +236,101 @@ class Experiment(Model):
         """Replace link_s by bytes; what is not as it should be is left to be explained."""
         try:
             rate_bps = float(data["link"]["rate_mbps"]) * 1e6
-            flows = [
-                {key: value for key, value in flow.items() if key != "link_s"}
-                | {"bytes": round(flow["link_s"] * rate_bps / 8)}
-                if "link_s" in flow and "bytes" not in flow
-                else flow
-                for flow in data["flows"]
-            ]
+            flows = [flow | {} for flow in data["flows"]]
+            for flow in flows:
+                if "link_s" in flow and "bytes" not in flow:
+                    flow["bytes"] = round(flow.pop("link_s") * rate_bps / 8)
         except (KeyError, TypeError, AttributeError, ValueError):
             return data
         return {**data, "flows": flows}
 
-    @field_validator("flows")
-    @classmethod
-    def _unique_names(cls, flows: list[Flow]) -> list[Flow]:
-        names = [flow.name for flow in flows]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"two flows are called '{name}'")
-        return flows
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if self.limit_s is not None and self.limit_s < self.duration_s:
-            raise ValueError(
-                f"limit_s = {self.limit_s:g} is before duration_s = {self.duration_s:g}"
-            )
-        if self.bin_s > self.duration_s:
-            raise ValueError(f"bin_s = {self.bin_s:g} exceeds duration_s = {self.duration_s:g}")
-        if self.voice and self.voice.start_s >= self.duration_s:
-            raise ValueError(
-                f"voice.start_s = {self.voice.start_s:g} is not before "
-                f"duration_s = {self.duration_s:g}"
-            )
-        if self.short_flows:
-            start_s, stop_s = self.short_flows.start_s, self.short_flows_stop_s
-            if not start_s < stop_s <= self.duration_s:
-                raise ValueError(
-                    f"short_flows: from start_s = {start_s:g} to stop_s = {stop_s:g} must be "
-                    f"a time within duration_s = {self.duration_s:g}"
-                )
-        if self.web and self.web.start_s >= self.duration_s:
-            raise ValueError(
-                f"web.start_s = {self.web.start_s:g} is not before duration_s = {self.duration_s:g}"
-            )
-        if self.link.detour and max(self.link.detour.changes_s, default=0) >= self.duration_s:
-            raise ValueError(
-                f"link.detour: its from_s and to_s must be before duration_s = {self.duration_s:g}"
-            )
+    def _faults(self) -> Iterator[str]:
+        yield from self._time_faults()
+        names = [flow.name for flow in self.flows]
         for flow in self.flows:
-            self._check_times(flow)
+            if names.count(flow.name) > 1:
+                yield f"flows: two flows are called '{flow.name}'"
+            yield from self._flow_time_faults(flow)
         gs = sorted({flow.fixed_g_ms or 0 for flow in self.flows if flow.cc == "cdg"})
         if len(gs) > 1:
-            raise ValueError(
+            yield (
                 "flows of cc = 'cdg' share one g_ms, a module parameter, and have "
                 f"{', '.join(f'{g:g}' for g in gs)}; cc = 'dalbe_cdg' has one per flow"
             )
-        self._check_defaults()
-        self._check_goals()
-        names = [flow.name for flow in self.flows]
+        for host in get_args(Host):
+            yield from self._host_faults(host, [flow for flow in self.flows if flow.host == host])
         for contender, changes in self.contenders.items():
             for name in changes:
                 if name not in names:
-                    raise ValueError(
-                        f"contenders.{contender}.{name}: no such flow; "
-                        f"flows are {', '.join(sorted(names))}"
-                    )
-        return self
+                    known = ", ".join(sorted(names))
+                    yield f"contenders.{contender}.{name}: no such flow; flows are {known}"
+        if not self.captures:
+            yield from self._blind_faults()
 
-    @model_validator(mode="after")
-    def _does_without_captures(self) -> Self:
-        """TCP's counters stand in for captures: they know flows, and nothing else."""
-        if self.captures:
-            return self
+    def _time_faults(self) -> Iterator[str]:
+        end = f"duration_s = {self.duration_s:g}"
+        if self.limit_s is not None and self.limit_s < self.duration_s:
+            yield f"limit_s = {self.limit_s:g} is before {end}"
+        if self.bin_s > self.duration_s:
+            yield f"bin_s = {self.bin_s:g} exceeds {end}"
+        for key, part in (("voice", self.voice), ("web", self.web)):
+            if part and part.start_s >= self.duration_s:
+                yield f"{key}.start_s = {part.start_s:g} is not before {end}"
+        if self.short_flows:
+            start_s, stop_s = self.short_flows.start_s, self.short_flows_stop_s
+            if not start_s < stop_s <= self.duration_s:
+                span = f"from start_s = {start_s:g} to stop_s = {stop_s:g}"
+                yield f"short_flows: {span} must be a time within {end}"
+        if self.link.detour and max(self.link.detour.changes_s, default=0) >= self.duration_s:
+            yield f"link.detour: its from_s and to_s must be before {end}"
+
+    def _flow_time_faults(self, flow: Flow) -> Iterator[str]:
+        where = f"flows.{flow.name}"
+        over = f"the experiment is over: duration_s = {self.duration_s:g}"
+        if flow.latest_start_s >= self.duration_s:
+            start = f"{flow.latest_start_s:g} s (start_s + start_jitter_s)"
+            yield f"{where}: may start at {start}, when {over}"
+        if flow.pause:
+            resumes_s = flow.latest_start_s + flow.pause.after_s + flow.pause.for_s
+            if resumes_s >= self.duration_s:
+                yield f"{where}.pause: may end at {resumes_s:g} s, when {over}"
+        last_s = flow.latest_start_s if flow.again_s is None else self.duration_s
+        if flow.goal and last_s + flow.goal.deadline_s > self.end_s:
+            end = "duration_s" if self.limit_s is None else "limit_s"
+            yield (
+                f"{where}.goal.deadline_s: may end at {last_s + flow.goal.deadline_s:g} s, after "
+                f"the run: {end} = {self.end_s:g}; a late transfer needs limit_s beyond that"
+            )
+
+    def _host_faults(self, host: Host, flows: list[Flow]) -> Iterator[str]:
+        """Yield what is one setting of a host, and of which its flows want several."""
+        # Rsync cannot choose: it gets its host's default congestion control.
+        rsyncs = [flow for flow in flows if flow.kind == "rsync" and not self.by_dalbectl(flow)]
+        if len(ccs := sorted({flow.cc for flow in rsyncs})) > 1:
+            yield (
+                f"rsync flows without a goal on '{host}' get its default congestion control "
+                f"and ask for {quoted(ccs)}: give them one cc, or use kind = 'iperf'"
+            )
+        rest = f"is one setting of '{host}' for all of its flows: give"
+        if len({flow.goal.limit_increase for flow in flows if flow.goal}) > 1:
+            yield f"goal.limit_increase {rest} their goals the same"
+        if len({flow.inflate or "phantom" for flow in flows if flow.cc == "dalbe_cubic"}) > 1:
+            yield f"inflate {rest} them the same"
+
+    def _blind_faults(self) -> Iterator[str]:
+        """Without captures TCP's counters stand in for them: they know flows, and nothing else."""
         if self.clock != "real":
-            raise ValueError("captures = false needs clock = 'real': elsewhere they cost no time")
+            yield "captures = false needs clock = 'real': elsewhere they cost no time"
         if self.bin_s < SAMPLE_S:
-            raise ValueError(f"captures = false needs bin_s of at least {SAMPLE_S:g}")
+            yield f"captures = false needs bin_s of at least {SAMPLE_S:g}"
         others = [
             key for key in ("background", "voice", "short_flows", "web") if getattr(self, key)
         ]
         others += [f"flows.{flow.name}.again_s" for flow in self.flows if flow.again_s is not None]
         if self.link.qdisc == "strict_priority":
             others.append("qdisc = 'strict_priority'")
-        if others:
-            raise ValueError(f"{others[0]} is known by captures alone; remove captures = false")
-        return self
-
-    def _check_times(self, flow: Flow) -> None:
-        if flow.latest_start_s >= self.duration_s:
-            raise ValueError(
-                f"flows.{flow.name}: may start at {flow.latest_start_s:g} s (start_s + "
-                f"start_jitter_s), when the experiment is over: duration_s = {self.duration_s:g}"
-            )
-        if flow.pause:
-            resumes_s = flow.latest_start_s + flow.pause.after_s + flow.pause.for_s
-            if resumes_s >= self.duration_s:
-                raise ValueError(
-                    f"flows.{flow.name}.pause: may end at {resumes_s:g} s, when the experiment is "
-                    f"over: duration_s = {self.duration_s:g}"
-                )
-        last_s = flow.latest_start_s if flow.again_s is None else self.duration_s
-        if flow.goal and last_s + flow.goal.deadline_s > self.end_s:
-            end = "duration_s" if self.limit_s is None else "limit_s"
-            raise ValueError(
-                f"flows.{flow.name}.goal.deadline_s: may end at "
-                f"{last_s + flow.goal.deadline_s:g} s, after the run: "
-                f"{end} = {self.end_s:g}; a late transfer needs limit_s beyond that"
-            )
-
-    def _check_defaults(self) -> None:
-        """Rsync cannot choose: it gets its host's default congestion control."""
-        for host in ("sender", "xsender"):
-            ccs = sorted(
-                {
-                    flow.cc
-                    for flow in self.flows
-                    if flow.host == host and flow.kind == "rsync" and not self.by_dalbectl(flow)
-                }
-            )
-            if len(ccs) > 1:
-                raise ValueError(
-                    f"rsync flows without a goal on '{host}' get its default congestion control "
-                    f"and ask for {quoted(ccs)}: give them one cc, or use kind = 'iperf'"
-                )
-
-    def _check_goals(self) -> None:
-        for host in ("sender", "xsender"):
-            goals = [flow.goal for flow in self.flows if flow.host == host and flow.goal]
-            if len({goal.limit_increase for goal in goals}) > 1:
-                raise ValueError(
-                    f"goal.limit_increase is one setting of '{host}' for all of its flows: "
-                    "give their goals the same"
-                )
-            cubics = [f for f in self.flows if f.host == host and f.cc == "dalbe_cubic"]
-            if len({f.inflate or "phantom" for f in cubics}) > 1:
-                raise ValueError(
-                    f"inflate is one setting of '{host}' for all of its flows: give them the same"
-                )
+        for other in others:
+            yield f"{other} is known by captures alone; remove captures = false"
 
     def by_dalbectl(self, flow: Flow) -> bool:
         """Whether `flow` runs under dalbectl: it has a goal, a w, or a G of its own.
@@ -424,15 +359,13 @@ class Experiment(Model):
         """When a run gives up waiting for transfers that are not done."""
         return self.duration_s if self.limit_s is None else self.limit_s
 
-    def contender(self, name: str) -> "Experiment":
+    def contender(self, name: str, where: str | None = None) -> "Experiment":
         """Return the experiment as `name` runs it: its flows changed as the file says.
 
-        A key set to "none" is removed from the flow. Raises TestbedError if there is
-        no such contender or a change is not valid.
+        A key set to "none" is removed from the flow. where: the experiment in messages. Raises
+        TestbedError if there is no such contender or a change is not valid.
         """
-        return self._contender(name, self.name)
-
-    def _contender(self, name: str, where: str) -> "Experiment":
+        where = where or self.name
         if name not in self.contenders:
             known = ", ".join(self.contenders) or "none"
             raise TestbedError(f"{where}: no contender '{name}'; there are: {known}")
@@ -464,22 +397,19 @@ def parse(data: dict[str, Any], where: str) -> Experiment:
 
     Raises TestbedError.
     """
-    try:
-        experiment = Experiment.model_validate(data)
-    except ValidationError as error:
-        raise TestbedError(explain(error, Experiment, data, where)) from None
+    experiment = validate(Experiment, data, where)
     for name in experiment.contenders:
-        experiment._contender(name, where)
+        experiment.contender(name, where)
     return experiment
 
 
 def _copies(flow: Any) -> list[Any]:
     """Return the flows that one with a count stands for; itself if there is nothing to count."""
-    count, name = (flow.get(key) if isinstance(flow, dict) else None for key in ("count", "name"))
-    if type(count) is not int or not 0 <= count <= FLOWS_MAX or not isinstance(name, str):
-        return [flow]
-    one = {key: value for key, value in flow.items() if key != "count"}
-    return [copy.deepcopy(one) | {"name": f"{name}{n + 1}"} for n in range(count)]
+    match flow:
+        case {"count": int(count), "name": str(name), **one}:
+            if type(count) is int and 0 <= count <= FLOWS_MAX:
+                return [copy.deepcopy(one) | {"name": f"{name}{n + 1}"} for n in range(count)]
+    return [flow]
 
 
 def expand(data: dict[str, Any]) -> None:
@@ -527,19 +457,10 @@ def sets_count(setting: str) -> bool:
 
 def load(path: Path, settings: list[str] | None = None) -> Experiment:
     """Read an experiment file and apply --set settings. Raises TestbedError."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TestbedError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise TestbedError(f"{path}: not TOML: byte {error.start} is not UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise TestbedError(f"{path}: not TOML: {error}") from None
-    counts = [setting for setting in settings or [] if sets_count(setting)]
-    for setting in counts:
+    data = read(path)
+    for setting in filter(sets_count, settings or []):
         override(data, setting)
     expand(data)
-    for setting in settings or []:
-        if setting not in counts:
-            override(data, setting)
+    for setting in itertools.filterfalse(sets_count, settings or []):
+        override(data, setting)
     return parse(data, str(path))

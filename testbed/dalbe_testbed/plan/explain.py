@@ -5,13 +5,18 @@ Pydantic says what failed, the model's JSON schema what would not have.
 """
 
 import difflib
+import tomllib
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from dalbe_testbed.errors import TestbedError
+
 Schema = dict[str, Any]
+Checked = TypeVar("Checked", bound=BaseModel)
 KINDS = {
     "number": "a number",
     "integer": "a whole number",
@@ -108,7 +113,7 @@ def _key(loc: Sequence[str | int], data: Any) -> str:
     return ".".join(parts)
 
 
-def explain(error: ValidationError, model: type[BaseModel], data: object, where: str) -> str:
+def _explain(error: ValidationError, model: type[BaseModel], data: object, where: str) -> str:
     """Return one line for the first of the errors that `model` found in `data`.
 
     `where` names the file. An unknown key comes first: it is often why another is missing.
@@ -130,3 +135,23 @@ def explain(error: ValidationError, model: type[BaseModel], data: object, where:
             message = f"{_shown(first['input'])} is not allowed; give {allowed}"
     rest = f" (and {len(more)} more)" if more else ""
     return ": ".join(filter(None, [where, _key(loc, data), message])) + rest
+
+
+def validate(model: type[Checked], data: object, where: str) -> Checked:
+    """Return `data` as a model; where: the file in messages. Raises TestbedError."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise TestbedError(_explain(error, model, data, where)) from None
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return what a TOML file says. Raises TestbedError."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TestbedError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise TestbedError(f"{path}: not TOML: byte {error.start} is not UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise TestbedError(f"{path}: not TOML: {error}") from None

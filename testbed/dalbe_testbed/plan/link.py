@@ -19,27 +19,33 @@ Seconds = Annotated[float, Field(ge=0, le=1e6)]
 Duration = Annotated[float, Field(ge=0.01, le=1e6)]
 Rtt = Annotated[float, Field(ge=0.01, le=4000)]
 
-# The queue disciplines that a key is for. All but the FIFOs can mark.
+# The queue disciplines that a key is for, with tc's defaults; RED's thresholds follow the buffer.
 KEY_IS_FOR = {
-    "target_ms": ("codel", "fq_codel", "pie"),
-    "interval_ms": ("codel", "fq_codel"),
-    "tupdate_ms": ("pie",),
-    "min_packets": ("red",),
-    "max_packets": ("red",),
-    "probability": ("red",),
+    "target_ms": {"codel": 5.0, "fq_codel": 5.0, "pie": 15.0},
+    "interval_ms": {"codel": 100.0, "fq_codel": 100.0},
+    "tupdate_ms": {"pie": 15.0},
+    "min_packets": {"red": 0.0},
+    "max_packets": {"red": 0.0},
+    "probability": {"red": 0.02},
 }
 FIFOS = ("pfifo", "bfifo")
 MARKING = ("codel", "fq_codel", "pie", "red")
-TARGET_MS = {"codel": 5.0, "fq_codel": 5.0, "pie": 15.0}  # tc's defaults, as the next three
-INTERVAL_MS = 100.0
-TUPDATE_MS = 15.0
-PROBABILITY = 0.02
 
 
 class Model(BaseModel):
     """Base of the schema: TOML's types as they are, unknown keys are errors, all is final."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    def _faults(self) -> Iterator[str]:
+        """Yield what is wrong between values each of which is allowed; only the first is said."""
+        yield from ()
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        for fault in self._faults():
+            raise ValueError(fault)
+        return self
 
 
 class Detour(Model):
@@ -49,11 +55,9 @@ class Detour(Model):
     from_s: Seconds = 0
     to_s: Duration | None = None
 
-    @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
+    def _faults(self) -> Iterator[str]:
         if self.to_s is not None and self.to_s <= self.from_s:
-            raise ValueError(f"to_s = {self.to_s:g} is not after from_s = {self.from_s:g}")
-        return self
+            yield f"to_s = {self.to_s:g} is not after from_s = {self.from_s:g}"
 
     @property
     def changes_s(self) -> list[float]:
@@ -77,14 +81,10 @@ class Stall(Model):
     every_s: Annotated[float, Field(ge=0.01, le=1e6)]
     from_s: Seconds = 0
 
-    @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
+    def _faults(self) -> Iterator[str]:
         if self.for_ms >= self.every_s * 1e3:
-            raise ValueError(
-                f"for_ms = {self.for_ms:g} is not less than every_s = {self.every_s:g}: the host "
-                "would never run"
-            )
-        return self
+            lengths = f"for_ms = {self.for_ms:g} is not less than every_s = {self.every_s:g}"
+            yield f"{lengths}: the host would never run"
 
     def spans_s(self, end_s: float) -> Iterator[tuple[float, float]]:
         """Yield when the host stops, up to end_s, and when it goes on, in s after T = 0."""
@@ -124,70 +124,59 @@ class Link(Model):
     reverse_bottleneck: bool = False  # reverse_flows have one anyway
     offloads: bool = False
 
-    @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
+    def _faults(self) -> Iterator[str]:
         buffers = ("buffer_bdp", "buffer_packets", "buffer_bytes")
         given = [key for key in buffers if getattr(self, key) is not None]
         if len(given) != 1:
-            raise ValueError(
+            yield (
                 "give exactly one of buffer_bdp, buffer_packets and buffer_bytes, "
                 f"not {' and '.join(given) or 'none'}"
             )
         for key in ("sender_rtt_ms", "xsender_rtt_ms"):
             rtt_ms = getattr(self, key)
             if rtt_ms is not None and rtt_ms < self.rtt_ms:
-                raise ValueError(
+                yield (
                     f"{key} = {rtt_ms:g} is below rtt_ms = {self.rtt_ms:g}, which all packets "
                     "share: make rtt_ms the smaller RTT"
                 )
         if self.sender_qdisc != "none" and self.access_mbps is not None:
-            raise ValueError(
-                "sender_qdisc and access_mbps: an interface has one of the two; remove one"
-            )
+            yield "sender_qdisc and access_mbps: an interface has one of the two; remove one"
         if self.access_mbps is not None and self.access_mbps < self.rate_mbps:
-            raise ValueError(
+            yield (
                 f"access_mbps = {self.access_mbps:g} is below rate_mbps = {self.rate_mbps:g}: "
                 "the bottleneck must be the slowest link"
             )
-        self._check_stall()
-        self._check_qdisc()
-        return self
+        yield from self._stall_faults()
+        yield from self._qdisc_faults()
 
-    def _check_stall(self) -> None:
+    def _stall_faults(self) -> Iterator[str]:
         """Packets wait for a stalled host where others are delayed or impaired on their way to it.
 
         For the router they wait in the delay line before it.
         """
         if not self.stall:
             return
-        if self.stall.host == "router" and self.delay == "acks":
-            raise ValueError("stall of router needs delay = 'split' or 'data'")
-        keys = {
-            "sender": ["sender_rtt_ms"],
-            "xsender": ["xsender_rtt_ms"],
-            "router": [],
-        }.get(self.stall.host, ["loss", "jitter_ms", "detour"])
-        for key in keys:
+        host = self.stall.host
+        if host == "router" and self.delay == "acks":
+            yield "stall of router needs delay = 'split' or 'data'"
+        behind = ("loss", "jitter_ms", "detour")  # the bottleneck
+        before = {"sender": ("sender_rtt_ms",), "xsender": ("xsender_rtt_ms",), "router": ()}
+        for key in before.get(host, behind):
             if getattr(self, key):
-                raise ValueError(
-                    f"stall of {self.stall.host} and {key} are both on the way to it; remove one"
-                )
+                yield f"stall of {host} and {key} are both on the way to it; remove one"
 
-    def _check_qdisc(self) -> None:
+    def _qdisc_faults(self) -> Iterator[str]:
         for key, qdiscs in KEY_IS_FOR.items():
             if getattr(self, key) is not None and self.qdisc not in qdiscs:
-                raise ValueError(f"{key} is for qdisc = {quoted(qdiscs)}, not '{self.qdisc}'")
+                yield f"{key} is for qdisc = {quoted(qdiscs)}, not '{self.qdisc}'"
         if self.ecn and self.qdisc not in MARKING:
-            raise ValueError(
-                f"ecn = true is for qdisc = {quoted(MARKING)}: '{self.qdisc}' cannot mark"
-            )
-        if self.qdisc in KEY_IS_FOR["interval_ms"] and self._target_ms >= self._interval_ms:
-            raise ValueError(
-                f"target_ms = {self._target_ms:g} must be less than "
-                f"interval_ms = {self._interval_ms:g}"
-            )
+            yield f"ecn = true is for qdisc = {quoted(MARKING)}: '{self.qdisc}' cannot mark"
+        if self.qdisc in KEY_IS_FOR["interval_ms"]:
+            target_ms, interval_ms = self._own("target_ms"), self._own("interval_ms")
+            if target_ms >= interval_ms:
+                yield f"target_ms = {target_ms:g} must be less than interval_ms = {interval_ms:g}"
         if self.qdisc == "red" and (fault := self._red.fault(self.queue_bytes)):
-            raise ValueError(
+            yield (
                 f"qdisc = 'red' {fault}; they are min_packets = "
                 f"{self._red.min_bytes / FRAME_BYTES:g}, max_packets = "
                 f"{self._red.max_bytes / FRAME_BYTES:g} and {self.queue_packets}"
@@ -286,26 +275,18 @@ class Link(Model):
         """Whether the queue is a plain one, which drops only at its tail."""
         return self.qdisc in FIFOS
 
-    @property
-    def _target_ms(self) -> float:
-        return TARGET_MS[self.qdisc] if self.target_ms is None else self.target_ms
-
-    @property
-    def _interval_ms(self) -> float:
-        return INTERVAL_MS if self.interval_ms is None else self.interval_ms
-
-    @property
-    def _tupdate_ms(self) -> float:
-        return TUPDATE_MS if self.tupdate_ms is None else self.tupdate_ms
+    def _own(self, key: str) -> float:
+        """Return a parameter of the queue discipline: as given, or else its default."""
+        given = getattr(self, key)
+        return KEY_IS_FOR[key][self.qdisc] if given is None else float(given)
 
     @property
     def _red(self) -> Red:
-        quarter = max(FRAME_BYTES, self.queue_bytes // 4)
         low, high = self.min_packets, self.max_packets
         return Red(
-            min_bytes=quarter if low is None else low * FRAME_BYTES,
-            max_bytes=self.queue_bytes * 3 // 4 if high is None else high * FRAME_BYTES,
-            probability=PROBABILITY if self.probability is None else self.probability,
+            low * FRAME_BYTES if low else max(FRAME_BYTES, self.queue_bytes // 4),
+            high * FRAME_BYTES if high else self.queue_bytes * 3 // 4,
+            self._own("probability"),
         )
 
     @property
@@ -315,18 +296,15 @@ class Link(Model):
         Every parameter is said, also where it is tc's default, and whether to mark: fq_codel
         would if it were not told otherwise.
         """
-        packets, ecn = f"limit {self.queue_packets}", "ecn" if self.ecn else "noecn"
         match self.qdisc:
             case "pfifo":
-                text = packets
+                text = f"limit {self.queue_packets}"
             case "bfifo":
                 text = f"limit {self.queue_bytes}"
-            case "codel" | "fq_codel":
-                text = f"{packets} target {self._target_ms:g}ms interval {self._interval_ms:g}ms "
-                text += ecn
-            case "pie":
-                text = f"{packets} target {self._target_ms:g}ms tupdate {self._tupdate_ms:g}ms "
-                text += ecn
+            case "codel" | "fq_codel" | "pie":
+                keys = [key for key, qdiscs in KEY_IS_FOR.items() if self.qdisc in qdiscs]
+                times = " ".join(f"{key.removesuffix('_ms')} {self._own(key):g}ms" for key in keys)
+                text = f"limit {self.queue_packets} {times} {'ecn' if self.ecn else 'noecn'}"
             case "red":
                 red = self._red
                 text = (
@@ -341,18 +319,14 @@ class Link(Model):
     @property
     def reverse_words(self) -> list[str]:
         """The queue of the reverse bottleneck, likewise; empty if there is none."""
-        return (
-            ["pfifo", "limit", str(self.queue_packets)]
-            if self.reverse_flows or self.reverse_bottleneck
-            else []
-        )
+        there = self.reverse_flows or self.reverse_bottleneck
+        return ["pfifo", "limit", str(self.queue_packets)] if there else []
 
     @property
     def band_words(self) -> list[str]:
         """The queue of each band of strict_priority, likewise; of other disciplines empty."""
-        if self.qdisc != "strict_priority":
-            return []
-        return ["pfifo", "limit", str(self.queue_packets)]
+        there = self.qdisc == "strict_priority"
+        return ["pfifo", "limit", str(self.queue_packets)] if there else []
 
     @property
     def queue_report(self) -> str:

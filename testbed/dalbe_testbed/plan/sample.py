@@ -7,37 +7,34 @@ those drawn before as they are.
 
 import math
 import random
-from collections.abc import Mapping
-from typing import Annotated, Self
+from collections.abc import Iterator, Mapping
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field
 
-from dalbe_testbed.plan.link import MTU_BYTES
+from dalbe_testbed.plan.link import MTU_BYTES, Model
 
 Value = str | int | float
 BUFFER, NEEDS = "link.buffer_bdp", ("link.rate_mbps", "link.rtt_ms")
+Positive = Annotated[float, Field(gt=0)]
 DIGITS = 3  # of a drawn number: enough, and fit to be read
 
 
-class Distribution(BaseModel):
+class Distribution(Model):
     """Where a value comes from: log-uniform between two bounds, or a choice of equal odds.
 
     least_packets: raises a buffer in BDP to so many packets.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    log: tuple[Annotated[float, Field(gt=0)], Annotated[float, Field(gt=0)]] | None = None
+    log: Annotated[tuple[Positive, Positive], Field(strict=False)] | None = None
     choice: Annotated[list[Value], Field(min_length=1)] | None = None
     least_packets: Annotated[int, Field(ge=1)] | None = None
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> Self:
+    def _faults(self) -> Iterator[str]:
         if (self.log is None) == (self.choice is None):
-            raise ValueError("give one of log = [low, high] and choice = [...]")
+            yield "give one of log = [low, high] and choice = [...]"
         if self.log is not None and self.log[0] > self.log[1]:
-            raise ValueError(f"log = {list(self.log)}: give the lower bound first")
-        return self
+            yield f"log = {list(self.log)}: give the lower bound first"
 
     def sample(self, source: random.Random) -> Value:
         """Return a value; numbers have three digits."""
@@ -48,26 +45,19 @@ class Distribution(BaseModel):
         return float(f"{math.exp(exponent):.{DIGITS}g}")
 
 
-class Draw(BaseModel):
+class Draw(Model):
     """The table [draw] of a sweep file: how many cells, from which seed, and what is drawn."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     seed: Annotated[int, Field(ge=0)]
     cells: Annotated[int, Field(ge=1, le=999)]
     values: Annotated[dict[str, Distribution], Field(min_length=1)]
 
-    @model_validator(mode="after")
-    def _packets_are_known(self) -> Self:
+    def _faults(self) -> Iterator[str]:
+        known = self.values.keys() >= set(NEEDS)
         for key, distribution in self.values.items():
-            if distribution.least_packets is None:
-                continue
-            if key != BUFFER or not self.values.keys() >= set(NEEDS):
-                raise ValueError(
-                    f"values.{key}.least_packets is for {BUFFER} where {' and '.join(NEEDS)} are "
-                    "drawn as well"
-                )
-        return self
+            if distribution.least_packets is not None and (key != BUFFER or not known):
+                needs = " and ".join(NEEDS)
+                yield f"values.{key}.least_packets is for {BUFFER} where {needs} are drawn as well"
 
     def cell(self, number: int) -> dict[str, Value]:
         """Return the values of a cell, counted from 1."""

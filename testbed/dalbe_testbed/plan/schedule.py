@@ -55,17 +55,12 @@ class PlannedFlow:
 def plan(experiment: Experiment, seed: int) -> list[PlannedFlow]:
     """Give every flow its port and its start; the same for all contenders of a seed."""
     base = {"iperf": IPERF_PORT, "rsync": RSYNC_PORT}
-    return [
-        PlannedFlow(
-            flow=flow,
-            port=base[flow.kind] + index,
-            start_s=round(
-                flow.start_s + random.Random(f"{seed} {flow.name}").uniform(0, flow.start_jitter_s),
-                6,
-            ),
-        )
-        for index, flow in enumerate(experiment.flows)
-    ]
+    planned = []
+    for index, flow in enumerate(experiment.flows):
+        jitter_s = random.Random(f"{seed} {flow.name}").uniform(0, flow.start_jitter_s)
+        start_s = round(flow.start_s + jitter_s, 6)
+        planned.append(PlannedFlow(flow, base[flow.kind] + index, start_s))
+    return planned
 
 
 def low_priority_ports(experiment: Experiment, flows: list[PlannedFlow]) -> list[int] | None:

@@ -14,26 +14,23 @@ cell01, cell02 and so on, and a value of the combination replaces the one drawn.
 
 import itertools
 import shlex
-import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import EXPERIMENTS, SWEEPS, TESTBED
 from dalbe_testbed.plan import experiment
-from dalbe_testbed.plan.experiment import Experiment, in_tree_g_ms
-from dalbe_testbed.plan.explain import explain
-from dalbe_testbed.plan.link import Host
+from dalbe_testbed.plan.experiment import Experiment, Flow, in_tree_g_ms
+from dalbe_testbed.plan.explain import read, validate
+from dalbe_testbed.plan.link import Host, Model
 from dalbe_testbed.plan.sample import Draw, Value
 
-RESULTS = ("manifest.json", "rates.parquet")
-"""Files of a finished run that the workflow and the analysis need."""
-
+RESULTS = ("manifest.json", "rates.parquet")  # of a finished run, without which it is none
 Kernel = Literal["6.1", "6.12", "7.2"]
 Backend = Literal["uml", "host", "qemu"]
 Figure = Literal[
@@ -75,14 +72,12 @@ class Environment(BaseModel):
         return f"{self.kernel}-hz{self.hz}" if self.backend == "uml" else None
 
 
-class Axis(BaseModel):
+class Axis(Model):
     """Changes that the values of an axis make: to keys, by settings, or to the environment."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    keys: list[str] = []
+    keys: list[str] = []  # noqa: RUF012 (pydantic copies it)
     nearest_in_tree_g: bool = False
-    settings: dict[str, list[str]] = {}
+    settings: dict[str, list[str]] = {}  # noqa: RUF012 (the same)
     environment: Literal["kernel", "hz", "backend"] | None = None
     default: Value | None = None
     prefix: str | None = None
@@ -92,19 +87,20 @@ class Axis(BaseModel):
         """Return a value in words, "a buffer of 4 BDP"."""
         return self.words.format(value)
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> Self:
-        kinds = (self.keys, self.settings, self.environment)
-        if sum(map(bool, kinds)) != 1:
-            raise ValueError("give one of keys, settings and environment")
-        return self
+    def _faults(self) -> Iterator[str]:
+        if sum(map(bool, (self.keys, self.settings, self.environment))) != 1:
+            yield "give one of keys, settings and environment"
 
-    def changes(self, value: Value) -> list[str]:
-        """Return the `--set` settings of a value. Raises KeyError if the axis does not know it."""
+    def changes(self, name: str, value: Value) -> list[str]:
+        """Return the `--set` settings of a value. Raises TestbedError if it knows no such."""
         if value == self.default or self.environment:
             return []
-        if self.settings:
+        if str(value) in self.settings:
             return self.settings[str(value)]
+        if self.settings:
+            usual = [] if self.default is None else [str(self.default)]
+            known = ", ".join(dict.fromkeys([*usual, *self.settings]))
+            raise TestbedError(f"{name} = {value!r}: say one of {known}")
         if self.nearest_in_tree_g:
             value = in_tree_g_ms(float(value))
         return [f"{key}={value}" for key in self.keys]
@@ -114,10 +110,8 @@ class _Axes(RootModel[dict[str, Axis]]):
     """The schema of sweeps/axes.toml."""
 
 
-class InRtts(BaseModel):
+class InRtts(Model):
     """A time that grows with the base RTT: so many RTTs, plus seconds, but at least so many."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     rtts: Annotated[float, Field(ge=0)]
     plus_s: Annotated[float, Field(ge=0)] = 0
@@ -142,10 +136,8 @@ class _Grid(BaseModel):
         return self.__pydantic_extra__
 
 
-class _File(BaseModel):
+class _File(Model):
     """The schema of sweeps/*.toml."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: str
     experiment: str
@@ -156,15 +148,13 @@ class _File(BaseModel):
     draw: Draw | None = None
     grid: Annotated[list[_Grid], Field(min_length=1)]
 
-    @model_validator(mode="after")
-    def _an_ablation_varies_something(self) -> Self:
+    def _faults(self) -> Iterator[str]:
         if (self.figure == "ablation") != (self.vary is not None):
-            raise ValueError("figure = 'ablation' and vary = AXIS go together")
+            yield "figure = 'ablation' and vary = AXIS go together"
         if self.vary is not None and axis(self.vary).default is None:
-            raise ValueError(f"vary = '{self.vary}': an axis with a default in axes.toml")
+            yield f"vary = '{self.vary}': an axis with a default in axes.toml"
         if self.vary is not None and not all(self.vary in grid.lists for grid in self.grid):
-            raise ValueError(f"vary = '{self.vary}' is not an axis of every [[grid]]")
-        return self
+            yield f"vary = '{self.vary}' is not an axis of every [[grid]]"
 
 
 @dataclass(frozen=True)
@@ -217,9 +207,10 @@ class Run:
         inside = self.point.file.is_relative_to(TESTBED)
         file = self.point.file.relative_to(TESTBED.parent) if inside else self.point.file
         command = shlex.join(self.words(file=file))
-        if self.point.environment.name:
-            kernel = " ".join(["testbed/guest/build-kernel.sh", *kernel_words(self.point)])
-            what = self.point.experiment
+        environment, what = self.point.environment, self.point.experiment
+        if environment.name:
+            arguments = kernel_arguments(environment.kernel, environment.hz)
+            kernel = " ".join(["testbed/guest/build-kernel.sh", *arguments])
             if any(what.by_dalbectl(flow) for flow in what.flows):
                 command += " --dalbectl tools/dalbectl"
             command = (
@@ -227,11 +218,6 @@ class Run:
                 ' --module "$(scripts/guest-module.sh "$kernel")"'
             )
         return f"{command} --out replay/{self.point.name}-seed{self.seed}"
-
-
-def kernel_words(point: Point) -> list[str]:
-    """Return the arguments of build-kernel.sh for a point's guest kernel."""
-    return kernel_arguments(point.environment.kernel, point.environment.hz)
 
 
 def kernel_arguments(series: str, hz: int) -> list[str]:
@@ -262,24 +248,11 @@ class Sweep:
         return tuple(Run(point, seed) for seed in self.seeds for point in self.points)
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text())
-    except OSError as error:
-        raise TestbedError(f"{path}: {error.strerror}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise TestbedError(f"{path}: not TOML: {error}") from None
-
-
 @cache
 def axes() -> dict[str, Axis]:
     """Return the axes of sweeps/axes.toml, in the order in which they name a point."""
     path = SWEEPS / "axes.toml"
-    data = _read(path)
-    try:
-        return _Axes.model_validate(data).root
-    except ValidationError as error:
-        raise TestbedError(explain(error, _Axes, data, path.name)) from None
+    return validate(_Axes, read(path), path.name).root
 
 
 def axis(name: str) -> Axis:
@@ -295,26 +268,19 @@ def label(name: str, value: Value) -> str:
     return f"{name if prefix is None else prefix}{text}"
 
 
-def _environment(values: dict[str, Value], where: str) -> Environment:
-    chosen = {
-        kind: value
-        for name, value in values.items()
-        if (kind := axis(name).environment) is not None
-    }
-    try:
-        environment = Environment.model_validate(chosen)
-    except ValidationError as error:
-        raise TestbedError(explain(error, Environment, chosen, where)) from None
+def _environment(values: dict[str, Value]) -> Environment:
+    chosen = {axis(name).environment: value for name, value in values.items()}
+    chosen.pop(None, None)
+    environment = validate(Environment, chosen, "")
     if environment.name is None and environment != Environment(backend=environment.backend):
-        raise TestbedError(f"{where}: kernel and hz are for backend = 'uml', not for the others")
+        raise TestbedError("kernel and hz are for backend = 'uml', not for the others")
     return environment
 
 
 @cache
-def _flows(file: Path, counts: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return the names of an experiment's flows, by host; counts: settings of their numbers."""
-    flows = experiment.load(file, list(counts)).flows
-    return {host: [flow.name for flow in flows if flow.host == host] for host in get_args(Host)}
+def _flows(file: Path, counts: tuple[str, ...]) -> list[Flow]:
+    """Return an experiment's flows; counts: settings of their numbers."""
+    return experiment.load(file, list(counts)).flows
 
 
 def _of_every_flow(file: Path, setting: str, counts: tuple[str, ...]) -> list[str]:
@@ -323,7 +289,7 @@ def _of_every_flow(file: Path, setting: str, counts: tuple[str, ...]) -> list[st
     host, _, change = rest.partition(".")
     if flows != "flows" or host not in get_args(Host):
         return [setting]
-    return [f"flows.{name}.{change}" for name in _flows(file, counts)[host]]
+    return [f"flows.{f.name}.{change}" for f in _flows(file, counts) if f.host == host]
 
 
 def _experiment(name: str, sweep: Path) -> Path:
@@ -334,92 +300,71 @@ def _experiment(name: str, sweep: Path) -> Path:
     for file in (sweep.with_name(name), EXPERIMENTS / name):
         if file.is_file() and file != sweep and file.parent != SWEEPS:
             return file
-    raise TestbedError(f"{sweep.name}: experiment: there is no file {name}")
+    raise TestbedError(f"experiment: there is no file {name}")
 
 
-def _settings(file: Path, names: Iterable[str], values: dict[str, Value], where: str) -> list[str]:
+def _settings(file: Path, names: Iterable[str], values: dict[str, Value]) -> list[str]:
     settings: list[str] = []
-    owner: dict[str, str] = {}
+    owner: dict[str, str] = {}  # of each key: the axis that sets it
     for name in names:
         if "." not in name and name not in axes() and name not in Experiment.model_fields:
             raise TestbedError(
-                f"{where}: '{name}' is no axis: say one of {', '.join(axes())}, "
+                f"'{name}' is no axis: say one of {', '.join(axes())}, "
                 "or a dotted key of the experiment such as link.rate_mbps"
             )
-        try:
-            for setting in axis(name).changes(values[name]):
-                counts = tuple(filter(experiment.sets_count, settings))
-                for changed in _of_every_flow(file, setting, counts):
-                    key = changed.partition("=")[0]
-                    if owner.setdefault(key, name) != name:
-                        raise TestbedError(f"{where}: {owner[key]} and {name} both set {key}")
-                    settings.append(changed)
-        except KeyError:
-            default = axis(name).default
-            usual = [] if default is None else [str(default)]
-            allowed = ", ".join(dict.fromkeys([*usual, *axis(name).settings]))
-            raise TestbedError(
-                f"{where}: {name} = {values[name]!r}: say one of {allowed}"
-            ) from None
+        for setting in axis(name).changes(name, values[name]):
+            counts = tuple(filter(experiment.sets_count, settings))
+            for changed in _of_every_flow(file, setting, counts):
+                key = changed.partition("=")[0]
+                if owner.setdefault(key, name) != name:
+                    raise TestbedError(f"{owner[key]} and {name} both set {key}")
+                settings.append(changed)
     return settings
 
 
-@dataclass(frozen=True)
-class Combination:
-    """The values of a point by axis; those in `naming` are said in its name."""
-
-    values: dict[str, Value]
-    naming: frozenset[str]
-    cell: str | None = None
-
-
-def _point(file: Path, chosen: Combination, sweep: Path) -> Point:
-    """Return the point of a combination of `file`; sweep: the file that messages name."""
-    where = sweep.name
-    values, order = chosen.values, list(axes())
+def _point(file: Path, values: dict[str, Value], naming: Container[str], cell: str | None) -> Point:
+    """Return the point of a combination of values of `file`; its name says those in `naming`."""
+    order = list(axes())
     names = sorted(values, key=lambda n: (order.index(n), "") if n in order else (len(order), n))
-    settings = _settings(file, names, values, where)
-    own = [name for name in names if name in chosen.naming and values[name] != axis(name).default]
+    settings = _settings(file, names, values)
+    own = [name for name in names if name in naming and values[name] != axis(name).default]
     parts = [label(name, values[name]) for name in own]
-    point = "-".join(filter(None, [chosen.cell, *parts])) or "base"
+    point = "-".join(filter(None, [cell, *parts])) or "base"
     if "/" in point:
-        raise TestbedError(f"{where}: {point}: a value that names a directory must not hold '/'")
+        raise TestbedError(f"{point}: a value that names a directory must not hold '/'")
     try:
         what = experiment.load(file, settings)
     except TestbedError as error:
-        raise TestbedError(f"{where}: {point}: {error}") from None
-    environment = _environment(values, where)
+        raise TestbedError(f"{point}: {error}") from None
+    environment = _environment(values)
     if environment.name is None and any(flow.ours for flow in what.flows):
         raise TestbedError(
-            f"{where}: {point}: sweeps bring no dalbe.ko for backend {environment.backend}: "
+            f"{point}: sweeps bring no dalbe.ko for backend {environment.backend}: "
             "say cc = cdg, or type the run's own command with --module"
         )
-    return Point(point, file, what, tuple(settings), environment, values, chosen.cell)
+    return Point(point, file, what, tuple(settings), environment, values, cell)
 
 
-def _with_times(values: dict[str, Value], grid: _Grid, where: str) -> dict[str, Value]:
-    """Return values with the grid's times in RTTs, which need one of the two axes of the RTT."""
-    if not grid.in_rtts:
-        return values
+def _times(grid: _Grid, values: dict[str, Value]) -> dict[str, Value]:
+    """Return the grid's times in RTTs, which need one of the two axes of the RTT."""
     rtt_ms = values.get("link.rtt_ms", values.get("rtt"))
-    if rtt_ms is None:
-        raise TestbedError(f"{where}: grid.in_rtts: needs values of rtt or link.rtt_ms")
-    return values | {key: time.seconds(float(rtt_ms)) for key, time in grid.in_rtts.items()}
+    if grid.in_rtts and rtt_ms is None:
+        raise TestbedError("grid.in_rtts: needs values of rtt or link.rtt_ms")
+    return {key: time.seconds(float(rtt_ms or 0)) for key, time in grid.in_rtts.items()}
 
 
-def _combinations(grid: _Grid, draw: Draw | None, where: str) -> Iterator[Combination]:
+def _points(file: Path, grid: _Grid, draw: Draw | None) -> Iterator[Point]:
+    """Yield a point for each combination of values, cell by cell if cells are drawn."""
     for name, values in grid.lists.items():
         if not values or len(set(values)) < len(values):
-            raise TestbedError(f"{where}: grid.{name}: give values, each of them once")
-    cells = range(1, draw.cells + 1) if draw else (None,)
-    for number, combination in itertools.product(cells, itertools.product(*grid.lists.values())):
-        drawn = draw.cell(number) if draw and number else {}
-        listed = dict(zip(grid.lists, combination, strict=True))
-        yield Combination(
-            _with_times(drawn | listed, grid, where),
-            frozenset(listed.keys() - drawn.keys()),
-            draw.name(number) if draw and number else None,
-        )
+            raise TestbedError(f"grid.{name}: give values, each of them once")
+    for number in range(1, draw.cells + 1) if draw else (0,):
+        drawn = draw.cell(number) if draw else {}
+        for combination in itertools.product(*grid.lists.values()):
+            listed = dict(zip(grid.lists, combination, strict=True))
+            merged = drawn | listed
+            cell = draw.name(number) if draw else None
+            yield _point(file, merged | _times(grid, merged), listed.keys() - drawn.keys(), cell)
 
 
 def find(name: str) -> Path:
@@ -445,20 +390,16 @@ def load(path: Path) -> Sweep:
     if not path.is_file() and path.parent == SWEEPS:
         known = sorted(p.stem for p in SWEEPS.glob("*.toml") if p.stem != "axes")
         raise TestbedError(f"no sweep '{path.stem}': say one of {', '.join(known)}, or name a file")
-    where = path.name
-    text = _read(path)
-    try:
-        data = _File.model_validate(text)
-    except ValidationError as error:
-        raise TestbedError(explain(error, _File, text, where)) from None
-    file = _experiment(data.experiment, path)
+    data = validate(_File, read(path), path.name)
     points: dict[str, Point] = {}
-    for grid in data.grid:
-        for combination in _combinations(grid, data.draw, where):
-            point = _point(file, combination, path)
+    try:
+        file = _experiment(data.experiment, path)
+        for point in itertools.chain(*(_points(file, grid, data.draw) for grid in data.grid)):
             same = points.setdefault(point.name, point)
-            if (same.file, same.settings) != (point.file, point.settings):
-                raise TestbedError(f"{where}: two points are called {point.name}: rename an axis")
+            if same.settings != point.settings:
+                raise TestbedError(f"two points are called {point.name}: rename an axis")
+    except TestbedError as error:
+        raise TestbedError(f"{path.name}: {error}") from None
     return Sweep(
         name=path.stem,
         title=data.title,
@@ -478,10 +419,7 @@ def all_runs(sweeps: Iterable[Sweep]) -> dict[str, Run]:
     runs: dict[str, Run] = {}
     for sweep in sweeps:
         for run in sweep.runs:
-            same = runs.setdefault(run.directory, run)
-            if (same.point.experiment, same.point.environment) != (
-                run.point.experiment,
-                run.point.environment,
-            ):
+            same, own = runs.setdefault(run.directory, run).point, run.point
+            if (same.experiment, same.environment) != (own.experiment, own.environment):
                 raise TestbedError(f"{sweep.name}: another sweep uses {run.directory} differently")
     return runs

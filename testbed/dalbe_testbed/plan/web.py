@@ -18,28 +18,15 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.experiment import Web
 from dalbe_testbed.plan.shortflows import Transfer
 
-MEAN_OBJECTS = 2.0
-"""Mean number of objects of a session, which is geometric, at least one."""
-
-THINK_S = 1.0
-"""Mean time between the beginnings of two objects of a session; exponential."""
-
+MEAN_OBJECTS = 2.0  # of a session: geometric, at least one
+THINK_S = 1.0  # mean time between the beginnings of two objects of a session; exponential
+# Of the objects' sizes, a bounded Pareto distribution; up to 5 MB its mean is 18.2 kB, which makes
+# sessions of 37 kB.
 SHAPE, LEAST_BYTES = 1.2, 4_000
-"""Shape and least value of the objects' sizes, a bounded Pareto distribution.
-
-Up to 5 MB its mean is 18.2 kB, which makes sessions of 37 kB."""
-
-SEGMENT_BYTES, HEADER_BYTES = 1448, 66
-"""Payload and headers of an Ethernet frame of TCP with timestamps."""
-
-HANDSHAKE_FRAMES = 3
-"""Without payload, of the sender of an object: SYN, its ACK, FIN."""
-
-TOLERANCE = 0.01
-"""By what part the offered load may differ from that asked for."""
-
-LEAST_LOAD_BYTES = 1e6
-"""Below this a session of a few packets might not fit into twice the tolerance."""
+SEGMENT_BYTES, HEADER_BYTES = 1448, 66  # of an Ethernet frame of TCP with timestamps
+HANDSHAKE_FRAMES = 3  # without payload, of the sender of an object: SYN, its ACK, FIN
+TOLERANCE = 0.01  # by what part the offered load may differ from that asked for
+LEAST_LOAD_BYTES = 1e6  # below it a session of a few packets might not fit into twice that
 
 Direction = Literal["forward", "back"]
 

@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.reduce.tcpinfo import named
 
 ETHERNET_BYTES = 14
 IPV4, IPV6 = 0x0800, 0x86DD
@@ -33,29 +34,28 @@ IP_BYTES = {IPV4: 20, IPV6: 40}
 CHECKSUM = {TCP: 16, UDP: 6}
 
 Bytes = NDArray[np.uint8]
-Words = NDArray[np.uint64]
 
 
 def _records(path: Path) -> tuple[Bytes, NDArray[np.int64]]:
     """Return the frames of a capture, cut or padded with zeros to KEY_BYTES, and times in us."""
     data = path.read_bytes()
-    magic = int.from_bytes(data[:4], "little")
-    if magic not in (MICROSECONDS, NANOSECONDS):
+    ticks_per_us = {MICROSECONDS: 1, NANOSECONDS: 1000}.get(int.from_bytes(data[:4], "little"))
+    if not ticks_per_us:
         raise TestbedError(f"{path}: not a packet capture")
     length_of = struct.Struct("<8xI").unpack_from
-    offsets: list[int] = []
-    at, last = FILE_HEADER_BYTES, len(data) - RECORD_HEADER_BYTES
-    while at <= last:
-        end = at + RECORD_HEADER_BYTES + length_of(data, at)[0]
-        if end > len(data):  # killed within a packet
+    offsets = []
+    at = FILE_HEADER_BYTES
+    while (after := at + RECORD_HEADER_BYTES) <= len(data):
+        after += length_of(data, at)[0]
+        if after > len(data):  # killed within a packet
             break
         offsets.append(at)
-        at = end
+        at = after
     starts = np.array(offsets, dtype=np.int64)
     octets = np.frombuffer(data + bytes(KEY_BYTES), dtype=np.uint8)
     windows = np.lib.stride_tricks.sliding_window_view
     header = windows(octets, RECORD_HEADER_BYTES)[starts].copy().view("<u4").astype(np.int64)
-    times_us = header[:, 0] * 10**6 + header[:, 1] // (1 if magic == MICROSECONDS else 1000)
+    times_us = header[:, 0] * 10**6 + header[:, 1] // ticks_per_us
     frames = windows(octets, KEY_BYTES)[starts + RECORD_HEADER_BYTES].copy()
     short = np.flatnonzero(header[:, 2] < KEY_BYTES)
     beyond = np.arange(KEY_BYTES) >= header[short, 2][:, None]
@@ -70,10 +70,9 @@ def _uint16(frames: Bytes, at: int) -> NDArray[np.int64]:
 def _dissect(frames: Bytes, times_us: NDArray[np.int64], ethertype: int) -> pl.DataFrame:
     """Dissect frames of one IP version; those that are neither TCP nor UDP are left out."""
     ip, header = ETHERNET_BYTES, ETHERNET_BYTES + IP_BYTES[ethertype]
-    if ethertype == IPV4:
-        wire = ETHERNET_BYTES + _uint16(frames, ip + 2)
-        protocol, ecn = frames[:, ip + 9], frames[:, ip + 1] & 3
-    else:
+    wire = ETHERNET_BYTES + _uint16(frames, ip + 2)
+    protocol, ecn = frames[:, ip + 9], frames[:, ip + 1] & 3
+    if ethertype == IPV6:
         wire = header + _uint16(frames, ip + 4)
         protocol, ecn = frames[:, ip + 6], frames[:, ip + 1] >> 4 & 3
     tcp = protocol == TCP
@@ -98,7 +97,7 @@ def _dissect(frames: Bytes, times_us: NDArray[np.int64], ethertype: int) -> pl.D
     ).filter(pl.col("protocol").is_in([TCP, UDP]))
 
 
-def _hash(key: Bytes) -> Words:
+def _hash(key: Bytes) -> NDArray[np.uint64]:
     """Hash rows to 64 bits: a sum of its words times fixed random odd numbers, as in UMAC."""
     words = key.view(np.uint64)
     factors = np.random.default_rng(1).integers(2**64, size=words.shape[1], dtype=np.uint64)
@@ -126,9 +125,9 @@ def read(path: Path, clock_us: int = 0) -> pl.DataFrame:
 
 def _numbered(packets: pl.DataFrame) -> pl.DataFrame:
     """Number packets that look alike, so that the first that left is the first that was sent."""
-    if packets["key"].n_unique() == packets.height:  # the rule, and much quicker
-        return packets.with_columns(copy=pl.lit(0, dtype=pl.Int64))
-    return packets.with_columns(copy=pl.int_range(pl.len()).over("key"))
+    alike = packets["key"].n_unique() < packets.height  # rarely, and much slower
+    copy = pl.int_range(pl.len()).over("key") if alike else pl.lit(0, dtype=pl.Int64)
+    return packets.with_columns(copy=copy)
 
 
 def pair(sent: pl.DataFrame, left: pl.DataFrame, delay_us: int) -> pl.DataFrame:
@@ -172,10 +171,10 @@ def pair(sent: pl.DataFrame, left: pl.DataFrame, delay_us: int) -> pl.DataFrame:
     )
 
 
-def _per_bin(packets: pl.DataFrame, time: str, bin_us: int, *sums: pl.Expr) -> pl.DataFrame:
-    """Aggregate the packets whose time is not null per flow and bin of that time."""
-    present = packets.drop_nulls(time)
-    return present.group_by("flow", bin=pl.col(time) // bin_us).agg(*sums)
+def _bins(bin_s: float, end_s: float) -> pl.DataFrame:
+    """Return bin and t_s, number and start, of the bins of [0, end_s)."""
+    bins = pl.select(bin=pl.int_range(round(end_s / bin_s), dtype=pl.Int64))
+    return bins.with_columns(t_s=(pl.col("bin") * bin_s).round(6))
 
 
 def rate_table(
@@ -189,40 +188,31 @@ def rate_table(
     marks. Every flow has every bin of [0, end_s).
     """
     bin_us = round(bin_s * 1e6)
-    flows = list(dict.fromkeys(names.values()))
-    grid = pl.DataFrame({"flow": flows}).join(
-        pl.DataFrame({"bin": range(round(end_s / bin_s))}, schema={"bin": pl.Int64}), how="cross"
-    )
-    known = packets.filter(pl.col("port").is_in(list(names))).with_columns(
-        flow=pl.col("port").replace_strict(dict(names), return_dtype=pl.String)
-    )
-    wire, payload = pl.sum("wire_bytes"), pl.sum("payload_bytes")
-    lost = pl.col("out_us").is_null().sum().cast(pl.Int64).alias("drops")
-    marks = pl.col("marked").sum().cast(pl.Int64).alias("marks")
-    table = grid
-    for part in (
-        _per_bin(known, "sent_us", bin_us, wire.alias("sent_bytes")),
-        _per_bin(known, "out_us", bin_us, wire, payload, marks),
-        _per_bin(known, "in_us", bin_us, lost),
-    ):
+    known = packets.with_columns(named("port", names)).drop_nulls("flow")
+    sums = {
+        "sent_us": {"sent_bytes": pl.sum("wire_bytes")},
+        "out_us": {
+            "wire_bytes": pl.sum("wire_bytes"),
+            "payload_bytes": pl.sum("payload_bytes"),
+            "marks": pl.sum("marked").cast(pl.Int64),
+        },
+        "in_us": {"drops": pl.col("out_us").null_count().cast(pl.Int64)},
+    }
+    flows = pl.DataFrame({"flow": list(dict.fromkeys(names.values()))})
+    table = flows.join(_bins(bin_s, end_s), how="cross")
+    for time, columns in sums.items():
+        present = known.drop_nulls(time)
+        part = present.group_by("flow", bin=pl.col(time) // bin_us).agg(**columns)
         table = table.join(part, on=["flow", "bin"], how="left")
-    return (
-        table.with_columns(
-            pl.col("sent_bytes", "wire_bytes", "payload_bytes", "drops", "marks").fill_null(0)
-        )
-        .select(
-            (pl.col("bin") * bin_s).round(6).alias("t_s"),
-            "flow",
-            "sent_bytes",
-            (pl.col("sent_bytes") * 8 / bin_s).alias("sent_bps"),
-            "wire_bytes",
-            (pl.col("wire_bytes") * 8 / bin_s).alias("rate_bps"),
-            "payload_bytes",
-            "drops",
-            "marks",
-        )
-        .sort("t_s", "flow")
-    )
+    return table.select(
+        "t_s",
+        "flow",
+        pl.col("sent_bytes").fill_null(0),
+        (pl.col("sent_bytes").fill_null(0) * 8 / bin_s).alias("sent_bps"),
+        pl.col("wire_bytes").fill_null(0),
+        (pl.col("wire_bytes").fill_null(0) * 8 / bin_s).alias("rate_bps"),
+        pl.col("payload_bytes", "drops", "marks").fill_null(0),
+    ).sort("t_s", "flow")
 
 
 def packet_table(packets: pl.DataFrame, port: int, end_s: float) -> pl.DataFrame:
@@ -230,16 +220,11 @@ def packet_table(packets: pl.DataFrame, port: int, end_s: float) -> pl.DataFrame
 
     Columns: t_s, when it did, and queue_ms, its queueing delay; null if it was dropped.
     """
-    return (
-        packets.filter(
-            (pl.col("port") == port) & pl.col("in_us").is_between(0, end_s * 1e6, "left")
-        )
-        .select(
-            (pl.col("in_us") / 1e6).alias("t_s"),
-            ((pl.col("out_us") - pl.col("in_us")) / 1e3).alias("queue_ms"),
-        )
-        .sort("t_s", maintain_order=True)
-    )
+    within = pl.col("in_us").is_between(0, end_s * 1e6, "left")
+    own = packets.filter((pl.col("port") == port) & within)
+    return own.select(
+        t_s=pl.col("in_us") / 1e6, queue_ms=(pl.col("out_us") - pl.col("in_us")) / 1e3
+    ).sort("t_s", maintain_order=True)
 
 
 def rates_end_s(rates: pl.DataFrame, bin_s: float) -> float:
@@ -286,13 +271,11 @@ def queue_table(packets: pl.DataFrame, bin_s: float, end_s: float) -> pl.DataFra
         queue_ms=delay_us.mean() / 1e3,
         queue_max_ms=delay_us.max() / 1e3,
         queue_packets=delay_us.sum() / bin_us,
-        drops=pl.col("out_us").is_null().sum().cast(pl.Int64),
+        drops=pl.col("out_us").null_count().cast(pl.Int64),
     )
-    grid = pl.DataFrame({"bin": range(round(end_s / bin_s))}, schema={"bin": pl.Int64})
-    return (
-        grid.join(measured, on="bin", how="left")
-        .with_columns(pl.col("queue_ms", "queue_max_ms", "queue_packets").fill_null(0.0).round(4))
-        .with_columns(pl.col("drops").fill_null(0), t_s=(pl.col("bin") * bin_s).round(6))
-        .select("t_s", "queue_ms", "queue_max_ms", "queue_packets", "drops")
-        .sort("t_s")
-    )
+    table = _bins(bin_s, end_s).join(measured, on="bin", how="left")
+    return table.select(
+        "t_s",
+        pl.col("queue_ms", "queue_max_ms", "queue_packets").fill_null(0.0).round(4),
+        pl.col("drops").fill_null(0),
+    ).sort("t_s")

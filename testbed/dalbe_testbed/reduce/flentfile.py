@@ -16,7 +16,6 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 from flent.build_info import VERSION  # type: ignore[import-untyped]
@@ -34,43 +33,12 @@ NOTE = (
 Series = Sequence[float | None]
 
 
-def _rates(rates: pl.DataFrame) -> dict[str, Series]:
-    """Return Mbit/s per flow, one value per bin."""
-    return {
-        str(flow): (table.sort("t_s")["rate_bps"] / 1e6).to_list()
-        for (flow,), table in rates.group_by("flow", maintain_order=True)
-    }
-
-
 def _per_bin(samples: pl.DataFrame, column: str, bins: pl.Series, bin_s: float) -> Series:
     """Return the last value of the column in each bin, None where there is none."""
-    last = (
-        samples.drop_nulls(column)
-        .sort("t_s")
-        .group_by(bin=(pl.col("t_s") / bin_s + 1e-6).floor().cast(pl.Int64))
-        .agg(pl.last(column))
-    )
-    grid = pl.DataFrame({"bin": range(len(bins))}, schema={"bin": pl.Int64})
-    joined = grid.join(last, on="bin", how="left", maintain_order="left")
-    return joined[column].cast(pl.Float64).to_list()
-
-
-def _raw_rate(rate: Series, bins: pl.Series, bin_s: float, t0_s: float) -> list[dict[str, Any]]:
-    return [
-        {"t": round(t0_s + t, 6), "dur": bin_s, "val": value}
-        for t, value in zip(bins, rate, strict=True)
-    ]
-
-
-def _raw_connection(samples: pl.DataFrame, t0_s: float) -> list[dict[str, Any]]:
-    """Return what flent's tcp_* plots look for, under the names of its own sampler of ss(8)."""
-    named = samples.select(
-        t=(t0_s + pl.col("t_s")).round(6),
-        tcp_cwnd="cwnd_packets",
-        tcp_rtt="srtt_ms",
-        tcp_delivery_rate=pl.col("delivery_rate_bps") / 1e6,
-    )
-    return named.to_dicts()
+    number = (pl.col("t_s") / bin_s + 1e-6).floor().cast(pl.Int64)
+    known = samples.drop_nulls(column).sort("t_s", maintain_order=True)
+    last = dict(known.select(number, pl.col(column).cast(pl.Float64)).iter_rows())
+    return [last.get(index) for index in range(len(bins))]
 
 
 def write(
@@ -96,7 +64,10 @@ def write(
     if not path.name.endswith(SUFFIX):
         raise TestbedError(f"{path}: flent opens only names that end in {SUFFIX}: rename it")
     bins = rates["t_s"].unique().sort()
-    megabits = _rates(rates)
+    megabits = {
+        str(flow): (table.sort("t_s")["rate_bps"] / 1e6).to_list()
+        for (flow,), table in rates.group_by("flow", maintain_order=True)
+    }
     widths = {len(rate) for rate in megabits.values()} | {queue.height}
     if widths != {len(bins)} or len(bins) < 2:  # noqa: PLR2004 (a bin's width needs two)
         raise TestbedError(f"{path}: rates and queue have bins {sorted(widths)} of {len(bins)}")
@@ -123,27 +94,35 @@ def write(
         TEST_PARAMETERS={"bidir_streams": str(len(megabits)), "labels": ",".join(megabits)},
     )
     result.x_values = bins.to_list()
+    result.raw_values = {}
 
     def add(name: str, units: str, values: Series) -> None:
         result.add_result(name, values)
         result.meta("SERIES_META")[name] = {"UNITS": units}
 
-    raw: dict[str, list[dict[str, Any]]] = {}
     for flow, rate in megabits.items():
         samples = connections.filter(pl.col("flow") == flow)
         upload = f"TCP upload::{flow}"
         add(upload, "Mbits/s", rate)
-        raw[upload] = _raw_rate(rate, bins, bin_s, t0_s) + _raw_connection(samples, t0_s)
+        times_s = (round(t0_s + t_s, 6) for t_s in bins)
+        raw = [{"t": t, "dur": bin_s, "val": bps} for t, bps in zip(times_s, rate, strict=True)]
+        # what flent's tcp_* plots look for, under the names of its own sampler of ss(8)
+        of_tcp = samples.select(
+            t=(t0_s + pl.col("t_s")).round(6),
+            tcp_cwnd="cwnd_packets",
+            tcp_rtt="srtt_ms",
+            tcp_delivery_rate=pl.col("delivery_rate_bps") / 1e6,
+        )
+        result.raw_values[upload] = raw + of_tcp.to_dicts()
         add(f"cwnd::{flow}", "packets", _per_bin(samples, "cwnd_packets", bins, bin_s))
         add(f"srtt::{flow}", "ms", _per_bin(samples, "srtt_ms", bins, bin_s))
         own = rounds.filter(pl.col("flow") == flow)
         if own.height:
-            scale = own.with_columns(g_ms=pl.col("g_ns") / 1e6)
-            add(f"G::{flow}", "ms", _per_bin(scale, "g_ms", bins, bin_s))
+            own = own.with_columns(g_ms=pl.col("g_ns") / 1e6)
+            add(f"G::{flow}", "ms", _per_bin(own, "g_ms", bins, bin_s))
     queue_ms = queue.sort("t_s")["queue_ms"]
     add("Queue (ms)", "ms", queue_ms.to_list())
     add("Ping (ms)::ICMP", "ms", (queue_ms + base_rtt_ms).round(4).to_list())
-    result.raw_values = raw
 
     partial = path.with_name(path.name + ".part")
     try:

@@ -103,8 +103,8 @@ def _report(path: Path) -> list[dict[str, Any]]:
 def _queue(qdiscs: Sequence[Mapping[str, Any]]) -> str:
     """Say what the bottleneck's queue is by tc's report of its device."""
     parts = []
-    for handle in QUEUE_HANDLES:
-        for item in (item for item in qdiscs if item.get("handle") == handle):
+    for item in sorted(qdiscs, key=lambda item: str(item.get("handle"))):
+        if item.get("handle") in QUEUE_HANDLES:
             size = "bands" if item["kind"] == "prio" else "limit"
             parts.append(f"{item['kind']} {size} {item['options'][size]}")
     return ", ".join(parts) or "none"
@@ -177,18 +177,11 @@ def fills_its_queue(flows: Sequence[PlannedFlow], end_s: float) -> tuple[float, 
 
     None if that is never so for CONTENDED_S.
     """
-    spans = [
-        (planned, planned.start_s, min(end_s, planned.stop_s or planned.start_s))
-        for planned in flows
-    ]
-    for (a, a_from, a_to), (b, b_from, b_to) in itertools.permutations(spans, 2):
-        start, stop = max(a_from, b_from), min(a_to, b_to)
-        if (
-            a.flow.cc in LOSS_BASED
-            and a.flow.kind == "iperf"
-            and a.flow.host != b.flow.host
-            and stop - start >= CONTENDED_S
-        ):
+    for a, b in itertools.permutations(flows, 2):
+        start = max(a.start_s, b.start_s)
+        stop = min(end_s, *(planned.stop_s or planned.start_s for planned in (a, b)))
+        greedy = a.flow.cc in LOSS_BASED and a.flow.kind == "iperf"
+        if greedy and a.flow.host != b.flow.host and stop - start >= CONTENDED_S:
             return start, stop
     return None
 

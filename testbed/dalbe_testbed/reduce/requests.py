@@ -28,11 +28,9 @@ def read(log: Path, clock_us: int, transfers: Sequence[Transfer], end_s: float) 
     rows = []
     for number, transfer in enumerate(transfers):
         start_s, stop_s = over.get(number, (transfer.start_s, math.inf))
-        end = stop_s if stop_s <= end_s else None
-        rows.append({"start_s": start_s, "bytes": transfer.bytes, "end_s": end})
-    table = pl.DataFrame(
-        rows, schema={"start_s": pl.Float64, "bytes": pl.Int64, "end_s": pl.Float64}
-    )
+        rows.append((start_s, transfer.bytes, stop_s if stop_s <= end_s else None))
+    schema = {"start_s": pl.Float64, "bytes": pl.Int64, "end_s": pl.Float64}
+    table = pl.DataFrame(rows, schema=schema, orient="row")
     if table["end_s"].null_count() == table.height:
         raise TestbedError(f"none of {table.height} short flows was over at {end_s:g} s: see {log}")
     return table

@@ -2,7 +2,8 @@
 """From what a guest recorded to the tables of a run, each as NAME.parquet."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -113,14 +114,6 @@ def flow_table(
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _check_reverse_flows(experiment: Experiment, records: Path) -> None:
-    """Raise TestbedError if one did not last to the end."""
-    ends = _ends(records)
-    for name, _host in schedule.reverse_flows(experiment):
-        if name in ends:
-            raise TestbedError(f"{name} ended at {ends[name][0]:g} s: see {records / name}.log")
-
-
 def _other_traffic(experiment: Experiment, streams: list[Stream]) -> dict[int, str]:
     """Return what goes to which port besides the flows."""
     ports: dict[int, str] = {}
@@ -131,69 +124,52 @@ def _other_traffic(experiment: Experiment, streams: list[Stream]) -> dict[int, s
     return ports | {stream.port: stream.name for stream in streams if stream.forward}
 
 
-def _voice_table(
-    experiment: Experiment, packets: pl.DataFrame, records: Path, end_s: float
-) -> pl.DataFrame | None:
-    """Return voice.parquet. Raises TestbedError if packets are missing at the sender."""
-    if not experiment.voice:
-        return None
-    table = capture.packet_table(packets, VOICE_PORT, end_s)
-    due = (experiment.duration_s - experiment.voice.start_s) * experiment.voice.packets_per_s
-    if table.height < VOICE_SENT * due:
-        raise TestbedError(
-            f"voice sent {table.height} packets instead of {due:.0f}: see {records}/voice.log"
-        )
-    return table
+def _samples(records: Path, hosts: Iterable[str] = PEER) -> list[Path]:
+    """Return what tcpsample wrote in the hosts, by default the senders."""
+    return [records / f"tcp.{host}" for host in hosts]
 
 
-def _stream_tables(
-    streams: list[Stream], records: Path, clock_us: int, end_s: float
+def _extra_tables(
+    experiment: Experiment,
+    flows: list[PlannedFlow],
+    streams: list[Stream],
+    packets: pl.DataFrame,
+    records: Path,
+    clock_us: int,
+    end_s: float,
 ) -> dict[str, pl.DataFrame]:
-    """Return requests.parquet and web.parquet, where there is such traffic, by their names.
+    """Return those of EXTRA_TABLES that the experiment has, by name.
 
-    Raises TestbedError if none of a stream's transfers was over.
+    Raises TestbedError if packets of [voice] are missing at the sender, or if none of a stream's
+    transfers was over.
     """
-    tables: dict[str, pl.DataFrame] = {}
+    tables = defaultdict[str, list[pl.DataFrame]](list)
+    if voice := experiment.voice:
+        table = capture.packet_table(packets, VOICE_PORT, end_s)
+        due = (experiment.duration_s - voice.start_s) * voice.packets_per_s
+        if table.height < VOICE_SENT * due:
+            sent = f"{table.height} packets instead of {due:.0f}"
+            raise TestbedError(f"voice sent {sent}: see {records}/voice.log")
+        tables["voice"].append(table)
+    for planned in flows:
+        if planned.flow.again_s is not None:
+            table = capture.connection_table(packets, planned.port, end_s)
+            done = pl.col("payload_bytes") >= planned.flow.bytes
+            name, end = pl.lit(planned.flow.name), pl.when(done).then("end_s")
+            tables["transfers"].append(table.select(flow=name, start_s="start_s", end_s=end))
+    if experiment.both_ways:  # the receivers' ends
+        names = {planned.port: planned.flow.name for planned in flows}
+        samples = _samples(records, PEER.values())
+        tables["back"].append(tcpinfo.read(samples, clock_us, names, "sport"))
     for stream in streams:
         log = records / f"{stream.name}.log"
         table = requests.read(log, clock_us, stream.transfers, end_s)
         if stream.name == "requests":
-            tables["requests"] = table
-            continue
-        table = table.with_columns(direction=pl.lit("forward" if stream.forward else "back"))
-        tables["web"] = pl.concat([tables["web"], table]) if "web" in tables else table
-    return tables
-
-
-def _transfer_table(
-    flows: list[PlannedFlow], packets: pl.DataFrame, end_s: float
-) -> pl.DataFrame | None:
-    """Return transfers.parquet: of each transfer its flow, start and end; null: not done."""
-    tables = [
-        capture.connection_table(packets, planned.port, end_s).select(
-            flow=pl.lit(planned.flow.name),
-            start_s="start_s",
-            end_s=pl.when(pl.col("payload_bytes") >= planned.flow.bytes).then("end_s"),
-        )
-        for planned in flows
-        if planned.flow.again_s is not None
-    ]
-    return pl.concat(tables) if tables else None
-
-
-def _back_table(
-    experiment: Experiment, records: Path, clock_us: int, names: Mapping[int, str]
-) -> pl.DataFrame | None:
-    """Return the receivers' ends of connections that carry data both ways, as connections."""
-    if not experiment.both_ways:
-        return None
-    samples = [records / f"tcp.{host}" for host in PEER.values()]
-    return tcpinfo.read(samples, clock_us, names, "sport")
-
-
-def _samples(records: Path) -> list[Path]:
-    """Return what tcpsample wrote of the senders."""
-    return [records / f"tcp.{host}" for host in PEER]
+            tables["requests"].append(table)
+        else:
+            direction = pl.lit("forward" if stream.forward else "back")
+            tables["web"].append(table.with_columns(direction=direction))
+    return {name: pl.concat(parts) for name, parts in tables.items()}
 
 
 def _packets(experiment: Experiment, records: Path, clock_us: int) -> pl.DataFrame:
@@ -222,9 +198,13 @@ def reduce(
     contended = proof.fills_its_queue(flows, experiment.duration_s)
     proof.check(measured, experiment.link, packets, contended, slow=experiment.clock == "real")
 
-    _check_reverse_flows(experiment, records)
-    ends = [end_s for end_s, _status in _ends(records).values()]
-    end_s = max(experiment.duration_s, min(experiment.end_s, max(ends, default=0.0)))
+    ends = {name: at_s for name, (at_s, _status) in _ends(records).items()}
+    for name_of, _host in schedule.reverse_flows(experiment):  # they are to last to the end
+        if name_of in ends:
+            raise TestbedError(
+                f"{name_of} ended at {ends[name_of]:g} s: see {records / name_of}.log"
+            )
+    end_s = max(experiment.duration_s, min(experiment.end_s, max(ends.values(), default=0.0)))
     end_s = -(-end_s // experiment.bin_s) * experiment.bin_s
     names = {planned.port: planned.flow.name for planned in flows}
     vegas = {flow.name for flow in experiment.flows if flow.cc == "dalbe_vegas"}
@@ -245,11 +225,8 @@ def reduce(
             flows, packets, records, end_s, low_ports or (), captured=experiment.captures
         ),
         proof=measured,
-        voice=_voice_table(experiment, packets, records, end_s),
-        transfers=_transfer_table(flows, packets, end_s),
         losses=trace.losses(records / "trace", names, vegas),
-        back=_back_table(experiment, records, clock_us, names),
-        **_stream_tables(streams, records, clock_us, end_s),
+        **_extra_tables(experiment, flows, streams, packets, records, clock_us, end_s),
     )
     for table in (*TABLES, *EXTRA_TABLES):
         if (frame := getattr(run, table)) is not None:

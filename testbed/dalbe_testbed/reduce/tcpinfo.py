@@ -45,6 +45,12 @@ def _read_one(path: Path) -> pl.DataFrame:
         raise TestbedError(f"{path}: {str(error).splitlines()[0]}") from None
 
 
+def named(port: str, flows: Mapping[int, str]) -> pl.Expr:
+    """Return the column `flow`: the names of the flows at these ports, null at others."""
+    names = pl.col(port).replace_strict(dict(flows), default=None, return_dtype=pl.String)
+    return names.alias("flow")
+
+
 def acknowledged(paths: Iterable[Path], clock_us: int) -> pl.DataFrame:
     """Return what receivers acknowledged between two samples, in the form of capture.pair().
 
@@ -53,18 +59,17 @@ def acknowledged(paths: Iterable[Path], clock_us: int) -> pl.DataFrame:
     """
     table = pl.concat([_read_one(path) for path in paths]).sort("time_us")
     time_us, acked = pl.col("time_us") - clock_us, pl.col("bytes_acked")
-    connection = ["sport", "dport"]
-    new = (acked - acked.shift(1, fill_value=0)).over(connection)
+    new = (acked - acked.shift(1, fill_value=0)).over("sport", "dport")
     return table.select(
-        time_us.alias("sent_us"),
-        time_us.alias("in_us"),
-        time_us.alias("out_us"),
-        pl.col("sport").cast(pl.Int32).alias("source"),
-        pl.col("dport").cast(pl.Int32).alias("port"),
-        pl.lit(TCP, dtype=pl.Int32).alias("protocol"),
-        new.alias("wire_bytes"),
-        new.alias("payload_bytes"),
-        pl.lit(value=False).alias("marked"),
+        sent_us=time_us,
+        in_us=time_us,
+        out_us=time_us,
+        source=pl.col("sport").cast(pl.Int32),
+        port=pl.col("dport").cast(pl.Int32),
+        protocol=pl.lit(TCP, dtype=pl.Int32),
+        wire_bytes=new,
+        payload_bytes=new,
+        marked=pl.lit(value=False),
     )
 
 
@@ -84,11 +89,9 @@ def read(
 
     Raises TestbedError if a file is missing or incomplete.
     """
-    table = pl.concat([_read_one(path) for path in paths])
     return (
-        table.with_columns(
-            flow=pl.col(port).replace_strict(dict(flows), default=None, return_dtype=pl.String)
-        )
+        pl.concat([_read_one(path) for path in paths])
+        .with_columns(named(port, flows))
         .drop_nulls("flow")
         .select(
             ((pl.col("time_us") - clock_us) / 1e6).alias("t_s"),

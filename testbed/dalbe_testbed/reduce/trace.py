@@ -16,18 +16,11 @@ from pathlib import Path
 import polars as pl
 
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.reduce.tcpinfo import SSTHRESH_INFINITE
+from dalbe_testbed.reduce.tcpinfo import SSTHRESH_INFINITE, named
 
 EVENT = r"\s(\d+\.\d+): %s: (.*)$"  # time in seconds, fields
 WRITTEN = re.compile(r"^# entries-in-buffer/entries-written: (\d+)/(\d+)", re.M)
-STATUS = {
-    0: "none",
-    1: "waiting",
-    2: "on_track",
-    3: "infeasible",
-    4: "late",
-    5: "done",
-}
+STATUS = dict(enumerate(("none", "waiting", "on_track", "infeasible", "late", "done")))
 CUBIC_BETA_1024 = 717  # of Linux' tcp_cubic.c
 LEAST_WINDOW = 2
 EMPTY = pl.DataFrame(schema={"t_s": pl.Float64, "flow": pl.String})
@@ -75,17 +68,9 @@ def _read(path: Path, event: str, flows: Mapping[int, str]) -> pl.DataFrame:
     origin = _events(lines, "tracing_mark_write").filter(pl.col("text").str.strip_chars() == "T=0")
     if origin.height != 1:
         raise TestbedError(f"{path}: {origin.height} marks 'T=0' instead of one: see scenario.sh")
-    return (
-        _fields(events["text"], path)
-        .insert_column(0, (events["time_s"] - origin["time_s"].item()).round(6).alias("t_s"))
-        .insert_column(
-            1,
-            pl.col("dport")
-            .replace_strict(dict(flows), default=None, return_dtype=pl.String)
-            .alias("flow"),
-        )
-        .drop_nulls("flow")
-    )
+    times_s = (events["time_s"] - origin["time_s"].item()).round(6).alias("t_s")
+    table = _fields(events["text"], path).insert_column(0, times_s)
+    return table.insert_column(1, named("dport", flows)).drop_nulls("flow")
 
 
 def control(path: Path, flows: Mapping[int, str]) -> pl.DataFrame:

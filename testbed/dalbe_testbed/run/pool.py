@@ -75,8 +75,7 @@ def run_all(
 
         futures = []
         for job in jobs:
-            label = f"{job.name}, seed {job.seed}"
-            total = job.experiment.duration_s
+            label, total = f"{job.name}, seed {job.seed}", job.experiment.duration_s
             task = display.add_task(label, total=total, start=False, stage="waiting")
             futures.append(pool.submit(one, job, task))
         try:

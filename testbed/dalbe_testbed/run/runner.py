@@ -29,7 +29,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -42,22 +42,18 @@ from dalbe_testbed.plan.experiment import Experiment
 from dalbe_testbed.reduce import tables
 from dalbe_testbed.reduce.tables import Run
 from dalbe_testbed.run import scenario
-from dalbe_testbed.run.digest import sha256
+from dalbe_testbed.run.backends.process import sha256
 from dalbe_testbed.run.scenario import Tools
 
-KERNEL_FAULT = re.compile(r"BUG:|WARNING:|Oops|KASAN|UBSAN|lockdep|general protection", re.I)
+KERNEL_FAULT = re.compile(  # its line
+    r"^.*(?:BUG:|WARNING:|Oops|KASAN|UBSAN|lockdep|general protection).*$", re.IGNORECASE | re.M
+)
 SOURCES = ("*.sh", "*/*.sh", "guest/*.c", "dalbe_testbed/**/*.py")
+BULKY = ("guest/*.pcap", "guest/tcp.*", "guest/trace", "input/*.bin")  # tables do without
 LIMIT_AFTER_S = 120  # of a run's own end: for the proof of the link, and for the captures
+TOOLS = ("ITGSend", "iperf", "rsync", "tcpdump", "ip", "ethtool", "bash")
 PACKAGES = {"ITGSend": "d-itg", "ip": "iproute2"}  # of the others: the tool's name
-TOOL_VERSIONS = {
-    "ITGSend": ["ITGSend", "-h"],
-    "iperf": ["iperf", "--version"],
-    "rsync": ["rsync", "--version"],
-    "tcpdump": ["tcpdump", "--version"],
-    "ip": ["ip", "-V"],
-    "ethtool": ["ethtool", "--version"],
-    "bash": ["bash", "--version"],
-}
+VERSION = {"ITGSend": "-h", "ip": "-V"}  # of the others: --version
 
 Progress = Callable[[str, float], None]
 """Called with the stage of a run and T in virtual seconds."""
@@ -74,10 +70,9 @@ def _testbed_sha256() -> str:
 
 @cache
 def _version(tool: str) -> str:
+    words = [tool, VERSION.get(tool, "--version")]
     try:
-        done = subprocess.run(
-            TOOL_VERSIONS[tool], capture_output=True, text=True, check=False, timeout=10
-        )
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=10)
     except FileNotFoundError:
         package = PACKAGES.get(tool, tool)
         raise TestbedError(f"{tool} is missing: type 'apt-get install {package}'") from None
@@ -94,22 +89,8 @@ def manifest(experiment: Experiment, seed: int, tools: Tools) -> dict[str, objec
         "testbed_sha256": _testbed_sha256(),
         "module_sha256": sha256(tools.module) if tools.module else None,
         "dalbectl_sha256": sha256(tools.dalbectl) if tools.dalbectl else None,
-        "tools": {tool: _version(tool) for tool in TOOL_VERSIONS},
+        "tools": {tool: _version(tool) for tool in TOOLS},
     }
-
-
-def _check_kernel_log(path: Path) -> None:
-    for line in path.read_text(errors="replace").splitlines():
-        if KERNEL_FAULT.search(line):
-            raise TestbedError(f"the guest kernel complained: {line.strip()}; see {path}")
-
-
-def _bulky(out: Path) -> Iterator[Path]:
-    """Yield what is of no use once the tables are there."""
-    yield from (out / "guest").glob("*.pcap")
-    yield from (out / "guest").glob("tcp.*")
-    yield from (out / "guest").glob("trace")
-    yield from (out / "input").glob("*.bin")
 
 
 def _clear(out: Path) -> None:
@@ -156,8 +137,9 @@ def run(
             bits=round(experiment.end_s * experiment.link.rate_bps),
             progress=lambda t_s: report("running", t_s),
         )
-        shutil.copy(out / "guest/kernel.log", out / "kernel.log")
-        _check_kernel_log(out / "kernel.log")
+        log = Path(shutil.copy(out / "guest/kernel.log", out / "kernel.log"))
+        if fault := KERNEL_FAULT.search(log.read_text(errors="replace")):
+            raise TestbedError(f"the guest kernel complained: {fault[0].strip()}; see {log}")
         report("reducing", experiment.duration_s)
         result = tables.reduce(experiment, flows, name, seed, out)
         (out / "manifest.new").write_text(description + "\n")
@@ -168,7 +150,8 @@ def run(
     except (TestbedError, pl.exceptions.PolarsError) as error:
         raise TestbedError(f"run '{name}' seed {seed}: {error}") from None
     finally:
-        for path in () if keep_captures else list(_bulky(out)):
-            path.unlink(missing_ok=True)
+        for kind in () if keep_captures else BULKY:
+            for path in out.glob(kind):
+                path.unlink()
     report("done", experiment.duration_s)
     return result

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """From an experiment to what the guest does: the input directory of scenario.sh."""
 
+import itertools
+import operator
 import os
 import random
 import shlex
@@ -30,11 +32,15 @@ from dalbe_testbed.plan.schedule import (
     reverse_flows,
     streams,
 )
-from dalbe_testbed.run.backends import Backend
+from dalbe_testbed.run.backends.base import Backend
 
 SNAPLEN_BYTES = 96  # Ethernet, IPv6 and TCP with timestamps, with ten bytes to spare
-SENDER_ADDRESS = {"sender": "10.0.1.1", "xsender": "10.0.1.2"}
-ADDRESS = {"receiver": ("10.0.2.1", "fd00:2::1"), "xreceiver": ("10.0.2.2", "fd00:2::2")}
+ADDRESS = {
+    "sender": ("10.0.1.1", ""),  # nothing is sent to it by IPv6
+    "xsender": ("10.0.1.2", ""),
+    "receiver": ("10.0.2.1", "fd00:2::1"),
+    "xreceiver": ("10.0.2.2", "fd00:2::2"),
+}
 FLOOD_BYTES = 1470 + 42  # D-ITG's payload, and UDP, IPv4 and Ethernet around it
 # A variable of the guest: a library that saves the traffic generators wake-ups and changes
 # nothing on the wire. The guest's shell expands it, so it is never quoted.
@@ -44,6 +50,9 @@ SOCKET_BUFFER_BYTES = 4_194_304  # the least of the maxima that dumbbell.sh give
 BURST_BYTES, LATE_S = 1600, 1e-3  # of the bottleneck: a packet; a timer's lateness in real time
 AFTER_END_S = 60  # that traffic goes on which is to last to the end, whenever that is
 EVER = "1E"  # more bytes than any flow sends
+
+Event = tuple[float, str]
+"""When, in seconds, and the rest of its line in the schedule."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +105,6 @@ def _modules(experiment: Experiment, tools: Tools) -> Iterator[str]:
             yield tools.backend.in_tree(f"tcp_{cc}")
 
 
-def _address_of(host: str) -> str:
-    return SENDER_ADDRESS.get(host) or ADDRESS[host][0]
-
-
 def _address(flow: Flow) -> str:
     return ADDRESS[PEER[flow.host]][flow.ipv6]
 
@@ -123,10 +128,9 @@ def _dalbectl(experiment: Experiment, flow: Flow, tools: Tools, payload: Path) -
             goal += ["--controller", flow.goal.controller]
         return [*words, *goal, "--"]
     # dalbectl sets parameters with a goal only: one that no controller looks at.
+    fixed = ["--controller", "fixed", "--g", _number(flow.fixed_g_ms or G_DEFAULT_MS)]
     if flow.w is not None:
         fixed = ["--controller", "weight", "--wmin", _number(flow.w)]
-    else:
-        fixed = ["--controller", "fixed", "--g", _number(flow.fixed_g_ms or G_DEFAULT_MS)]
     goal = ["--size", EVER, "--deadline", f"+{_number(experiment.end_s)}s"]
     return [*words, "--quiet", *fixed, *goal, "--"]
 
@@ -158,139 +162,129 @@ def _command(experiment: Experiment, planned: PlannedFlow, tools: Tools, payload
     return " ".join([*under, QUIETLY, shlex.join(program)])
 
 
+def _serve(host: str, command: str) -> str:
+    return f"ip netns exec {host} {command} >/dev/null 2>&1 &"
+
+
 def _server(planned: PlannedFlow) -> str:
     """Return the shell command that starts the receiving end, in the background."""
     flow, receiver = planned.flow, PEER[planned.flow.host]
     if flow.kind == "iperf":
         family = "-V " if flow.ipv6 else ""
         pace = "" if flow.read_mbps is None else f" -b {round(flow.read_mbps * 1e6)}"
-        iperf = f"{QUIETLY} iperf -s {family}-p {planned.port}{pace}"
-        return f"ip netns exec {receiver} {iperf} >/dev/null 2>&1 &"
+        return _serve(receiver, f"{QUIETLY} iperf -s {family}-p {planned.port}{pace}")
     home = f"$TMPDIR/{flow.name}"
     config = (
         f"port = {planned.port}\\naddress = {_address(flow)}\\nuse chroot = no\\n"
         f"reverse lookup = no\\npid file = {home}/pid\\nlog file = {home}/log\\n"
         f"[in]\\npath = {home}/in\\nread only = no\\nuid = 0\\ngid = 0\\n"
     )
-    return (
-        f'mkdir -p {home}/in && printf "{config}" >{home}/conf && '
-        f"ip netns exec {receiver} rsync --daemon --no-detach --config={home}/conf "
-        f"</dev/null >/dev/null 2>&1 &"
-    )
+    daemon = f"rsync --daemon --no-detach --config={home}/conf </dev/null"
+    return f'mkdir -p {home}/in && printf "{config}" >{home}/conf && {_serve(receiver, daemon)}'
 
 
 def _host_settings(experiment: Experiment) -> Iterator[str]:
-    """Yield commands that set what a program cannot, for a whole host."""
-    sysctls = "/proc/sys/net/ipv4"
-    lines: dict[str, None] = {}  # each once, in order
+    """Yield commands that set what a program cannot, for a whole host; each once."""
+    settings: dict[tuple[str, str, str], None] = {}  # value, host and file
     for flow in experiment.flows:
-        inside = f"ip netns exec {flow.host} tee"
         if flow.goal and not flow.goal.limit_increase:
-            lines[f"echo 0 | {inside} /proc/sys/net/dalbe/limit_increase >/dev/null"] = None
+            settings["0", flow.host, "dalbe/limit_increase"] = None
         if flow.inflate == "beta":
-            lines[f"echo 1 | {inside} /proc/sys/net/dalbe/cubic_inflate >/dev/null"] = None
+            settings["1", flow.host, "dalbe/cubic_inflate"] = None
         if experiment.by_dalbectl(flow) and flow.cc == "dalbe_cdg":
             continue
         if flow.kind == "rsync":
-            key = f"{sysctls}/tcp_congestion_control"
-            lines[f"echo {flow.cc} | {inside} {key} >/dev/null"] = None
+            settings[flow.cc, flow.host, "ipv4/tcp_congestion_control"] = None
         if flow.cc == "dalbe_cdg":
             g_us = round((flow.fixed_g_ms or G_DEFAULT_MS) * 1e3)
-            lines[f"echo {g_us} | {inside} /proc/sys/net/dalbe/g_us >/dev/null"] = None
-    yield from lines
+            settings[str(g_us), flow.host, "dalbe/g_us"] = None
+    for value, host, file in settings:
+        yield f"echo {value} | ip netns exec {host} tee /proc/sys/net/{file} >/dev/null"
 
 
 def _other_servers(experiment: Experiment, streams_: list[Stream]) -> Iterator[str]:
     """Yield the commands that start the receiving ends of what is not a flow."""
     for stream in streams_:
-        serve = f"$HELPERS/shortflows serve {stream.port}"
-        yield f"ip netns exec {stream.to} {serve} >/dev/null 2>&1 &"
+        yield _serve(stream.to, f"$HELPERS/shortflows serve {stream.port}")
     for host in dict.fromkeys(host for _name, host in reverse_flows(experiment)):
-        iperf = f"{QUIETLY} iperf -s -p {REVERSE_PORT}"
-        yield f"ip netns exec {host} {iperf} >/dev/null 2>&1 &"
+        yield _serve(host, f"{QUIETLY} iperf -s -p {REVERSE_PORT}")
 
 
-def _udp(experiment: Experiment, receiver: str, port: int, packet_bytes: int, pace: str) -> str:
-    """Return the command that sends UDP until after the end; pace: when, in D-ITG's words."""
-    return (
-        f"{QUIETLY} ITGSend -a {ADDRESS[receiver][0]} -T UDP -rp {port} -c {packet_bytes} {pace} "
-        f"-t {round(experiment.end_s + AFTER_END_S) * 1000}"
-    )
+def _start(at_s: float, name: str, host: str, command: str) -> Event:
+    return at_s, f"start\t{name}\t{host}\t{command}"
 
 
-def _pause(planned: PlannedFlow) -> Iterator[tuple[float, str]]:
-    """Yield what stops a flow's program, and lets it go on, as _schedule() does.
+def _pause(planned: PlannedFlow) -> Iterator[Event]:
+    """Yield what stops a flow's program, and lets it go on.
 
     Of the processes of a flow that is the one that sends: neither dalbectl nor the peer.
     """
-    if not (pause := planned.flow.pause):
+    flow, port = planned.flow, planned.port
+    if not (pause := flow.pause):
         return
-    port = planned.port
     words = {"iperf": f"^iperf .*-c .*-p {port}( |$)", "rsync": f"^rsync .*:{port}/"}
     begin_s = planned.start_s + pause.after_s
     for signal, at_s in (("STOP", begin_s), ("CONT", begin_s + pause.for_s)):
-        command = f"pkill -{signal} -f {shlex.quote(words[planned.flow.kind])}"
-        yield at_s, f"start\t{planned.flow.name}-{signal}\t{planned.flow.host}\t{command}"
+        command = f"pkill -{signal} -f {shlex.quote(words[flow.kind])}"
+        yield _start(at_s, f"{flow.name}-{signal}", flow.host, command)
 
 
-def _schedule(
-    experiment: Experiment,
-    flows: list[PlannedFlow],
-    streams_: list[Stream],
-    seed: int,
-    tools: Tools,
-    directory: Path,
-) -> list[tuple[float, str]]:
-    """Return (seconds, the rest of the line), in order of time."""
-    events: list[tuple[float, str]] = []
-    if experiment.background:
+def _other_traffic(
+    experiment: Experiment, streams_: list[Stream], seed: int, directory: Path
+) -> Iterator[Event]:
+    """Yield the starts of what is not a flow, and lasts until after the end."""
+    last_s = round(experiment.end_s + AFTER_END_S)
+
+    def udp(receiver: str, port: int, packet_bytes: int, pace: str) -> str:
+        """Return the command that sends UDP; pace: when, in D-ITG's words."""
+        return (
+            f"{QUIETLY} ITGSend -a {ADDRESS[receiver][0]} -T UDP -rp {port} -c {packet_bytes} "
+            f"{pace} -t {last_s * 1000}"
+        )
+
+    if some := experiment.background:
         for index, (host, receiver) in enumerate(PEER.items()):
-            if host not in experiment.background.hosts:
-                continue
             draw = random.Random(f"{seed} background {host}").random()
-            command = _udp(
-                experiment,
-                receiver,
-                BACKGROUND_PORT + index,
-                experiment.background.packet_bytes,
-                f"-E {experiment.background.packets_per_s:.3f} -s {draw:.6f}",
-            )
-            events.append((0.0, f"start\tbackground{index + 1}\t{host}\t{command}"))
+            pace = f"-E {some.packets_per_s:.3f} -s {draw:.6f}"
+            command = udp(receiver, BACKGROUND_PORT + index, some.packet_bytes, pace)
+            if host in some.hosts:
+                yield _start(0.0, f"background{index + 1}", host, command)
     if voice := experiment.voice:
         pace = f"-C {voice.packets_per_s}"
-        command = _udp(experiment, PEER[voice.host], VOICE_PORT, voice.packet_bytes, pace)
-        events.append((voice.start_s, f"start\tvoice\t{voice.host}\t{command}"))
+        command = udp(PEER[voice.host], VOICE_PORT, voice.packet_bytes, pace)
+        yield _start(voice.start_s, "voice", voice.host, command)
     for stream in streams_:
         command = (
-            f"$HELPERS/shortflows send {_address_of(stream.to)} {stream.port} {stream.cc} "
+            f"$HELPERS/shortflows send {ADDRESS[stream.to][0]} {stream.port} {stream.cc} "
             f"{shlex.quote(str(directory / stream.name))}"
         )
-        events.append((0.0, f"start\t{stream.name}\t{stream.host}\t{command}"))
+        yield _start(0.0, stream.name, stream.host, command)
     for name, host in reverse_flows(experiment):
-        command = (
-            f"{QUIETLY} iperf -e -c {SENDER_ADDRESS[host]} -p {REVERSE_PORT} -Z cubic "
-            f"-t {round(experiment.end_s + AFTER_END_S)}"
-        )
-        events.append((0.0, f"start\t{name}\t{PEER[host]}\t{command}"))
+        iperf = f"iperf -e -c {ADDRESS[host][0]} -p {REVERSE_PORT} -Z cubic -t {last_s}"
+        yield _start(0.0, name, PEER[host], f"{QUIETLY} {iperf}")
+
+
+def _events(
+    experiment: Experiment, flows: list[PlannedFlow], tools: Tools, directory: Path
+) -> Iterator[Event]:
+    """Yield what happens to the link, and the flows."""
     link = experiment.link
     for t_s in link.detour.changes_s if link.detour else []:
-        events.append((t_s, f"impair\t-\t{' '.join(link.impairment_words(t_s))}"))
+        yield t_s, f"impair\t-\t{' '.join(link.impairment_words(t_s))}"
     if stall := link.stall:
         for begin_s, end_s in stall.spans_s(experiment.end_s):
-            events.append((begin_s, f"stall\t{stall.host}\tblock"))
-            events.append((end_s, f"stall\t{stall.host}\trelease_indefinite"))
+            yield begin_s, f"stall\t{stall.host}\tblock"
+            yield end_s, f"stall\t{stall.host}\trelease_indefinite"
     for planned in flows:
         flow = planned.flow
-        events += _pause(planned)
+        yield from _pause(planned)
         command = _command(experiment, planned, tools, directory / f"{flow.name}.bin")
-        events.append((planned.start_s, f"start\t{flow.name}\t{flow.host}\t{command}"))
+        yield _start(planned.start_s, flow.name, flow.host, command)
         if flow.kind == "rsync" and planned.stop_s is not None:
-            events.append((planned.stop_s, f"stop\t{flow.name}"))
+            yield planned.stop_s, f"stop\t{flow.name}"
         if flow.bytes is not None and flow.duration_s is None:
-            wait = f"await\t{flow.name}\t{round(experiment.end_s)}"
-            events.append((experiment.duration_s, wait))
-    events.append((experiment.duration_s, "await\t-\t0"))
-    return sorted(events, key=lambda event: event[0])
+            yield experiment.duration_s, f"await\t{flow.name}\t{round(experiment.end_s)}"
+    yield experiment.duration_s, "await\t-\t0"
 
 
 def trace_kb(experiment: Experiment) -> int:
@@ -312,44 +306,36 @@ def trace_kb(experiment: Experiment) -> int:
 def _link(experiment: Experiment) -> Iterator[str]:
     """Yield input/link: what scenario.sh and dumbbell.sh make the path of."""
     link = experiment.link
-    settings: dict[str, int | str] = {
+    always: dict[str, int | str] = {
         "RATE_BPS": link.rate_bps,
         "DELAY_DATA_US": link.data_delay_us,
         "DELAY_ACKS_US": link.acks_delay_us,
         "DELAY_SENDER_US": link.extra_delay_us("sender"),
         "DELAY_XSENDER_US": link.extra_delay_us("xsender"),
         "ACCESS_BPS": link.access_bps,
-        "QDISC": shlex.quote(" ".join(link.qdisc_words)),
+        "QDISC": " ".join(link.qdisc_words),
         "ECN": int(link.ecn),
         "SNAPLEN": SNAPLEN_BYTES,
         "FLOOD_PPS": round(1.25 * link.rate_bps / 8 / FLOOD_BYTES),
         "TRACE_KB": trace_kb(experiment),
     }
+    burst_bytes = max(BURST_BYTES, round(link.rate_bps / 8 * LATE_S))
+    buffer_bytes = link.socket_buffer_bytes
     only_if_asked_for = {
-        "BAND_QDISC": link.band_words,
-        "REVERSE_QDISC": link.reverse_words,
-        "IMPAIRMENT": link.impairment_words(),
-        "ACK_IMPAIRMENT": link.ack_words,
+        "BAND_QDISC": " ".join(link.band_words),
+        "REVERSE_QDISC": " ".join(link.reverse_words),
+        "IMPAIRMENT": " ".join(link.impairment_words()),
+        "ACK_IMPAIRMENT": " ".join(link.ack_words),
+        "SENDER_QDISC": link.sender_qdisc if link.sender_qdisc != "none" else "",
+        "STALLED": link.stall.host if link.stall else "",
+        "BOTH_WAYS": int(experiment.both_ways),
+        "NO_CAPTURES": int(not experiment.captures),
+        "BURST_BYTES": burst_bytes if experiment.clock == "real" else 0,
+        "OFFLOADS": int(link.offloads),
+        "SOCKET_BUFFER_BYTES": buffer_bytes if buffer_bytes > SOCKET_BUFFER_BYTES else 0,
     }
-    settings |= {
-        key: shlex.quote(" ".join(words)) for key, words in only_if_asked_for.items() if words
-    }
-    if link.sender_qdisc != "none":
-        settings["SENDER_QDISC"] = link.sender_qdisc
-    if link.stall:
-        settings["STALLED"] = link.stall.host
-    if experiment.both_ways:
-        settings["BOTH_WAYS"] = 1
-    if not experiment.captures:
-        settings["NO_CAPTURES"] = 1
-    if experiment.clock == "real":
-        settings["BURST_BYTES"] = max(BURST_BYTES, round(link.rate_bps / 8 * LATE_S))
-    if link.offloads:
-        settings["OFFLOADS"] = 1
-    if link.socket_buffer_bytes > SOCKET_BUFFER_BYTES:
-        settings["SOCKET_BUFFER_BYTES"] = link.socket_buffer_bytes
-    for key, value in settings.items():
-        yield f"{key}={value}"
+    for key, value in {**always, **{k: v for k, v in only_if_asked_for.items() if v}}.items():
+        yield f"{key}={shlex.quote(str(value))}"
 
 
 def write_payload(path: Path, size: int, seed: int) -> None:
@@ -370,6 +356,9 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
     directory.mkdir(parents=True, exist_ok=True)
     flows, drawn = plan(experiment, seed), streams(experiment, seed)
     rsyncs = [planned for planned in flows if planned.flow.kind == "rsync"]
+    here = directory.resolve()
+    others = _other_traffic(experiment, drawn, seed, here)
+    events = itertools.chain(others, _events(experiment, flows, tools, here))
     texts = {
         "link": list(_link(experiment)),
         "modules": list(dict.fromkeys(_modules(experiment, tools))),
@@ -380,10 +369,10 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
         ],
         "schedule": [
             f"{round(at_s * 1e6)}\t{rest}"
-            for at_s, rest in _schedule(experiment, flows, drawn, seed, tools, directory.resolve())
+            for at_s, rest in sorted(events, key=operator.itemgetter(0))
         ],
         "verify": [
-            f"if cmp -s {shlex.quote(str((directory / name).resolve()))}.bin "
+            f"if cmp -s {shlex.quote(str(here / name))}.bin "
             f'"$TMPDIR/{name}/in/{name}.bin"; '
             f'then echo same; else echo differs; fi >"$OUT/{name}.cmp"'
             for name in (planned.flow.name for planned in rsyncs)

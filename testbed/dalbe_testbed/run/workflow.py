@@ -7,6 +7,7 @@ long as this process or its Snakemake lives, which makes Snakemake's own lock fi
 their owner, unnecessary.
 """
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -18,15 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
@@ -104,24 +97,21 @@ class _Watch:
         self.out, self.console = out, console
         self.left = [name for name in runs if not finished(out, name)]
         self.total = len(runs)
-        self.begin = len(self.left)
         self.failed: set[str] = set()
-        self.start_s = self.said_s = time.monotonic()
+        self.said_s = time.monotonic()
         for name in self.left:  # of an earlier attempt
             (out / name / "error").unlink(missing_ok=True)
         self.progress = Progress(
-            TextColumn("[bold]runs"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TaskProgressColumn(),
+            *Progress.get_default_columns(),
+            TextColumn("left,"),
             TimeElapsedColumn(),
-            TimeRemainingColumn(elapsed_when_finished=True),
-            TextColumn("left, {task.fields[failed]} failed"),
+            MofNCompleteColumn(),
+            TextColumn("runs, {task.fields[failed]} failed"),
             console=console,
             speed_estimate_period=900,
             disable=not console.is_terminal,
         )
-        done = self.total - self.begin
+        done = self.total - len(self.left)
         self.task = self.progress.add_task("runs", total=self.total, completed=done, failed=0)
 
     def look(self) -> None:
@@ -136,12 +126,10 @@ class _Watch:
         now_s = time.monotonic()
         if not self.console.is_terminal and now_s - self.said_s >= LINE_S:
             self.said_s = now_s
-            made = self.begin - len(self.left)
-            rest = f"{(now_s - self.start_s) / made * len(self.left) / 60:.0f} min" if made else "?"
-            self.console.print(
-                f"{done} of {self.total} runs, {len(self.failed)} failed, {rest} left",
-                highlight=False,
-            )
+            rest_s = self.progress.tasks[0].time_remaining
+            rest = "?" if rest_s is None else f"{rest_s / 60:.0f} min"
+            text = f"{done} of {self.total} runs, {len(self.failed)} failed, {rest} left"
+            self.console.print(text, highlight=False)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
@@ -150,10 +138,8 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         if process.poll() is not None:
             return
         os.killpg(process.pid, number)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            continue
 
 
 def make(
@@ -178,7 +164,7 @@ def make(
         _check_space(out)
         _forget_lost_environments(out)
         watch = _Watch(out, runs, console)
-        console.print(f"{watch.begin} of {watch.total} runs to make", highlight=False)
+        console.print(f"{len(watch.left)} of {len(runs)} runs to make", highlight=False)
         log = out / "workflow.log"
         with log.open("wb") as file, watch.progress:
             process = subprocess.Popen(

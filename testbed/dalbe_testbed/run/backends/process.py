@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Run a backend's script and follow what its guest says."""
+"""Run a backend's script and follow what its guest says; hash what it runs."""
 
+import hashlib
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 from dalbe_testbed.errors import TestbedError
@@ -75,3 +77,10 @@ def play(words: Sequence[str], out: Path, *, name: str, progress: Progress | Non
     lines = errors.read_text(errors="replace").strip().splitlines()
     reason = lines[-1] if lines else f"run '{name}' failed with status {status}"
     raise TestbedError(f"{reason} (last seen at {last or 'boot'}); see {out / 'console.log'}")
+
+
+@cache
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal, for manifest.json; read once per process."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
