@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 from rich import box
+from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -16,13 +17,18 @@ def _number(value: float | None, form: str, scale: float = 1.0) -> str:
     return "-" if value is None else format(value * scale, form)
 
 
-def _finish(measures: dict[str, Any]) -> Text:
-    finish, deadline = measures["finish_s"], measures["deadline_s"]
+def _finish(measures: dict[str, Any], *, infeasible: bool) -> Text:
+    """Say when a contender was done; of an impossible goal, when it said so."""
+    finish, said = measures["finish_s"], measures.get("reported_infeasible_at_s")
+    if infeasible and said is None:
+        return Text("never reported", style="red")
+    if infeasible:
+        return Text(f"reported at {said:.0f} s", style="green")
     if finish is None:
         return Text("not done", style="red")
-    if finish > deadline:
-        return Text(f"{finish:.0f} s: {finish - deadline:.0f} late", style="red")
-    return Text(f"{finish:.0f} s: {deadline - finish:.0f} early", style="green")
+    early = measures["deadline_s"] - finish
+    when = f"{early:.0f} early" if early >= 0 else f"{-early:.0f} late"
+    return Text(f"{finish:.0f} s: {when}", style="green" if early >= 0 else "red")
 
 
 def demo_table(result: dict[str, Any]) -> Table:
@@ -39,23 +45,16 @@ def demo_table(result: dict[str, Any]) -> Table:
         padding=(0, 1, 0, 0),
     )
     table.add_column("contender", style="bold", no_wrap=True)
-    table.add_column("MB", justify="right", no_wrap=True)
-    table.add_column("due", justify="right", no_wrap=True)
-    table.add_column("finished", no_wrap=True)
-    for column in ("% busy", "% alone", "CUBIC", "queue"):
-        table.add_column(column, justify="right", no_wrap=True)
+    for column in ("MB", "due", "finished", "% busy", "% alone", "CUBIC", "queue"):
+        justify: JustifyMethod = "left" if column == "finished" else "right"
+        table.add_column(column, justify=justify, no_wrap=True)
     for name in (*CONTENDERS, INFEASIBLE):
         row = result[name]
-        finish = _finish(row)
-        if name == INFEASIBLE:
-            said = row["reported_infeasible_at_s"]
-            text = "never reported" if said is None else f"reported at {said:.0f} s"
-            finish = Text(text, style="red" if said is None else "green")
         table.add_row(
             name,
             _number(row["goal_bytes"], ".0f", 1e-6),
             _number(row["deadline_s"], ".0f") + " s",
-            finish,
+            _finish(row, infeasible=name == INFEASIBLE),
             _number(row["share_contended"], ".1f", 100),
             _number(row["share_alone"], ".1f", 100),
             _number(row["cross_goodput_bps"], ".2f", 1e-6),
