@@ -98,10 +98,10 @@ def figure_2(results: Results, module: str, path: Path) -> None:
 
 def _draw_curve(axes: Axes, curve: Curve, places: dict[float, int], series: int) -> None:
     colour, marker = SERIES[series % len(SERIES)]
-    shares = [(np.mean(both), min(both), max(both)) for both in curve.shares]
+    shares = [(np.mean(both), min(both), max(both)) for both in curve.shares.values()]
     means, low, high = np.array(shares).T
     axes.errorbar(
-        [places[g] for g in curve.g_ms],
+        [places[g] for g in curve.shares],
         means,
         yerr=(means - low, high - means),
         color=colour,
@@ -119,16 +119,16 @@ def _draw_curve(axes: Axes, curve: Curve, places: dict[float, int], series: int)
 
 def figure_3(curves: Sequence[Curve], path: Path) -> None:
     """Draw Figure 3: both CDG flows' share over G, a line per base RTT, a panel per module."""
-    modules = list(dict.fromkeys(curve.module for curve in curves if curve.points))
+    modules = list(dict.fromkeys(curve.module for curve in curves if curve.shares))
     if not modules:  # nothing was run
         return
-    values = sorted({g for curve in curves for g in curve.g_ms})
+    values = sorted({g for curve in curves for g in curve.shares})
     places = {g: index for index, g in enumerate(values)}
     rtts = sorted({curve.rtt_ms for curve in curves})
     size = (6.6 * len(modules), 5.2)
     with sheet(path, 1, len(modules), size=size, sharey=True) as (figure, [panels]):
         for axes, module in zip(panels, modules, strict=True):
-            ours = [curve for curve in curves if curve.module == module and curve.points]
+            ours = [curve for curve in curves if curve.module == module and curve.shares]
             for curve in ours:
                 _draw_curve(axes, curve, places, rtts.index(curve.rtt_ms))
             rising = sum(reproduction.verdict_of_curve(curve).met for curve in ours)

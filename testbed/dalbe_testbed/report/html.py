@@ -99,16 +99,16 @@ def _table_1(results: Results, out: Path) -> Section:
 def _figure_3(results: Results, sweep: Sweep, out: Path) -> Section:
     found = reproduction.curves(results, sweep)
     cdg.figure_3(found, out / f"{sweep.name}.png")
-    gs = sorted({g for curve in found for g in curve.g_ms})
-    at = [dict(zip(curve.g_ms, curve.estimates, strict=True)) for curve in found]
+    gs = sorted({g for curve in found for g in curve.shares})
     rows: list[Row] = [
         {"curve": curve.name} | {f"G = {g:g}": means.get(g, "") for g in gs}
-        for curve, means in zip(found, at, strict=True)
+        for curve in found
+        for means in [curve.means]
     ]
     return Section(
         f"Figure 3: {sweep.title[0].lower()}{sweep.title[1:]}",
         reproduction.say_curves(found),
-        [f"{sweep.name}.png"] if any(curve.points for curve in found) else [],
+        [f"{sweep.name}.png"] if any(curve.shares for curve in found) else [],
         _table(rows),
     )
 

@@ -80,14 +80,13 @@ def window_bins(seconds: float, bin_s: float) -> int:
     return max(1, math.ceil(round(seconds / bin_s, 6)))
 
 
-def _first(condition: pl.Series, begin: int, end: int) -> int | None:
-    """Return the first bin of [begin, end) at which a condition holds; null does not."""
-    return next((n for n in range(begin, end) if condition[n]), None)
+def _until(condition: pl.Series, begin: int, end: int) -> int | None:
+    """Return how many bins from `begin` on it takes until a condition holds; null does not.
 
-
-def _after_s(at: int, done: int | None, bin_s: float) -> float | None:
-    """Return how long after bin `at` bin `done` was over; None: never."""
-    return None if done is None else round((done + 1 - at) * bin_s, 6)
+    That bin counts. None if it does not hold in any of [begin, end).
+    """
+    holds = condition[begin : max(begin, end)].arg_true()
+    return None if holds.is_empty() else int(holds[0]) + 1
 
 
 def measure(results: Results, run: Run, _sweep: Sweep) -> Row | None:
@@ -106,10 +105,10 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> Row | None:
     stays = window_bins(STAYS_RTTS * rtt_s, bin_s)
     low = (bins["share_percent"] < YIELDED_PERCENT).fill_null(value=False)
     for_good = low.cast(pl.Int8).reverse().rolling_min(stays).reverse() == 1
-    yielded = _first(for_good, arrival, departure - stays)
-    back = _first(bins["link_percent"] >= BACK_PERCENT, departure, bins.height)
-    yielded_s, back_s = _after_s(arrival, yielded, bin_s), _after_s(departure, back, bin_s)
-    until = departure if yielded is None else yielded + 1
+    yielded = _until(for_good, arrival, departure - stays)
+    back = _until(bins["link_percent"] >= BACK_PERCENT, departure, bins.height)
+    yielded_s, back_s = (n if n is None else round(n * bin_s, 6) for n in (yielded, back))
+    until = departure if yielded is None else arrival + yielded
 
     def meanwhile(name: str, after_rtts: float) -> object:
         begin = arrival + window_bins(after_rtts * rtt_s, bin_s)

@@ -5,7 +5,7 @@ Everything said here is computed from the runs; what was not run is not claimed.
 """
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import polars as pl
@@ -111,14 +111,15 @@ def figure_2_deviations(results: Results) -> list[Deviation]:
 
 @dataclass(frozen=True)
 class Curve:
-    """A module's share over G at one base RTT; points by rising G, only those with runs.
+    """A module's share over G at one base RTT.
 
-    others: what else the curve has in common, in words: "link.rate_mbps 40"; empty for the paper's.
+    shares: both flows' in each run, by rising G in ms; only those with runs. others: what else the
+    curve has in common, in words: "link.rate_mbps 40"; empty for the paper's.
     """
 
     module: str
     rtt_ms: float
-    points: tuple[Group, ...]
+    shares: Mapping[float, Sequence[float]]
     others: str = ""
 
     @property
@@ -128,35 +129,26 @@ class Curve:
         return ", ".join(filter(None, words))
 
     @property
-    def g_ms(self) -> list[float]:
-        """The paper's G of each point, in ms."""
-        return [g_ms(group.point) or 0.0 for group in self.points]
-
-    @property
-    def shares(self) -> list[list[float]]:
-        """Both flows' share in each run of each point."""
-        return [group.values("both_percent") for group in self.points]
-
-    @property
-    def estimates(self) -> list[Estimate]:
-        """Both flows' share at each point."""
-        return [*map(stats.estimate, self.shares)]
+    def means(self) -> dict[float, Estimate]:
+        """Both flows' mean share, by G."""
+        return {g: stats.estimate(shares) for g, shares in self.shares.items()}
 
 
 def curves(results: Results, sweep: Sweep) -> list[Curve]:
     """Return the curves of Figure 3 that a sweep holds."""
-    found: dict[tuple[str, float, str], list[Group]] = {}
+    found: dict[tuple[str, float, str], dict[float, list[float]]] = {}
     for point in sweep.points:
         others = ", ".join(
             f"{name} {value}"
             for name, value in point.values.items()
             if name not in ("cc", "g", "exact_g", "rtt")
         )
-        some = found.setdefault((cc(point), rtt_ms(point), others), [])
-        some += [results.at(point)] if results.at(point).rows else []
+        curve = found.setdefault((cc(point), rtt_ms(point), others), {})
+        if both := results.at(point).values("both_percent"):
+            curve[g_ms(point) or 0.0] = both
     return [
-        Curve(module, rtt, tuple(sorted(some, key=lambda group: g_ms(group.point) or 0)), others)
-        for (module, rtt, others), some in sorted(found.items())
+        Curve(module, rtt, dict(sorted(shares.items())), others)
+        for (module, rtt, others), shares in sorted(found.items())
     ]
 
 
@@ -270,16 +262,15 @@ def _verdict_of(it: Deviation) -> Verdict:
 def verdict_of_curve(curve: Curve) -> Verdict:
     """Judge whether the share rises with G; a curve that cannot show it does not."""
     requirement = f"share rises with G, {curve.name}: no inversion beyond the intervals"
-    if len(curve.points) < 2:  # noqa: PLR2004 (a curve needs two)
-        return Verdict(requirement, met=False, detail=f"{len(curve.points)} points have runs")
-    estimates, gs = curve.estimates, curve.g_ms
-    if any(estimate.low is None for estimate in estimates):
+    means = list(curve.means.items())
+    if len(means) < 2:  # noqa: PLR2004 (a curve needs two)
+        return Verdict(requirement, met=False, detail=f"{len(means)} points have runs")
+    if any(mean.low is None for _g, mean in means):
         return Verdict(requirement, met=False, detail="a point has a single run: no interval")
-    found = [
-        f"{estimates[i]} at G = {gs[i]:g} ms, {estimates[j]} at {gs[j]:g} ms"
-        for i, j in stats.inversions(estimates)
-    ]
-    return Verdict(requirement, not found, "; ".join(found) or f"{len(gs)} points")
+    falls = stats.inversions([mean for _g, mean in means])
+    ends = [(*means[i], *means[j]) for i, j in falls]
+    said = "; ".join(f"{high} at G = {g:g} ms, {low} at {at:g} ms" for g, high, at, low in ends)
+    return Verdict(requirement, not falls, said or f"{len(means)} points")
 
 
 def verdicts(results: Results) -> list[Verdict]:
@@ -383,10 +374,10 @@ def say_curves(found: Sequence[Curve]) -> str:
     parts = []
     for module in dict.fromkeys(curve.module for curve in found):
         means = [
-            (estimate.mean, g, curve.rtt_ms)
+            (mean.mean, g, curve.rtt_ms)
             for curve in found
             if curve.module == module
-            for g, estimate in zip(curve.g_ms, curve.estimates, strict=True)
+            for g, mean in curve.means.items()
         ]
         if not means:
             continue
