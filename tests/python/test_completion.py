@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.report import scavenger as figures_scavenger
-from dalbe_testbed.study import completion
+from dalbe_testbed.study import short_flows as completion
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
 

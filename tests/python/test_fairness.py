@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from dalbe_testbed.plan import sweep
 from dalbe_testbed.report import scavenger as figures_scavenger
-from dalbe_testbed.study import fairness
+from dalbe_testbed.study import own_flows as fairness
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
 from hypothesis import given

@@ -165,7 +165,7 @@ def test_the_sweeps_ask_for_a_tenth_of_the_window(name: str) -> None:
     for point in site.points:
         (flow,) = point.experiment.flows
         rate_Bps = point.experiment.link.rate_bps / 8  # noqa: N806 (unit)
-        assert flow.bytes == pytest.approx(0.1 * rate_Bps * sessions.window_s(site))
+        assert flow.bytes == pytest.approx(0.1 * rate_Bps * sessions.window(site).length_s)
 
 
 def test_cubic_alone_is_nothing_to_judge(tmp_path: Path, monkeypatch) -> None:

@@ -4,7 +4,7 @@
 import polars as pl
 import pytest
 from dalbe_testbed.study import demo, shares
-from dalbe_testbed.study.shares import Interval
+from dalbe_testbed.study.results import Window
 
 RATE = 10e6
 
@@ -20,7 +20,7 @@ def bins(end_s: int, file, cross) -> pl.DataFrame:
 
 def test_phases_skip_two_seconds_after_every_change():
     times = [t / 2 for t in range(60)]
-    got = shares.phases(times, 0.5, Interval(0, 25.2), [Interval(10, 20)])
+    got = shares.phases(times, 0.5, Window(0, 25.2), [Window(10, 20)])
     alone = [t for t, phase in zip(times, got, strict=True) if phase == "alone"]
     contended = [t for t, phase in zip(times, got, strict=True) if phase == "contended"]
     assert (alone[0], contended[0], contended[-1]) == (2.0, 12.0, 19.5)
@@ -31,9 +31,9 @@ def test_phases_skip_two_seconds_after_every_change():
 
 
 def test_shares_and_goodput():
-    busy = Interval(10, 20)
+    busy = Window(10, 20)
     rates = bins(30, lambda t: 1e6 if 10 <= t < 20 else 9e6, lambda t: 8e6 if 10 <= t < 20 else 0.0)
-    table = shares.phase_table(rates, 0.5, Interval(0, 30), [busy])
+    table = shares.phase_table(rates, 0.5, Window(0, 30), [busy])
     assert shares.share(rates, table, "contended", "file", RATE) == pytest.approx(0.1)
     assert shares.share(rates, table, "alone", "file", RATE) == pytest.approx(0.9)
     got = shares.goodput_bps(rates, table, "contended", ["cross"], 0.5)
@@ -42,7 +42,7 @@ def test_shares_and_goodput():
 
 def test_nothing_measured_is_none_and_not_zero():
     rates = bins(10, lambda _t: 1e6, lambda _t: 0.0)
-    table = shares.phase_table(rates, 0.5, Interval(0, 10), [])
+    table = shares.phase_table(rates, 0.5, Window(0, 10), [])
     assert shares.share(rates, table, "contended", "file", RATE) is None
     assert shares.goodput_bps(rates, table, "contended", ["cross"], 0.5) is None
 

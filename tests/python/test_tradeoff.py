@@ -89,11 +89,13 @@ def test_use_is_in_percent_of_the_yardstick_at_equal_other_settings(two_rtts: Si
     near, far = (points(two_rtts.sweep, rtt) for rtt in (20, 50))
     whole, other = measured(near["cubic"], 8.0), measured(far["cubic"], 4.0)
     ours = measured(far["w0.01"], 3.0)
-    assert tradeoff.yardstick(ours, [whole, ours, other]) is other
-    use = tradeoff.use_percent(ours, [whole, ours, other])
+    assert tradeoff.USE.base(ours, [whole, ours, other]) is other
+    tradeoff.USE.add([whole, ours, other])
+    use = ours.mean(tradeoff.USE.name)
     assert use is not None
     assert use.mean == pytest.approx(75)
-    assert tradeoff.use_percent(ours, [whole, ours]) is None
+    tradeoff.USE.add([whole, ours])
+    assert ours.mean(tradeoff.USE.name) is None
 
 
 @pytest.mark.parametrize(
@@ -160,10 +162,22 @@ def test_a_missing_run_fails_what_it_should_have_shown(tmp_path: Path):
     assert "1 run missing" in found.verdicts[0].detail
 
 
+def test_a_missing_run_of_the_yardstick_fails_the_use_alone(tmp_path: Path):
+    site = Site(tmp_path, TWO_RTTS.replace("[20, 50]", "[50]"))
+    for run in site.runs:
+        if (run.point.values["who"], run.seed) != ("cubic", 3):
+            site.write(run, {"ours1": 8.0}, {"ours1": 0.1, "cubic1": 9.9})
+    found = tradeoff.STUDY.find(site.results(), site.sweep)
+    assert [verdict.met for verdict in found.verdicts] == [False, True, True]
+    assert "1 run missing" in found.verdicts[0].detail
+
+
 def test_nothing_is_claimed_without_a_yardstick_or_runs_of_ours(two_rtts: Site):
     who = points(two_rtts.sweep)
     for found in ([], [measured(who["w0.01"], 8.0)], [measured(who["cubic"], 8.0)]):
-        assert "nothing to compare" in tradeoff.say(found)
+        tradeoff.USE.add(found)
+        there = engine.Found(None, two_rtts.sweep, found, [tradeoff.USE])  # type: ignore[arg-type]
+        assert "nothing to compare" in tradeoff.say(there)
 
 
 def test_the_table_has_a_row_per_run_and_the_axes(two_rtts: Site):

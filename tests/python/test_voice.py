@@ -6,6 +6,7 @@ The experiment stands in for one with voice: the tables are what is read.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,8 @@ BASE_MS = 2.0
 
 @pytest.fixture(autouse=True)
 def _reno_stands_in_for_nobody(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(voice, "NOBODY", "reno")
+    beside_reno = [replace(column, who="reno") for column in voice.ADDED]
+    monkeypatch.setattr(voice, "STUDY", replace(voice.STUDY, against=beside_reno))
 
 
 def made(tmp_path: Path, added: dict[float, float], *, lost: int = 0) -> Finding:

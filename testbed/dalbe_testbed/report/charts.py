@@ -4,10 +4,10 @@
 Colours are from Okabe and Ito's palette, which colour-blind readers can tell apart.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 
@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 BLUE, VERMILLION, ORANGE, GREEN = "#0072B2", "#D55E00", "#E69F00", "#009E73"
 SKY, PURPLE, GREY = "#56B4E9", "#CC79A7", "#B8B8B8"
 BUSY, STRIP = "#F3EDE2", "#404040"
+Style = dict[str, Any]
 STYLE: dict[Any, Any] = {
     "figure.dpi": 130,
     "font.size": 10,
@@ -44,24 +45,41 @@ SERIES = list(
     )
 )
 
-REQUIRED: dict[str, Any] = {"color": "black", "linewidth": 0.9, "linestyle": "--"}
+TARGET: Style = {"color": "black", "linestyle": ":", "label": "the rate that meets the deadline"}
+"""How the rate is drawn that a transfer aims at."""
+
+MARKERS = "osv^D"
+"""Of series that are told apart by them alone."""
+
+Layout = Literal["constrained"] | None
+REQUIRED: Style = {"color": "black", "linewidth": 0.9, "linestyle": "--"}
 """How a line is drawn that something must stay above or below."""
 
 
 @contextmanager
-def sheet(
-    path: Path, rows: int = 1, columns: int = 1, *, size: tuple[float, float], **options: Any
-) -> Iterator[tuple[Figure, Any]]:
-    """Yield a figure and its panels, rows by columns; then write it to `path`.
-
-    size: in inches. options: of plt.subplots().
-    """
+def page(path: Path, size: tuple[float, float], layout: Layout = None) -> Iterator[Figure]:
+    """Yield a figure of so many inches; then write it to `path`. Without a layout it is tight."""
     with mpl.rc_context(STYLE):
-        figure, panels = plt.subplots(rows, columns, figsize=size, squeeze=False, **options)
-        yield figure, panels
-        if "layout" not in options:
+        figure = plt.figure(figsize=size, layout=layout)
+        yield figure
+        if layout is None:
             figure.tight_layout()
         save(figure, path)
+
+
+@contextmanager
+def sheet(
+    path: Path,
+    rows: int = 1,
+    columns: int = 1,
+    *,
+    size: tuple[float, float],
+    layout: Layout = None,
+    **options: Any,
+) -> Iterator[tuple[Figure, Any]]:
+    """Yield a page() and its panels, rows by columns. options: of Figure.subplots()."""
+    with page(path, size, layout) as figure:
+        yield figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -80,8 +98,47 @@ def bars(rows: pl.DataFrame, name: str) -> Any:
 
 def means(axes: Axes, x: Any, rows: pl.DataFrame, name: str, **style: Any) -> None:
     """Draw the means of a column over `x`, with their intervals."""
-    usual: dict[str, Any] = {"capsize": 3, "linestyle": "none"}
+    usual: Style = {"capsize": 3, "linestyle": "none"}
     axes.errorbar(x, rows[name], yerr=bars(rows, name), **usual | style)
+
+
+@contextmanager
+def measured(
+    path: Path,
+    rows: pl.DataFrame,
+    measures: Mapping[str, tuple[str, float | None]],
+    by: str,
+    x: str,
+    *,
+    shifts: tuple[float, float] = (0, 0),
+    black: str = "",
+    style: Style | None = None,
+    **options: Any,
+) -> Iterator[list[Axes]]:
+    """Yield panels, one per measure, with its means over x, a series for each value of `by`.
+
+    measures: by column its label, and what is required if a line shall say so. Words have a place
+    each: shifts says how far right of it the first series is, and each from the one before. black:
+    the value whose series is; style: of all others, too. options: of sheet().
+    """
+    words = rows[x].unique(maintain_order=True).to_list() if rows[x].dtype == pl.String else []
+    kinds = rows[by].unique(maintain_order=True)
+    with sheet(path, 1, len(measures), **options) as (_figure, [panels]):
+        for axes, (name, (label, required)) in zip(panels, measures.items(), strict=True):
+            for number, (kind, (colour, marker)) in enumerate(zip(kinds, SERIES, strict=False)):
+                here = rows.filter(pl.col(by) == kind).drop_nulls(name)
+                shift = shifts[0] + shifts[1] * number
+                at = [words.index(it) + shift for it in here[x]] if words else here[x]
+                look: Style = {"color": "black" if kind == black else colour, "marker": marker}
+                means(axes, at, here, name, label=kind, **look, **style or {})
+            if words:
+                axes.set_xticks(range(len(words)), words, rotation=45, ha="right")
+                axes.set_ylim(bottom=0)
+            if required is not None:
+                axes.axhline(required, **REQUIRED)
+            axes.set_ylabel(label)
+        yield panels
+        panels[0].legend()
 
 
 def legend_below(figure: Figure, axes: Axes, ncols: int) -> None:

@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import polars as pl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from dalbe_testbed.plan.experiment import Experiment
 from dalbe_testbed.reduce.tables import Run
@@ -22,12 +20,16 @@ from dalbe_testbed.report.charts import (
     PURPLE,
     SKY,
     STRIP,
-    STYLE,
     VERMILLION,
+    Style,
+    sheet,
 )
 from dalbe_testbed.study.demo import CONTENDERS, FILE, INFEASIBLE, SUBJECT, cross_flows
-from dalbe_testbed.study.shares import GUARD_S, Interval
+from dalbe_testbed.study.results import Window
+from dalbe_testbed.study.shares import GUARD_S
 
+SECONDS = "seconds (shaded: CUBIC competes)"
+SHARED: Style = {"sharex": True, "sharey": True}
 REGIME = {1: "alone", 2: "yielding", 3: "contended"}  # DALBE_REGIME_*
 LABEL = {
     "dalbe_cdg": "dalbe_cdg under a goal",
@@ -37,20 +39,26 @@ LABEL = {
 }
 
 
-def _busy(run: Run) -> list[Interval]:
+def _busy(run: Run) -> list[Window]:
     """Merge the cross flows' times into phases in which something competes."""
-    merged: list[Interval] = []
+    merged: list[Window] = []
     for flow in sorted(cross_flows(run).values(), key=lambda item: item.start_s):
         if merged and flow.start_s <= merged[-1].end_s:
             last = merged.pop()
-            flow = Interval(last.start_s, max(last.end_s, flow.end_s))  # noqa: PLW2901
-        merged.append(flow)
+            merged.append(Window(last.start_s, max(last.end_s, flow.end_s)))
+        else:
+            merged.append(flow)
     return merged
 
 
-def _shade(axes: Axes, run: Run) -> None:
+def _over_time(
+    axes: Axes, experiment: Experiment, run: Run, result: dict[str, Any], *, label: bool = True
+) -> None:
+    """Shade the times in which something competes, and mark the deadline."""
     for phase in _busy(run):
         axes.axvspan(phase.start_s, phase.end_s, color=BUSY, zorder=-10, linewidth=0)
+    _deadline(axes, result[run.name]["deadline_s"], label=label)
+    axes.set_xlim(0, experiment.duration_s + 10)
 
 
 def _deadline(axes: Axes, deadline_s: float, *, label: bool = True) -> None:
@@ -67,17 +75,11 @@ def _deadline(axes: Axes, deadline_s: float, *, label: bool = True) -> None:
         )
 
 
-def _smooth(values: pl.Series, bins: int) -> pl.Series:
-    return values.rolling_mean(bins, min_samples=1, center=True)
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share * 100:.0f} %"
-
-
 def _finding(name: str, row: dict[str, Any]) -> str:
     """Say in a line what a contender's panel shows."""
-    took = f"{_percent(row['share_contended'])} of the link while CUBIC competed"
+    share = row["share_contended"]
+    percent = "-" if share is None else f"{share * 100:.0f} %"
+    took = f"{percent} of the link while CUBIC competed"
     if name == INFEASIBLE:
         said = row["reported_infeasible_at_s"]
         when = "never reported" if said is None else f"reported after {said:.0f} s"
@@ -90,161 +92,115 @@ def _finding(name: str, row: dict[str, Any]) -> str:
     return f"{LABEL[name]}: {verdict}; {took}"
 
 
-def _rates(experiment: Experiment, result: dict[str, Any], runs: Sequence[Run]) -> Figure:
+def _rates(experiment: Experiment, result: dict[str, Any], runs: Sequence[Run], path: Path) -> None:
     """One panel per contender: who had how much of the link, stacked."""
-    figure, panels = plt.subplots(
-        len(runs), 1, figsize=(10, 2.35 * len(runs)), sharex=True, sharey=True, squeeze=False
-    )
     capacity = experiment.link.rate_mbps
     end_s = max(float(run.rates["t_s"].max()) for run in runs)  # type: ignore[arg-type]
-    for axes, run in zip(panels[:, 0], runs, strict=True):
-        wide = run.rates.pivot("flow", index="t_s", values="rate_bps").sort("t_s")
-        window = max(1, round(1 / experiment.bin_s))
-        cross = list(cross_flows(run))
-        shades = [VERMILLION, ORANGE] * len(cross)
-        names = [n for n in (FILE, *cross, "background") if n in wide.columns]
-        colours = [BLUE, *shades[: len(cross)], GREY]
-        axes.stackplot(
-            wide["t_s"],
-            [_smooth(wide[name], window) / 1e6 for name in names],
-            colors=colours[: len(names)],
-            linewidth=0,
-        )
-        for phase in _busy(run):  # a strip on top: the stack would hide a shade
-            axes.barh(
-                capacity * 1.06,
-                phase.end_s - phase.start_s,
-                left=phase.start_s,
-                height=capacity * 0.05,
-                color=STRIP,
+    window = max(1, round(1 / experiment.bin_s))
+    size = (10, 2.35 * len(runs))
+    with sheet(path, len(runs), 1, size=size, **SHARED) as (figure, panels):
+        for axes, run in zip(panels[:, 0], runs, strict=True):
+            wide = run.rates.pivot("flow", index="t_s", values="rate_bps").sort("t_s")
+            cross = list(cross_flows(run))
+            names = [name for name in (FILE, *cross, "background") if name in wide.columns]
+            smooth = [wide[name].rolling_mean(window, min_samples=1, center=True) for name in names]
+            shades = [VERMILLION, ORANGE] * len(cross)
+            colours = [BLUE, *shades[: len(cross)], GREY][: len(names)]
+            axes.stackplot(wide["t_s"], [it / 1e6 for it in smooth], colors=colours, linewidth=0)
+            for phase in _busy(run):  # a strip on top: the stack would hide a shade
+                strip: Style = {"left": phase.start_s, "height": capacity * 0.05, "color": STRIP}
+                axes.barh(capacity * 1.06, phase.length_s, **strip)
+            _deadline(axes, result[run.name]["deadline_s"])
+            axes.set(
+                title=_finding(run.name, result[run.name]),
+                ylim=(0, capacity * 1.1),
+                xlim=(0, end_s),
+                ylabel="Mbit/s",
             )
-        _deadline(axes, result[run.name]["deadline_s"])
-        axes.set_title(_finding(run.name, result[run.name]))
-        axes.set_ylim(0, capacity * 1.1)
-        axes.set_xlim(0, end_s)
-        axes.set_ylabel("Mbit/s")
-    handles = [
-        mpl.patches.Patch(color=colour, label=label)
-        for colour, label in (
-            (BLUE, "the file"),
-            (VERMILLION, "CUBIC flows"),
-            (ORANGE, "CUBIC flows"),
-            (GREY, "D-ITG background"),
-            (STRIP, "CUBIC competes"),
-        )
-    ]
-    handles[1:3] = [
-        mpl.patches.Patch(facecolor=VERMILLION, edgecolor=ORANGE, hatch="//", label="CUBIC flows")
-    ]
-    figure.legend(handles=handles, loc="lower center", ncols=4, bbox_to_anchor=(0.5, -0.02))
-    panels[-1, 0].set_xlabel("seconds")
-    figure.align_ylabels()
-    figure.tight_layout(rect=(0, 0.02, 1, 1))
-    return figure
+        handles = [
+            Patch(color=BLUE, label="the file"),
+            Patch(facecolor=VERMILLION, edgecolor=ORANGE, hatch="//", label="CUBIC flows"),
+            Patch(color=GREY, label="D-ITG background"),
+            Patch(color=STRIP, label="CUBIC competes"),
+        ]
+        figure.legend(handles=handles, loc="lower center", ncols=4, bbox_to_anchor=(0.5, -0.04))
+        panels[-1, 0].set_xlabel("seconds")
+        figure.align_ylabels()
 
 
-def _control(experiment: Experiment, result: dict[str, Any], run: Run) -> Figure:
+def _control(experiment: Experiment, result: dict[str, Any], run: Run, path: Path) -> None:
     """w of the transfer under a goal, and its regime; without regimes, its G."""
-    figure, (upper, lower) = plt.subplots(2, 1, figsize=(10, 5), sharex=True)
     trace = run.control.filter(pl.col("t_s") >= 0, flow=FILE)
     weight = trace["w_ppm"] / 1e6
-    upper.step(trace["t_s"], weight, where="post", color=BLUE, linewidth=1.6)
-    upper.set_ylabel("weight w")
-    upper.set_ylim(-0.02, 1.05)
     lowest, highest = float(weight.min()), float(weight.max())  # type: ignore[arg-type]
-    upper.set_title(f"w went from {lowest:.2g} up to {highest:.2g}")
-    if "regime" in trace.columns and trace["regime"].max():
-        lower.step(trace["t_s"], trace["regime"], where="post", color=GREEN, linewidth=1.6)
-        lower.set_yticks(list(REGIME), REGIME.values())
-    else:
-        lower.step(trace["t_s"], trace["g_ns"] / 1e6, where="post", color=GREEN, linewidth=1.6)
-        lower.set_yscale("log")
-        lower.set_ylabel("G, ms")
-    lower.set_xlabel("seconds (shaded: CUBIC competes)")
-    for axes in (upper, lower):
-        _shade(axes, run)
-        _deadline(axes, result[run.name]["deadline_s"], label=axes is upper)
-        axes.set_xlim(0, experiment.duration_s + 10)
-    figure.align_ylabels()
-    figure.tight_layout()
-    return figure
+    line: Style = {"where": "post", "color": GREEN, "linewidth": 1.6}
+    with sheet(path, 2, 1, size=(10, 5), sharex=True) as (figure, [[upper], [lower]]):
+        upper.step(trace["t_s"], weight, **line | {"color": BLUE})
+        upper.set(ylabel="weight w", ylim=(-0.02, 1.05))
+        upper.set_title(f"w went from {lowest:.2g} up to {highest:.2g}")
+        if "regime" in trace.columns and trace["regime"].max():
+            lower.step(trace["t_s"], trace["regime"], **line)
+            lower.set_yticks(list(REGIME), REGIME.values())
+        else:
+            lower.step(trace["t_s"], trace["g_ns"] / 1e6, **line)
+            lower.set(yscale="log", ylabel="G, ms")
+        lower.set_xlabel(SECONDS)
+        for axes in (upper, lower):
+            _over_time(axes, experiment, run, result, label=axes is upper)
+        figure.align_ylabels()
 
 
 def _pursuit(trace: pl.DataFrame, run: Run) -> str:
     """Say what the deadline asked for, and what the flow took, while CUBIC competed."""
-    busy = pl.any_horizontal(
-        pl.lit(value=False),
-        *(pl.col("t_s").is_between(phase.start_s + GUARD_S, phase.end_s) for phase in _busy(run)),
-    )
+    busy = pl.lit(value=False)
+    for phase in _busy(run):
+        busy |= pl.col("t_s").is_between(phase.start_s + GUARD_S, phase.end_s)
     rows = trace.filter(busy)
     if rows.is_empty():
         return "Done before anything competed"
-    asked, took = (
-        float(rows[name].mean()) * 8 / 1e6  # type: ignore[arg-type]
-        for name in ("target_Bps", "rate_Bps")
-    )
+    asked, took = rows.select(pl.col("target_Bps", "rate_Bps").mean() * 8 / 1e6).row(0)
     return f"While CUBIC competed the deadline asked for {asked:.1f} Mbit/s; taken: {took:.1f}"
 
 
-def _target(experiment: Experiment, result: dict[str, Any], run: Run) -> Figure:
+def _target(experiment: Experiment, result: dict[str, Any], run: Run, path: Path) -> None:
     """The rate that the deadline needs, and the rate there was."""
-    figure, axes = plt.subplots(figsize=(10, 3.6))
     trace = run.control.filter(pl.col("t_s") >= 0, flow=FILE)
-    axes.step(
-        trace["t_s"],
-        trace["rate_Bps"] * 8 / 1e6,
-        where="post",
-        color=SKY,
-        linewidth=1.2,
-        label="measured by the module",
-    )
-    axes.step(
-        trace["t_s"],
-        trace["target_Bps"] * 8 / 1e6,
-        where="post",
-        color=VERMILLION,
-        linewidth=2,
-        label="target: bytes left / time left",
-    )
-    _shade(axes, run)
-    _deadline(axes, result[run.name]["deadline_s"])
-    axes.set_title(_pursuit(trace, run))
-    axes.set_ylim(0, experiment.link.rate_mbps)
-    axes.set_xlim(0, experiment.duration_s + 10)
-    axes.set_ylabel("Mbit/s of payload")
-    axes.set_xlabel("seconds (shaded: CUBIC competes)")
-    axes.legend(loc="upper right", bbox_to_anchor=(0.95, 1))
-    figure.tight_layout()
-    return figure
+    lines: dict[str, Style] = {
+        "rate_Bps": {"color": SKY, "linewidth": 1.2, "label": "measured by the module"},
+        "target_Bps": {
+            "color": VERMILLION,
+            "linewidth": 2,
+            "label": "target: bytes left / time left",
+        },
+    }
+    with sheet(path, size=(10, 3.6)) as (_figure, [[axes]]):
+        for name, style in lines.items():
+            axes.step(trace["t_s"], trace[name] * 8 / 1e6, where="post", **style)
+        _over_time(axes, experiment, run, result)
+        axes.set(
+            title=_pursuit(trace, run),
+            ylim=(0, experiment.link.rate_mbps),
+            ylabel="Mbit/s of payload",
+            xlabel=SECONDS,
+        )
+        axes.legend(loc="upper right", bbox_to_anchor=(0.95, 1))
 
 
-def _queue(experiment: Experiment, result: dict[str, Any], runs: Sequence[Run]) -> Figure:
+def _queue(experiment: Experiment, result: dict[str, Any], runs: Sequence[Run], path: Path) -> None:
     """Queueing delay per contender."""
     colours = {"dalbe_cdg": BLUE, "cubic": VERMILLION, "bwlimit": GREEN, "infeasible": PURPLE}
-    figure, panels = plt.subplots(
-        len(runs), 1, figsize=(10, 1.7 * len(runs)), sharex=True, sharey=True, squeeze=False
-    )
-    for axes, run in zip(panels[:, 0], runs, strict=True):
-        row = result[run.name]
-        axes.plot(run.queue["t_s"], run.queue["queue_ms"], color=colours[run.name], linewidth=0.9)
-        _shade(axes, run)
-        _deadline(axes, row["deadline_s"], label=run is runs[0])
-        alone, busy = row["queue_ms_alone"], row["queue_ms_contended"]
-        said = ", ".join(
-            f"{value:.0f} ms {when}"
-            for value, when in ((alone, "alone"), (busy, "contended"))
-            if value is not None
+    size = (10, 1.7 * len(runs))
+    with sheet(path, len(runs), 1, size=size, **SHARED) as (_figure, panels):
+        for axes, run in zip(panels[:, 0], runs, strict=True):
+            row, queue = result[run.name], run.queue
+            axes.plot(queue["t_s"], queue["queue_ms"], color=colours[run.name], linewidth=0.9)
+            _over_time(axes, experiment, run, result, label=run is runs[0])
+            delays = {"alone": row["queue_ms_alone"], "contended": row["queue_ms_contended"]}
+            said = [f"{ms:.0f} ms {when}" for when, ms in delays.items() if ms is not None]
+            axes.set(title=f"{LABEL[run.name]}: {', '.join(said)}", ylabel="ms", ylim=(0, None))
+        panels[-1, 0].set_xlabel(
+            f"{SECONDS}; queueing delay at the bottleneck, mean per {experiment.bin_s:g} s"
         )
-        axes.set_title(f"{LABEL[run.name]}: {said}")
-        axes.set_ylabel("ms")
-        axes.set_ylim(bottom=0)
-        axes.set_xlim(0, experiment.duration_s + 10)
-    panels[-1, 0].set_xlabel(
-        "seconds (shaded: CUBIC competes); queueing delay at the bottleneck, "
-        f"mean per {experiment.bin_s:g} s"
-    )
-    figure.tight_layout()
-    return figure
 
 
 def demo(
@@ -258,16 +214,11 @@ def demo(
     order = [*CONTENDERS, INFEASIBLE]
     runs = sorted(runs, key=lambda run: order.index(run.name))
     subject = next(run for run in runs if run.name == SUBJECT)
-    written = []
-    with mpl.rc_context(STYLE):
-        figures = {"rates": _rates(experiment, result, runs)}
-        if "w_ppm" in subject.control.columns:
-            figures["control"] = _control(experiment, result, subject)
-            figures["target"] = _target(experiment, result, subject)
-        figures["queue"] = _queue(experiment, result, runs)
-        for name, figure in figures.items():
-            path = out / f"{name}.png"
-            figure.savefig(path)
-            plt.close(figure)
-            written.append(path)
+    _rates(experiment, result, runs, out / "rates.png")
+    _queue(experiment, result, runs, out / "queue.png")
+    written = [out / "rates.png", out / "queue.png"]
+    if "w_ppm" in subject.control.columns:
+        _control(experiment, result, subject, out / "control.png")
+        _target(experiment, result, subject, out / "target.png")
+        written += [out / "control.png", out / "target.png"]
     return written

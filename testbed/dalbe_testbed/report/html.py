@@ -9,21 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from dalbe_testbed.papers import cdg as paper
-from dalbe_testbed.papers.cdg import MODULES
+from dalbe_testbed.papers.cdg import MODULES, SETUP
 from dalbe_testbed.plan.sweep import Run, Sweep
 from dalbe_testbed.report import cdg
 from dalbe_testbed.report.pictures import DRAW
 from dalbe_testbed.study import reproduction
 from dalbe_testbed.study.declarations import Findings
-from dalbe_testbed.study.engine import Finding, rounded
-from dalbe_testbed.study.reproduction import POINTS, Deviation, Effect
-from dalbe_testbed.study.results import Results
-from dalbe_testbed.study.verdict import Verdict
+from dalbe_testbed.study.engine import Finding, Verdict, rounded
+from dalbe_testbed.study.reproduction import POINTS, Effect
+from dalbe_testbed.study.results import Results, Row
 
+NO_RUN, WHOLES = "no run", ("of the link", "of TCP's")
 DEADLINE_KINDS = {"deadline", "five", "goals", "model", "robust", "scoreboard", "sessions"}
 """Kinds of sweeps that are about deadlines."""
 
@@ -34,7 +32,7 @@ class Table:
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
-    bad: frozenset[int] = frozenset()
+    bad: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -47,89 +45,7 @@ class Section:
     table: Table | None = None
 
 
-def _signed(difference: float | None) -> str:
-    return "-" if difference is None else f"{difference:+.1f}"
-
-
-def _table_1(results: Results, out: Path) -> Section:
-    cdg.table_1(results, out / "table1.png")
-    rows: list[list[str]] = []
-    bad: set[int] = set()
-    for bound, row in reproduction.table_1(results):
-        cells = [f"{bound.rtt_ms}", bound.which, f"{bound.percent:g}"]
-        cells.append(f"{paper.tolerance_points(bound.percent):.1f}")
-        for module in MODULES:
-            deviation = row.get(module)
-            cells.append(str(deviation.ours or "no run") if deviation else "not planned")
-            if deviation and not deviation.within:
-                bad.add(len(rows))
-            cells.append(str(deviation.of_tcp or "no run") if deviation else "not planned")
-        rows.append(cells)
-    ours = [f"{name}, % {of}" for name in MODULES.values() for of in ("of the link", "of TCP's")]
-    header = ("base RTT, ms", "bound", "paper, %", "tolerance, points", *ours)
-    return Section(
-        "Table I: the tuning range",
-        reproduction.say_table_1(results),
-        ["table1.png"],
-        Table(header, rows, frozenset(bad)),
-    )
-
-
-def _figure_3(results: Results, sweep: Sweep, out: Path) -> Section:
-    found = reproduction.curves(results, sweep)
-    cdg.figure_3(found, out / f"{sweep.name}.png")
-    gs = sorted({g for curve in found for g in curve.g_ms})
-    rows = []
-    for curve in found:
-        at = dict(zip(curve.g_ms, curve.estimates, strict=True))
-        cells = [str(at[g]) if g in at else "" for g in gs]
-        rows.append([curve.name, *cells])
-    return Section(
-        f"Figure 3: {sweep.title[0].lower()}{sweep.title[1:]}",
-        reproduction.say_curves(found),
-        [f"{sweep.name}.png"] if any(curve.points for curve in found) else [],
-        Table(("curve", *(f"G = {g:g}" for g in gs)), rows),
-    )
-
-
-def _figure_2(results: Results, out: Path) -> list[Section]:
-    sections = []
-    for module, name in MODULES.items():
-        if reproduction.figure_2_points(results, module):
-            cdg.figure_2(results, module, out / f"figure2-{module}.png")
-            sections.append(
-                Section(
-                    f"Figure 2: share over time, {name}",
-                    reproduction.say_figure_2(results, module),
-                    [f"figure2-{module}.png"],
-                )
-            )
-    return sections
-
-
-def _ablation(results: Results, sweep: Sweep, found: Sequence[Effect], out: Path) -> Section:
-    cdg.ablation(results, sweep, out / f"{sweep.name}.png")
-    rows = [
-        [
-            str(effect.value),
-            str(effect.base),
-            f"{effect.g_ms:g}",
-            str(effect.change),
-            "yes" if effect.beyond_doubt else "no",
-            "yes" if effect.agrees else "no",
-        ]
-        for effect in found
-    ]
-    header = ("changed to", "from", "G, ms", "changes the share by, points", "beyond the interval")
-    return Section(
-        f"{'Backend' if sweep.vary == 'backend' else 'Ablation'}: {sweep.title.lower()}",
-        reproduction.say_effects(sweep, found),
-        [f"{sweep.name}.png"],
-        Table((*header, "agrees within the spread"), rows),
-    )
-
-
-def _cell(row: dict[str, object], name: str) -> str:
+def _cell(row: Row, name: str) -> str:
     """Write a value as the report has it, a mean with its interval."""
     value = row[name]
     low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
@@ -145,49 +61,114 @@ def _cell(row: dict[str, object], name: str) -> str:
     return str(value)
 
 
-def _table(summary: pl.DataFrame) -> Table:
-    """Return a finding's summary; marked is what is not `met`, if it has such a column."""
-    bounds = {f"{name}_{end}" for name in summary.columns for end in ("low", "high")}
-    names = [name for name in summary.columns if name not in bounds]
-    rows = list(summary.iter_rows(named=True))
+def _table(rows: Sequence[Row]) -> Table:
+    """Return rows as the report has them: a column for each name in the first, but of `_within`.
+
+    Bounds of an interval are beside its mean. Marked is what is not `met`, or not `_within`.
+    """
+    first = rows[0] if rows else {}
+    bounds = {f"{name}_{end}" for name in first for end in ("low", "high")}
+    names = [name for name in first if name not in bounds and name != "_within"]
     return Table(
         names,
         [[_cell(row, name) for name in names] for row in rows],
-        frozenset(number for number, row in enumerate(rows) if row.get("met") is False),
+        frozenset(n for n, row in enumerate(rows) if False in (row.get("met"), row.get("_within"))),
+    )
+
+
+def _table_1(results: Results, out: Path) -> Section:
+    cdg.table_1(results, out / "table1.png")
+    found = reproduction.table_1(results)
+    rows: dict[tuple[float, str], Row] = {}
+    for it in found:
+        usual: Row = {
+            "base RTT, ms": it.rtt_ms,
+            "bound": it.which,
+            "paper, %": f"{it.paper:g}",
+            "tolerance, points": f"{it.allowed:.1f}",
+            **{f"{name}, % {of}": "not planned" for name in MODULES.values() for of in WHOLES},
+        }
+        row = rows.setdefault((it.rtt_ms, it.which), usual)
+        for of, estimate in zip(WHOLES, (it.ours, it.of_tcp), strict=True):
+            row[f"{MODULES[it.module]}, % {of}"] = estimate or NO_RUN
+        row["_within"] = row.get("_within", True) and it.within
+    said = reproduction.say_table_1(results)
+    return Section("Table I: the tuning range", said, ["table1.png"], _table([*rows.values()]))
+
+
+def _figure_3(results: Results, sweep: Sweep, out: Path) -> Section:
+    found = reproduction.curves(results, sweep)
+    cdg.figure_3(found, out / f"{sweep.name}.png")
+    gs = sorted({g for curve in found for g in curve.shares})
+    rows: list[Row] = [
+        {"curve": curve.name} | {f"G = {g:g}": means.get(g, "") for g in gs}
+        for curve in found
+        for means in [curve.means]
+    ]
+    return Section(
+        f"Figure 3: {sweep.title[0].lower()}{sweep.title[1:]}",
+        reproduction.say_curves(found),
+        [f"{sweep.name}.png"] if any(curve.shares for curve in found) else [],
+        _table(rows),
+    )
+
+
+def _figure_2(results: Results, out: Path) -> list[Section]:
+    sections = []
+    for module, name in MODULES.items():
+        if reproduction.figure_2_points(results, module):
+            picture = f"figure2-{module}.png"
+            cdg.figure_2(results, module, out / picture)
+            said = reproduction.say_figure_2(results, module)
+            sections.append(Section(f"Figure 2: share over time, {name}", said, [picture]))
+    return sections
+
+
+def _ablation(results: Results, sweep: Sweep, found: Sequence[Effect], out: Path) -> Section:
+    cdg.ablation(results, sweep, out / f"{sweep.name}.png")
+    rows: list[Row] = [
+        {
+            "changed to": str(effect.value),
+            "from": str(effect.base),
+            "G, ms": f"{effect.g_ms:g}",
+            "changes the share by, points": effect.change,
+            "beyond the interval": effect.beyond_doubt,
+            "agrees within the spread": effect.agrees,
+        }
+        for effect in found
+    ]
+    return Section(
+        f"{'Backend' if sweep.vary == 'backend' else 'Ablation'}: {sweep.title.lower()}",
+        reproduction.say_effects(sweep, found),
+        [f"{sweep.name}.png"],
+        _table(rows),
     )
 
 
 def _measured(sweep: Sweep, found: Finding, out: Path) -> Section:
     for suffix, table in found.tables():
         rounded(table).write_csv(out / f"{sweep.name}{suffix}.csv")
-    there = not found.summary.is_empty()
-    if there:
-        DRAW[sweep.figure](found, out / f"{sweep.name}.png")
-    return Section(
-        sweep.title,
-        found.sentence,
-        [f"{sweep.name}.png"] if there else [],
-        _table(found.summary) if there else None,
-    )
+    if found.summary.is_empty():
+        return Section(sweep.title, found.sentence)
+    DRAW[sweep.figure](found, out / f"{sweep.name}.png")
+    rows = _table(found.summary.to_dicts())
+    return Section(sweep.title, found.sentence, [f"{sweep.name}.png"], rows)
 
 
 def _other(results: Results, sweep: Sweep) -> Section:
     """Return a sweep that is no figure of the paper's: its points."""
-    rows = []
-    for point in sweep.points:
-        shares = results.shares.get(point.directory)
-        one, both = (
-            (str(shares.estimate("one")), str(shares.estimate("both")))
-            if shares
-            else ("no run", "no run")
-        )
-        rows.append([point.name, f"{len(shares.both) if shares else 0}", one, both])
-    there = sum(point.directory in results.shares for point in sweep.points)
-    return Section(
-        sweep.title,
-        f"{there} of {len(sweep.points)} points have runs.",
-        table=Table(("point", "runs", "one flow, %", "all flows of sender, %"), rows),
-    )
+    rows: list[Row] = [
+        {
+            "point": group.point.name,
+            "runs": len(group.rows),
+            "one flow, %": group.mean("one_percent") or NO_RUN,
+            "all flows of sender, %": group.mean("both_percent") or NO_RUN,
+        }
+        for group in map(results.at, sweep.points)
+    ]
+    there = sum(row["runs"] > 0 for row in rows)
+    said = f"{there} of {len(rows)} points have runs."
+    return Section(sweep.title, said, table=_table(rows))
 
 
 def _title(results: Results) -> str | None:
@@ -220,25 +201,22 @@ def sections(results: Results, findings: Findings, out: Path) -> list[Section]:
 def deviations(results: Results) -> Table:
     """Return every value that the paper states beside ours, with what may explain a difference."""
     effects = [effect for _sweep, found in reproduction.ablations(results) for effect in found]
-    found: list[Deviation] = [
-        deviation for _bound, row in reproduction.table_1(results) for deviation in row.values()
-    ] + reproduction.figure_2_deviations(results)
-    rows = [
-        [
-            item.where,
-            MODULES[item.module],
-            f"{item.g_ms:g}",
-            f"{item.rtt_ms:g}",
-            f"{item.paper:g}",
-            str(item.ours or "no run"),
-            _signed(item.difference),
-            reproduction.likely_cause(item, effects),
-        ]
+    found = reproduction.table_1(results) + reproduction.figure_2_deviations(results)
+    rows: list[Row] = [
+        {
+            "value": item.where,
+            "module": MODULES[item.module],
+            "G, ms": f"{item.g_ms:g}",
+            "RTT, ms": f"{item.rtt_ms:g}",
+            "paper, %": f"{item.paper:g}",
+            "ours, %": item.ours or NO_RUN,
+            f"difference, {POINTS}": None if item.ours is None else f"{item.difference:+.1f}",
+            "likely cause": reproduction.likely_cause(item, effects),
+            "_within": item.within,
+        }
         for item in found
     ]
-    header = ("value", "module", "G, ms", "RTT, ms", "paper, %", "ours, %", "difference, " + POINTS)
-    bad = frozenset(index for index, item in enumerate(found) if not item.within)
-    return Table((*header, "likely cause"), rows, bad)
+    return _table(rows)
 
 
 def verdicts(results: Results, findings: Findings) -> list[Verdict]:
@@ -278,7 +256,7 @@ def write(results: Results, findings: Findings, runs: Sequence[Run], out: Path) 
         missing=results.missing,
         planned=results.planned,
         provenance=results.provenance(),
-        paper_setup=paper.SETUP,
+        paper_setup=SETUP,
         replay=[(run.point.name, run.replay()) for run in reversed(first.values())],
         tables=sorted(path.name for path in out.glob("*.csv")),
     )

@@ -8,54 +8,36 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 
-from dalbe_testbed.report.charts import SERIES, sheet
+from dalbe_testbed.report.charts import MARKERS, SERIES, Style, sheet
 from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.model import LEAST_RATIO, MEDIAN_PERCENT, MODELS, MOST_RATIO
-
-MARKERS = "osv^D"
 
 
 def _panel(axes: Axes, points: pl.DataFrame, second: str, rtts: list[float], n: list[int]) -> None:
     """Draw one model's points: filled as the module predicts, hollow by `second`."""
-    lows, highs = [], []
+    drawn: list[float] = []
     for row in points.iter_rows(named=True):
         colour, marker = SERIES[rtts.index(row["rtt"])][0], MARKERS[n.index(row["others"])]
-        for name, filled in ((second, False), ("own", True)):
-            if (mbps := row[f"{name}_mbps"]) is None:
-                continue
-            axes.plot(
-                row["measured_mbps"],
-                mbps,
-                marker=marker,
-                color=colour,
-                markerfacecolor=colour if filled else "none",
-                markersize=6 if filled else 4,
-                alpha=0.9 if filled else 0.5,
-                linestyle="none",
-            )
-            lows.append(min(mbps, row["measured_mbps"]))
-            highs.append(max(mbps, row["measured_mbps"]))
-    ends = [0.7 * min(lows, default=0.1), 1.4 * max(highs, default=1.0)]
+        looks: dict[str, Style] = {
+            second: {"markerfacecolor": "none", "markersize": 4, "alpha": 0.5},
+            "own": {"markersize": 6, "alpha": 0.9},
+        }
+        for name, look in looks.items():
+            if (mbps := row[f"{name}_mbps"]) is not None:
+                at = (row["measured_mbps"], mbps)
+                axes.plot(*at, marker=marker, color=colour, linestyle="none", **look)
+                drawn += at
+    ends = [0.7 * min(drawn, default=0.1), 1.4 * max(drawn, default=1.0)]
     off = MEDIAN_PERCENT / 100
-    for factor, line in (
-        (1.0, "-"),
-        (1 - off, "--"),
-        (1 + off, "--"),
-        (LEAST_RATIO, ":"),
-        (MOST_RATIO, ":"),
-    ):
-        axes.plot(
-            ends, [factor * end for end in ends], color="black", linewidth=0.8, linestyle=line
-        )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    lines = {1.0: "-", 1 - off: "--", 1 + off: "--", LEAST_RATIO: ":", MOST_RATIO: ":"}
+    for factor, line in lines.items():
+        there = [factor * end for end in ends]
+        axes.plot(ends, there, color="black", linewidth=0.8, linestyle=line)
+    axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
     axes.minorticks_off()
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter("{x:g}")
-    axes.set_xlim(*ends)
-    axes.set_ylim(*ends)
-    axes.set_aspect("equal")
     axes.set_xlabel("measured, Mbit/s")
 
 
@@ -64,15 +46,13 @@ def draw(found: Finding, path: Path) -> None:
     rows = found.summary
     names = [name for name in MODELS if name in set(rows["model"])]
     rtts, n = (rows[column].unique().sort().to_list() for column in ("rtt", "others"))
-    with sheet(path, 1, len(names), size=(5.4 * len(names), 6), layout="constrained") as (
-        figure,
-        panels,
-    ):
-        for axes, name in zip(panels[0], names, strict=True):
+    size = (5.4 * len(names), 6)
+    with sheet(path, 1, len(names), size=size, layout="constrained") as (figure, [panels]):
+        for axes, name in zip(panels, names, strict=True):
             second = MODELS[name][0]
             _panel(axes, rows.filter(model=name), second, rtts, n)
             axes.set_title(f"{name}; hollow: '{second}'", fontsize=9.5)
-        panels[0, 0].set_ylabel("predicted by the flow's own state, Mbit/s")
+        panels[0].set_ylabel("predicted by the flow's own state, Mbit/s")
         keys = [
             Line2D([], [], marker="o", color=SERIES[k][0], linestyle="none", label=f"{rtt:g} ms")
             for k, rtt in enumerate(rtts)
@@ -80,10 +60,6 @@ def draw(found: Finding, path: Path) -> None:
             Line2D([], [], marker=MARKERS[k], color="grey", linestyle="none", label=f"{m} CUBIC")
             for k, m in enumerate(n)
         ]
-        figure.legend(
-            handles=keys,
-            loc="outside lower center",
-            ncols=len(keys),
-            fontsize=8.5,
-            title=f"dashed: {MEDIAN_PERCENT:g} % off; dotted: what 1 + eps can correct",
-        )
+        said = f"dashed: {MEDIAN_PERCENT:g} % off; dotted: what 1 + eps can correct"
+        place: Style = {"loc": "outside lower center", "ncols": len(keys), "fontsize": 8.5}
+        figure.legend(handles=keys, title=said, **place)

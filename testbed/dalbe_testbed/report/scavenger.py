@@ -3,14 +3,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 from matplotlib.ticker import LogLocator
 
-from dalbe_testbed.report.charts import BLUE, REQUIRED, SERIES, bars, means, sheet
+from dalbe_testbed.report.charts import BLUE, REQUIRED, SERIES, Style, bars, means, measured, sheet
 from dalbe_testbed.study.breadth import SHARE_PERCENT, USE_PERCENT
-from dalbe_testbed.study.completion import NOBODY
 from dalbe_testbed.study.dynamics import (
     BACK_PERCENT,
     BACK_RTTS,
@@ -19,16 +17,18 @@ from dalbe_testbed.study.dynamics import (
     YIELDED_PERCENT,
 )
 from dalbe_testbed.study.engine import Finding
-from dalbe_testbed.study.fairness import JAIN, LATE_PERCENT
-from dalbe_testbed.study.fairness import USE_PERCENT as USE_OF_ALL
 from dalbe_testbed.study.impairments import HARM_PERCENT as HARM
 from dalbe_testbed.study.impairments import SHARE_PERCENT as IMPAIRED_SHARE
+from dalbe_testbed.study.own_flows import JAIN, LATE_PERCENT
+from dalbe_testbed.study.own_flows import USE_PERCENT as USE_OF_ALL
+from dalbe_testbed.study.short_flows import NOBODY
 from dalbe_testbed.study.tradeoff import CORNER, YARDSTICK
 from dalbe_testbed.study.tradeoff import SHARE_PERCENT as SMOOTH_SHARE
 from dalbe_testbed.study.tradeoff import USE_PERCENT as SMOOTH_USE
 from dalbe_testbed.study.voice import FAST_MBPS, FAST_MS, SLOW_MBPS, SLOW_MS
 
 OTHERS = SERIES[1:]  # the first is ours
+OURS = pl.col("w").is_not_null()
 
 
 def _ladder_labels(ladder: Sequence[tuple[float, float]]) -> list[tuple[float, str]]:
@@ -51,16 +51,14 @@ def tradeoff(found: Finding, path: Path) -> None:
     The corner, a strict-priority scheduler, is off the left end of the logarithmic axis: drawn
     at that end with its figures beside it, or with those of theory if it was not run.
     """
-    rows = found.summary
-    ours = rows.filter(pl.col("w").is_not_null()).sort("w")
+    rows = found.summary.filter(pl.col("who") != CORNER)
+    ours = rows.filter(OURS).sort("w")
+    peers = rows.filter(~OURS)["who"].to_list()
     with sheet(path, size=(9, 5)) as (_figure, [[axes]]):
-        corner = rows.filter(who=CORNER)
-        rows = rows.filter(pl.col("who") != CORNER)
-        peers = rows.filter(pl.col("w").is_null())["who"].to_list()
         for row in rows.iter_slices(1):
             name, mine = row.item(0, "who"), row.item(0, "w") is not None
-            number = None if mine else peers.index(name)
-            colour, marker = SERIES[0] if number is None else OTHERS[number % len(OTHERS)]
+            number = 0 if mine else peers.index(name)
+            colour, marker = SERIES[0] if mine else OTHERS[number % len(OTHERS)]
             means(
                 axes,
                 row["share_percent"],
@@ -69,32 +67,30 @@ def tradeoff(found: Finding, path: Path) -> None:
                 xerr=bars(row, "share_percent"),
                 color=colour,
                 marker=marker,
-                markerfacecolor="none" if number and number >= len(OTHERS) else colour,
+                markerfacecolor="none" if number >= len(OTHERS) else colour,
                 markersize=6,
                 capsize=2,
                 label=None if mine else name.replace("-g", ", G = "),
             )
-        axes.plot(
-            ours["share_percent"],
-            ours["use_percent"],
-            color=BLUE,
-            linewidth=1.2,
-            label="dalbe_cdg at weight w",
-        )
+        line = {"color": BLUE, "linewidth": 1.2, "label": "dalbe_cdg at weight w"}
+        axes.plot(ours["share_percent"], ours["use_percent"], **line)
         for place, text in _ladder_labels(list(ours.select("share_percent", "w").iter_rows())):
             axes.text(place, 95, f"w = {text}", color=BLUE, ha="center", va="top", fontsize=9)
-        axes.set_xscale("log")
-        axes.set_xlim(1, 100)
-        axes.set_ylim(0, 108)
+        axes.set(
+            xscale="log",
+            xlim=(1, 100),
+            ylim=(0, 108),
+            xlabel="share taken from two CUBIC flows, %",
+            ylabel=f"use of an idle link, % of {YARDSTICK.upper()}'s",
+            title="w decides what is taken from others; what is idle is used whatever w",
+        )
         axes.xaxis.set_major_formatter("{x:g}")
         limit = "strict priority: 0 %, 100 %"
-        for share, use in corner.select("share_percent", "use_percent").iter_rows():
+        corner = found.summary.filter(who=CORNER).select("share_percent", "use_percent")
+        for share, use in corner.iter_rows():
             limit = f"strict priority: {share:.1f} %, {use:.0f} %"
             axes.plot(max(1, share), use, color="black", marker="<", markersize=7, clip_on=False)
         axes.annotate(limit, (1, 100), xytext=(1.04, 102.5), fontsize=9, style="italic")
-        axes.set_xlabel("share taken from two CUBIC flows, %")
-        axes.set_ylabel(f"use of an idle link, % of {YARDSTICK.upper()}'s")
-        axes.set_title("w decides what is taken from others; what is idle is used whatever w")
         axes.legend(loc="lower right")
 
 
@@ -103,30 +99,32 @@ def tuning(found: Finding, path: Path) -> None:
     rows = found.summary.sort("w", nulls_last=True)
     weights = rows["w"].drop_nulls().unique()
     beside = float(weights.max() or 1) * 1.8  # type: ignore[arg-type]
+    rtts = rows["rtt"].unique().sort()
     with sheet(path, size=(8, 4.5)) as (_figure, [[axes]]):
-        rtts = rows["rtt"].unique().sort()
         for number, (rtt, (colour, marker)) in enumerate(zip(rtts, SERIES, strict=False)):
             here = rows.filter(rtt=rtt)
-            ours, theirs = here.filter(pl.col("w").is_not_null()), here.filter(who=YARDSTICK)
-            style: dict[str, Any] = {"color": colour, "marker": marker, "capsize": 2}
+            ours, theirs = here.filter(OURS), here.filter(who=YARDSTICK)
+            style: Style = {"color": colour, "marker": marker, "capsize": 2}
             line = style | {"linewidth": 1.2, "linestyle": "-", "label": f"{rtt:g} ms"}
             means(axes, ours["w"], ours, "share_percent", **line)
             side_by_side = [beside * 1.06 ** (number - (len(rtts) - 1) / 2)] * theirs.height
             means(axes, side_by_side, theirs, "share_percent", markerfacecolor="none", **style)
         axes.axhline(50, color="black", linewidth=0.8, linestyle=":")
-        axes.set_xscale("log")
-        axes.set_xticks([*weights, beside], [*(f"{w:g}" for w in weights), "CUBIC"])
-        axes.minorticks_off()
-        axes.set_ylim(0, 60)
-        axes.set_xlabel("weight w of two flows; CUBIC flows in their place")
-        axes.set_ylabel("share taken from two CUBIC flows, %")
         ends = rows.filter(pl.col("w").is_in([weights.min(), weights.max()]))
         said = [
             f"{min(shares):.1f} to {max(shares):.1f} % at w = {w:g}"
             for (w,), end in ends.group_by("w", maintain_order=True)
             for shares in [end["share_percent"].to_list()]
         ]
-        axes.set_title("Two flows take " + ", ".join(said))
+        axes.set(
+            xscale="log",
+            ylim=(0, 60),
+            xlabel="weight w of two flows; CUBIC flows in their place",
+            ylabel="share taken from two CUBIC flows, %",
+            title="Two flows take " + ", ".join(said),
+        )
+        axes.set_xticks([*weights, beside], [*(f"{w:g}" for w in weights), "CUBIC"])
+        axes.minorticks_off()
         axes.legend(loc="upper left", title="base RTT")
 
 
@@ -136,9 +134,9 @@ def breadth(found: Finding, path: Path) -> None:
     bdp = ("bdp_packets", "bandwidth-delay product, packets", None)
     use = ("use_percent", f"use of the idle link, % of {YARDSTICK.upper()}'s", USE_PERCENT)
     share = ("share_percent", "share taken, %", SHARE_PERCENT)
+    kinds = rows["flows.xsender.cc"].unique().sort()
     with sheet(path, 1, 3, size=(15, 5)) as (_figure, [panels]):
         for axes, (x, y) in zip(panels, ((share, use), (bdp, share), (bdp, use)), strict=True):
-            kinds = rows["flows.xsender.cc"].unique().sort()
             for kind, (colour, marker) in zip(kinds, SERIES, strict=False):
                 here = rows.filter(pl.col("flows.xsender.cc") == kind)
                 axes.scatter(here[x[0]], here[y[0]], color=colour, marker=marker, s=22, label=kind)
@@ -150,8 +148,7 @@ def breadth(found: Finding, path: Path) -> None:
                 axes.set_xscale("log")
             else:
                 axes.axvline(x[2], **REQUIRED)
-            axes.set_xlabel(x[1])
-            axes.set_ylabel(y[1])
+            axes.set(xlabel=x[1], ylabel=y[1])
         held = found.summary["met"].sum()
         panels[0].set_title(f"{held} of {found.summary.height} cells are on the good side of both")
         panels[0].legend(title="competitors")
@@ -163,37 +160,25 @@ def dynamics(found: Finding, path: Path) -> None:
     The median of the runs in a band that holds 80 % of them; the corner, if it was run, in black.
     """
     curves = found.curves
-    events = {
-        "arrival": ("share of all bytes, %", YIELDED_PERCENT),
-        "departure": ("part of the link, %", BACK_PERCENT),
-    }
     rtts = curves["rtt_ms"].unique().sort()
+    line = REQUIRED | {"linewidth": 0.8}
     with sheet(path, len(rtts), 2, size=(11, 2.5 * len(rtts)), sharey=True) as (_figure, panels):
         for row, rtt in zip(panels, rtts, strict=True):
-            due_s = {
-                "arrival": WITHIN_RTTS * rtt / 1e3,
-                "departure": BACK_S + BACK_RTTS * rtt / 1e3,
+            events = {
+                "arrival": ("share of all bytes, %", YIELDED_PERCENT, WITHIN_RTTS * rtt / 1e3),
+                "departure": ("part of the link, %", BACK_PERCENT, BACK_S + BACK_RTTS * rtt / 1e3),
             }
-            for axes, (event, (label, limit)) in zip(row, events.items(), strict=True):
+            for axes, (event, (label, limit, due_s)) in zip(row, events.items(), strict=True):
                 here = curves.filter(rtt_ms=rtt, event=event)
-                for who in here["who"].unique(maintain_order=True):
-                    one = here.filter(who=who)
+                for (who,), one in here.group_by("who", maintain_order=True):
                     colour = "black" if who == CORNER else BLUE
                     axes.plot(one["t_s"], one["median_percent"], color=colour, label=who)
-                    axes.fill_between(
-                        one["t_s"],
-                        one["p10_percent"],
-                        one["p90_percent"],
-                        color=colour,
-                        alpha=0.2,
-                        linewidth=0,
-                    )
-                axes.axhline(limit, color="black", linewidth=0.8, linestyle="--")
-                axes.axvline(due_s[event], color="black", linewidth=0.8, linestyle="--")
-                axes.set_ylim(0, 100)
-                axes.set_ylabel(label)
-                axes.set_title(f"{event}, base RTT {rtt:g} ms")
-        for axes, event in zip(panels[-1], events, strict=True):
+                    band: Style = {"color": colour, "alpha": 0.2, "linewidth": 0}
+                    axes.fill_between(one["t_s"], one["p10_percent"], one["p90_percent"], **band)
+                axes.axhline(limit, **line)
+                axes.axvline(due_s, **line)
+                axes.set(ylim=(0, 100), ylabel=label, title=f"{event}, base RTT {rtt:g} ms")
+        for axes, event in zip(panels[-1], ("arrival", "departure"), strict=True):
             axes.set_xlabel(f"seconds since the {event}; dashed: what is required")
         panels[0, 0].legend()
 
@@ -205,8 +190,7 @@ def fairness(found: Finding, path: Path) -> None:
         "jain": ("Jain's index of all flows", [JAIN]),
         "late_percent": ("latecomer above the others' mean, %", [-LATE_PERCENT, LATE_PERCENT]),
     }
-    ours = found.summary.filter(pl.col("w").is_not_null()).sort("flows")
-    runs = found.runs.filter(pl.col("w").is_not_null())
+    ours, runs = found.summary.filter(OURS).sort("flows"), found.runs.filter(OURS)
     counts = ours["flows"].to_list()
     with sheet(path, 1, len(measures), size=(13, 4)) as (_figure, [panels]):
         for axes, (name, (label, limits)) in zip(panels, measures.items(), strict=True):
@@ -218,9 +202,11 @@ def fairness(found: Finding, path: Path) -> None:
             for limit in limits:
                 axes.axhline(limit, **REQUIRED)
             axes.set_xticks(range(len(counts)), [str(count) for count in counts])
-            axes.set_xlim(-0.5, len(counts) - 0.5)
-            axes.set_xlabel("flows of ours; dots are runs, dashed what is required")
-            axes.set_ylabel(label)
+            axes.set(
+                xlim=(-0.5, len(counts) - 0.5),
+                xlabel="flows of ours; dots are runs, dashed what is required",
+                ylabel=label,
+            )
 
 
 def impairments(found: Finding, path: Path) -> None:
@@ -230,71 +216,34 @@ def impairments(found: Finding, path: Path) -> None:
     how much these have more or less beside ours.
     """
     rows = found.summary
-    paths = rows["impairment"].unique(maintain_order=True).to_list()
-    flows = rows["who"].unique(maintain_order=True).to_list()
-    panels_of = {
-        "alone_mbps": "goodput while alone, Mbit/s",
-        "share_percent": "share taken from two CUBIC flows, %",
-        "others_mbps": "goodput of these two CUBIC flows, Mbit/s",
+    measures = {
+        "alone_mbps": ("goodput while alone, Mbit/s", None),
+        "share_percent": ("share taken from two CUBIC flows, %", IMPAIRED_SHARE),
+        "others_mbps": ("goodput of these two CUBIC flows, Mbit/s", None),
     }
-    with sheet(path, 1, 3, size=(15, 5)) as (_figure, [panels]):
-        for axes, (name, label) in zip(panels, panels_of.items(), strict=True):
-            for number, (who, (colour, marker)) in enumerate(zip(flows, SERIES, strict=False)):
-                here = rows.filter(who=who).drop_nulls(name)
-                means(
-                    axes,
-                    [paths.index(it) + 0.15 * number for it in here["impairment"]],
-                    here,
-                    name,
-                    color="black" if who == CORNER else colour,
-                    marker=marker,
-                    label=who,
-                )
-            axes.set_xticks(range(len(paths)), paths, rotation=45)
-            axes.set_ylim(bottom=0)
-            axes.set_ylabel(label)
-        _alone, shares, others = panels
-        shares.axhline(IMPAIRED_SHARE, **REQUIRED)
-        shares.set_xlabel("dashed: required")
+    look: Style = {"shifts": (0, 0.15), "black": CORNER, "size": (15, 5)}
+    with measured(path, rows, measures, "who", "impairment", **look) as (_alone, shares, others):
+        paths = rows["impairment"].unique(maintain_order=True).to_list()
         for row in rows.filter(who=CORNER).iter_rows(named=True):
             place, least = paths.index(row["impairment"]), row["others_mbps"] * (1 - HARM / 100)
             others.plot([place - 0.3, place + 0.6], [least] * 2, color="black", linestyle="--")
-        for row in rows.filter(pl.col("w").is_not_null()).iter_rows(named=True):
-            if (harm := row["harm_percent"]) is not None:
-                place = paths.index(row["impairment"])
-                others.text(place, 0.1, f"{-harm:+.1f} %", color=BLUE, fontsize=8, ha="center")
+        for row in rows.filter(OURS).drop_nulls("harm_percent").iter_rows(named=True):
+            text = (paths.index(row["impairment"]), 0.1, f"{-row['harm_percent']:+.1f} %")
+            others.text(*text, color=BLUE, fontsize=8, ha="center")
+        shares.set_xlabel("dashed: required")
         others.set_xlabel("dashed: required; numbers: against strict priority")
-        panels[0].legend()
 
 
 def stalls(found: Finding, path: Path) -> None:
     """Draw use of an idle link, relative to CUBIC's, and share taken, where something is late."""
     rows = found.summary.drop_nulls("w")
-    late = rows["late"].unique(maintain_order=True).to_list()
-    paths = rows["path"].unique(maintain_order=True).to_list()
-    panels_of = {
+    measures = {
         "use_percent": (f"use of the idle link, % of {YARDSTICK.upper()}'s", SMOOTH_USE),
         "share_percent": ("share taken from a CUBIC flow, %", SMOOTH_SHARE),
     }
-    with sheet(path, 1, 2, size=(13, 5)) as (_figure, [panels]):
-        for axes, (name, (label, bar)) in zip(panels, panels_of.items(), strict=True):
-            for number, (one, (colour, marker)) in enumerate(zip(paths, SERIES, strict=False)):
-                here = rows.filter(path=one).drop_nulls(name)
-                means(
-                    axes,
-                    [late.index(it) + 0.12 * number - 0.24 for it in here["late"]],
-                    here,
-                    name,
-                    color=colour,
-                    marker=marker,
-                    label=one,
-                )
-            axes.axhline(bar, **REQUIRED)
-            axes.set_xticks(range(len(late)), late, rotation=45, ha="right")
-            axes.set_ylim(bottom=0)
-            axes.set_ylabel(label)
-        panels[1].set_xlabel("dashed: required")
-        panels[0].legend()
+    look: Style = {"shifts": (-0.24, 0.12), "size": (13, 5)}
+    with measured(path, rows, measures, "path", "late", **look) as (_use, shares):
+        shares.set_xlabel("dashed: required")
 
 
 def completion(found: Finding, path: Path) -> None:
@@ -309,50 +258,36 @@ def completion(found: Finding, path: Path) -> None:
                 one = here.filter(pl.col("who") == who, pl.col("seconds").is_finite())
                 axes.plot(one["seconds"], one["percent"], color=colour, linewidth=1.3, label=who)
             axes.axhline(95, color="black", linewidth=0.8, linestyle=":")
-            axes.set_xscale("log")
+            axes.set(
+                xscale="log",
+                xlabel="completion time, s",
+                title=f"short flows of {100 * load:g} % of the link",
+            )
             axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axes.xaxis.set_major_formatter("{x:g}")
             axes.minorticks_off()
-            axes.set_xlabel("completion time, s")
-            axes.set_title(f"short flows of {100 * load:g} % of the link")
         panels[0, 0].set_ylabel("short flows done, %")
         panels[0, 0].legend(title="beside", loc="lower right")
 
 
 def voice(found: Finding, path: Path) -> None:
     """Draw the delay that a flow adds to voice, 95th percentile and median, over the rate."""
-    rows = found.summary.filter(pl.col("who") != NOBODY).sort("rate_mbps")
+    rows = found.summary.filter(pl.col("who") != NOBODY).sort(~OURS, "who", "rate_mbps")
     rates = rows["rate_mbps"].unique().sort().to_list()
-    panels_of = {
-        "added_p95_ms": "95th percentile of the added delay, ms",
-        "added_median_ms": "median of the added delay, ms",
+    measures = {
+        "added_p95_ms": ("95th percentile of the added delay, ms", None),
+        "added_median_ms": ("median of the added delay, ms", None),
     }
-    with sheet(path, 1, 2, size=(12, 4.5), sharey=True) as (_figure, [panels]):
-        for axes, (name, label) in zip(panels, panels_of.items(), strict=True):
-            flows = rows["who"].unique(maintain_order=True).sort()
-            for who, (colour, marker) in zip(flows, SERIES[1:], strict=False):
-                here = rows.filter(who=who).drop_nulls(name)
-                ours = here["w"].null_count() < here.height
-                means(
-                    axes,
-                    here["rate_mbps"],
-                    here,
-                    name,
-                    color=BLUE if ours else colour,
-                    marker="o" if ours else marker,
-                    linewidth=1.2,
-                    label=who,
-                    linestyle="-",
-                )
-            axes.set_xscale("log")
+    look: Style = {"size": (12, 4.5), "sharey": True}
+    look["style"] = {"linewidth": 1.2, "linestyle": "-"}
+    with measured(path, rows, measures, "who", "rate_mbps", **look) as panels:
+        for axes in panels:
+            axes.set(xscale="log", xlabel="rate of the bottleneck, Mbit/s")
             axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
             axes.minorticks_off()
             axes.set_yscale("symlog", linthresh=1)
             axes.yaxis.set_major_formatter("{x:g}")
-            axes.set_xlabel("rate of the bottleneck, Mbit/s")
-            axes.set_ylabel(label)
-        fastest = max([FAST_MBPS, *rows["rate_mbps"]])
+        fastest = max([FAST_MBPS, *rates])
         panels[0].plot([FAST_MBPS, fastest], [FAST_MS] * 2, color="black", linestyle="--")
         panels[0].plot(SLOW_MBPS, SLOW_MS, color="black", marker="_", markersize=14)
         panels[0].set_title("dashed: what is required of ours")
-        panels[0].legend()

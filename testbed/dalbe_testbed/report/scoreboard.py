@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 from matplotlib.axes import Axes
 
-from dalbe_testbed.report.charts import BLUE, bars, legend_below, sheet
+from dalbe_testbed.report.charts import BLUE, MARKERS, Style, bars, legend_below, sheet
 from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.scoreboard import CAP
 
@@ -82,20 +82,19 @@ def draw_panel(axes: Axes, rows: pl.DataFrame, name: str, tasks: Sequence[str]) 
         shift = APART * (number - (len(tasks) - 1) / 2)
         for ours in (False, True):
             some = here.filter(pl.col("transfer").is_in(OURS) == ours)
+            places = [order.index(transfer) + shift for transfer in some["transfer"]]
             colour = BLUE if ours else "#404040"
-            axes.errorbar(
-                some[name],
-                [order.index(transfer) + shift for transfer in some["transfer"]],
-                xerr=bars(some, name),
-                color=colour,
-                marker="os^D"[number % 4],
-                markerfacecolor="white" if number else colour,
-                markersize=5,
-                capsize=2,
-                linestyle="none",
-                linewidth=1,
-                label=None if ours else said,
-            )
+            style: Style = {
+                "color": colour,
+                "marker": MARKERS[number % len(MARKERS)],
+                "markerfacecolor": "white" if number else colour,
+                "markersize": 5,
+                "capsize": 2,
+                "linestyle": "none",
+                "linewidth": 1,
+                "label": None if ours else said,
+            }
+            axes.errorbar(some[name], places, xerr=bars(some, name), **style)
     mine = [number for number, transfer in enumerate(order) if transfer in OURS]
     if mine:
         axes.axhspan(-0.5, max(mine) + 0.5, color="#E8F1F8", zorder=-5, linewidth=0)
@@ -115,15 +114,9 @@ def draw(found: Finding, path: Path) -> None:
     tasks = rows["task"].unique(maintain_order=True).to_list()
     names = [name for name in PANELS if rows[name].null_count() < rows.height]
     lines = math.ceil(len(names) / COLUMNS)
-    height = 0.8 + 0.27 * rows["transfer"].n_unique()
-    with sheet(
-        path,
-        lines,
-        COLUMNS,
-        size=(3.1 * COLUMNS, height * lines),
-        sharey=True,
-        layout="constrained",
-    ) as (figure, panels):
+    size = (3.1 * COLUMNS, (0.8 + 0.27 * rows["transfer"].n_unique()) * lines)
+    options: Style = {"sharey": True, "layout": "constrained"}
+    with sheet(path, lines, COLUMNS, size=size, **options) as (figure, panels):
         for axes in panels.flat[len(names) :]:
             axes.set_visible(False)
         for axes, name in zip(panels.flat, names, strict=False):

@@ -2,15 +2,12 @@
 """Breadth: a scavenger in cells drawn at random. A cell holds if its use and its share do."""
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dalbe_testbed.plan.sample import bdp_packets
 from dalbe_testbed.study import engine, tradeoff
-from dalbe_testbed.study.engine import Found, Group, Row, Study, who
-from dalbe_testbed.study.stats import Estimate
-from dalbe_testbed.study.tradeoff import YARDSTICK
-from dalbe_testbed.study.verdict import Verdict
+from dalbe_testbed.study.engine import Found, Study, Verdict, place, who
+from dalbe_testbed.study.results import Group, Row
+from dalbe_testbed.study.tradeoff import USE, YARDSTICK
 
 USE_PERCENT, SHARE_PERCENT = 93.0, 6.0
 """Limits of a cell's means: use of the idle link at least, share taken at most."""
@@ -19,87 +16,67 @@ CELLS_PERCENT = 90
 """How many of the cells must hold, at least."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A drawn cell: our point with its runs, and their means; None where that is missing.
+def failed(found: Found, group: Group) -> str:
+    """Return which half of a cell fails: "use", "share", "use and share"; "" if both hold.
 
-    missing: runs of ours or of the yardstick that are not there.
+    "runs missing" if some of ours or of the yardstick's are.
     """
-
-    group: Group
-    use: Estimate | None
-    share: Estimate | None
-    missing: int
-
-    @property
-    def failed(self) -> str:
-        """The failed half: "use", "share", "use and share", "runs missing"; "" if both hold."""
-        if self.missing or self.use is None or self.share is None:
-            return "runs missing"
-        halves = {
-            "use": self.use.mean >= USE_PERCENT,
-            "share": self.share.mean <= SHARE_PERCENT,
-        }
-        return " and ".join(half for half, holds in halves.items() if not holds)
-
-    def __str__(self) -> str:
-        """Return what was found and all that was drawn."""
-        point = self.group.point
-        values = ", ".join(f"{key} {value}" for key, value in point.values.items())
-        found = f"use {self.use or '-'} %, share {self.share or '-'} %"
-        return f"{point.cell}: {self.failed}: {found}: {values}"
+    use, share = group.mean(USE.name), group.mean("share_percent")
+    if use is None or share is None or found.lacking(group, USE.name):
+        return "runs missing"
+    halves = {"use": use.mean >= USE_PERCENT, "share": share.mean <= SHARE_PERCENT}
+    return " and ".join(half for half, holds in halves.items() if not holds)
 
 
-def cells(found: Found) -> Iterator[Cell]:
-    """Yield the cells that the sweep draws, also those that have no run."""
-    for point in found.sweep.points:
-        if who(point) != YARDSTICK:
-            group = found.at(point)
-            whole = tradeoff.yardstick(group, found.groups) if group.rows else None
-            lacks = group.missing + (whole.missing if whole else len(found.sweep.seeds))
-            use = tradeoff.use_percent(group, found.groups)
-            yield Cell(group, use, group.mean("share_percent"), lacks)
+def cells(found: Found) -> list[tuple[Group, str]]:
+    """Return the cells that the sweep draws, also those without a run, and what fails in each."""
+    ours = [found.at(point) for point in found.sweep.points if who(point) != YARDSTICK]
+    return [(group, failed(found, group)) for group in ours]
+
+
+def _say_cell(group: Group, why: str) -> str:
+    """Return what was found and all that was drawn."""
+    use, share = (group.mean(name) or "-" for name in (USE.name, "share_percent"))
+    values = ", ".join(f"{key} {value}" for key, value in group.point.values.items())
+    return f"{group.point.cell}: {why}: use {use} %, share {share} %: {values}"
 
 
 def _require(found: Found) -> list[Verdict]:
     """Judge whether enough cells hold; name those that do not with all that was drawn."""
-    made = list(cells(found))
-    failed = [cell for cell in made if cell.failed]
-    held = len(made) - len(failed)
+    made = cells(found)
+    bad = [_say_cell(group, why) for group, why in made if why]
+    held = len(made) - len(bad)
     return [
         Verdict(
             f"alone at least {USE_PERCENT:g} % of CUBIC alone and share at most "
             f"{SHARE_PERCENT:g} % in {CELLS_PERCENT} % of the cells",
             bool(made) and 100 * held >= CELLS_PERCENT * len(made),
-            "; ".join([f"{held} of {len(made)} cells", *map(str, failed)]),
+            "; ".join([f"{held} of {len(made)} cells", *bad]),
         )
     ]
 
 
 def _summary(found: Found) -> list[Row]:
     return [
-        {"cell": point.cell}
-        | {key: value for key, value in point.values.items() if key != "who"}
+        place(group.point)
+        | {key: value for key, value in group.point.values.items() if key != "who"}
         | {
-            "bdp_packets": bdp_packets(point.values),
-            "buffer_packets": point.experiment.link.queue_packets,
-            "runs": len(cell.group.rows),
+            "bdp_packets": bdp_packets(group.point.values),
+            "buffer_packets": group.point.experiment.link.queue_packets,
+            "runs": len(group.rows),
         }
-        | engine.interval("use_percent", cell.use)
-        | engine.interval("share_percent", cell.share)
-        | engine.means(cell.group, tradeoff.ERRORS)
-        | {"met": not cell.failed, "failed": cell.failed}
-        for cell in cells(found)
-        if cell.group.rows
-        for point in [cell.group.point]
+        | engine.means(group, [USE.name, "share_percent", *tradeoff.ERRORS])
+        | {"met": not why, "failed": why}
+        for group, why in cells(found)
+        if group.rows
     ]
 
 
 def _say(found: Found) -> str:
-    failed = [cell.failed for cell in cells(found)]
-    held = f"{failed.count('')} of {len(failed)} cells hold"
-    why = [f"{count} fail: {half}" for half, count in Counter(filter(None, failed)).items()]
+    halves = [why for _group, why in cells(found)]
+    held = f"{halves.count('')} of {len(halves)} cells hold"
+    why = [f"{count} fail: {half}" for half, count in Counter(filter(None, halves)).items()]
     return "; ".join([held, *why]) + "."
 
 
-STUDY = Study(tradeoff.measure, _require, summary=_summary, say=_say, rounded=True)
+STUDY = Study(tradeoff.measure, _require, against=[USE], summary=_summary, say=_say, rounded=True)

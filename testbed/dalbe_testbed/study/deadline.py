@@ -7,6 +7,7 @@ seconds do not count. Bytes are counted as they leave the bottleneck, headers in
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 
 import polars as pl
@@ -15,9 +16,8 @@ from dalbe_testbed.papers import framework
 from dalbe_testbed.papers.framework import TRANSFER, WINDOW_S
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine, regimes
-from dalbe_testbed.study.engine import Found, Group, Row, Study
-from dalbe_testbed.study.results import Results, wire_bytes
-from dalbe_testbed.study.verdict import Case, Verdict
+from dalbe_testbed.study.engine import Case, Found, Study, Verdict
+from dalbe_testbed.study.results import Group, Results, Row, names, wire_bytes
 
 OURS = "ours"
 JUDGED, YARDSTICK = "mbc", "cubic"
@@ -49,9 +49,7 @@ CURVE_S = 5.0
 """The means that the curves are made of."""
 
 
-NO_CONTROL = pl.DataFrame(
-    schema={"t_s": pl.Float64, "target_Bps": pl.Int64, "w_ppm": pl.Int64, "status": pl.String}
-)
+NO_CONTROL = pl.DataFrame(schema={"t_s": float, "target_Bps": int, "w_ppm": int, "status": str})
 """control.parquet of a run without a goal."""
 
 
@@ -60,14 +58,14 @@ def infeasible(point: Point) -> bool:
     return float(point.values["eta"]) not in framework.ETAS
 
 
-def _others(run: Run) -> list[str]:
-    return [flow.name for flow in run.point.experiment.flows if flow.host == "xsender"]
+def _is_yardstick(point: Point) -> bool:
+    return point.values["controller"] == YARDSTICK
 
 
-def _ends_s(flows: pl.DataFrame, name: str, otherwise: float) -> float:
-    """Return when a flow ended; a flow that outlived the run has no end."""
-    end = flows.filter(flow=name)["end_s"].item()
-    return otherwise if end is None else float(end)
+def _times(run: Run, flows: pl.DataFrame) -> dict[str, tuple[float, float]]:
+    """Return start and end, s, of every flow; one that outlived the run ends with it."""
+    ends = pl.col("end_s").fill_null(run.point.experiment.duration_s)
+    return {name: (start, end) for name, start, end in flows.select("flow", "start_s", ends).rows()}
 
 
 def spans(run: Run, flows: pl.DataFrame) -> Iterator[tuple[int, float, float, list[str]]]:
@@ -76,13 +74,10 @@ def spans(run: Run, flows: pl.DataFrame) -> Iterator[tuple[int, float, float, li
     The number counts the comings and goings before it. From the transfer's start to its end or
     deadline, whichever is first. flows: flows.parquet.
     """
-    last = run.point.experiment.duration_s
-    there = {
-        name: (float(flows.filter(flow=name)["start_s"].item()), _ends_s(flows, name, last))
-        for name in _others(run)
-    }
-    over = min(_ends_s(flows, OURS, last), TRANSFER.stop_s)
-    changes = sorted({t for times in there.values() for t in times} | {TRANSFER.start_s, over})
+    times = _times(run, flows)
+    over = min(times[OURS][1], TRANSFER.stop_s)
+    there = {name: times[name] for name in names(run.point, "xsender")}
+    changes = sorted({t for some in there.values() for t in some} | {TRANSFER.start_s, over})
     for number, (begin, end) in enumerate(pairwise(changes)):
         present = [name for name, (start, stop) in there.items() if start <= begin < end <= stop]
         counts = begin + SETTLE_S
@@ -90,24 +85,13 @@ def spans(run: Run, flows: pl.DataFrame) -> Iterator[tuple[int, float, float, li
             yield number, counts, end, present
 
 
-def _parts(run: Run, rates: pl.DataFrame, flows: pl.DataFrame) -> dict[int, float]:
-    return {
-        number: wire_bytes(rates, [OURS], begin, end)
-        * len(present)
-        / wire_bytes(rates, present, begin, end)
-        for number, begin, end, present in spans(run, flows)
-    }
-
-
 def _gap_percent(run: Run, rates: pl.DataFrame, over_s: float) -> float | None:
-    begin, end = framework.GAP_S
-    if over_s < end:
+    gap = framework.GAP_S
+    if over_s < gap[1]:
         return None
     others = [name for name in rates["flow"].unique() if name != OURS]
-    free = run.point.experiment.link.rate_bps / 8 * (end - begin)
-    return (
-        100 * wire_bytes(rates, [OURS], begin, end) / (free - wire_bytes(rates, others, begin, end))
-    )
+    free = run.point.experiment.link.rate_bps / 8 * (gap[1] - gap[0])
+    return 100 * wire_bytes(rates, [OURS], *gap) / (free - wire_bytes(rates, others, *gap))
 
 
 def _rounds_to_yield(rounds: pl.DataFrame, arrival_s: float) -> int | None:
@@ -117,33 +101,31 @@ def _rounds_to_yield(rounds: pl.DataFrame, arrival_s: float) -> int | None:
     if before.is_empty() or before[-1] != regimes.ALONE:
         return None
     after = own.filter(pl.col("t_s") >= arrival_s)["effect"]
-    yielded = (after != regimes.ALONE).arg_true()
-    return len(after) if yielded.is_empty() else int(yielded[0]) + 1
+    return _first(after != regimes.ALONE) or len(after)
 
 
-def _declared_tw(control: pl.DataFrame) -> int | None:
-    found = (control.sort("t_s")["status"] == "infeasible").arg_true()
+def _first(conditions: pl.Series) -> int | None:
+    """Return at which place a condition holds for the first time, from 1; None: never."""
+    found = conditions.arg_true()
     return None if found.is_empty() else int(found[0]) + 1
 
 
 def _curve(run: Run, rates: pl.DataFrame, control: pl.DataFrame) -> pl.DataFrame:
     """Return means over CURVE_S: a row per time and flow; of ours with its target and w."""
-    at = (pl.col("t_s") // CURVE_S * CURVE_S).alias("t_s")
+    at = pl.col("t_s") // CURVE_S * CURVE_S
     means = (
         rates.group_by(at, "flow", maintain_order=True)
-        .agg((pl.col("wire_bytes").sum() * 8e-6 / CURVE_S).alias("mbps"))
+        .agg(mbps=pl.col("wire_bytes").sum() * 8e-6 / CURVE_S)
         .filter(pl.col("mbps") > 0)
     )
     targets = control.group_by(at).agg(
-        (pl.col("target_Bps") * 8e-6).last().alias("target_mbps"),
-        (pl.col("w_ppm") * 1e-6).last().alias("w"),
+        target_mbps=pl.col("target_Bps").last() * 8e-6, w=pl.col("w_ppm").last() * 1e-6
     )
     own = means.filter(flow=OURS).join(targets, on="t_s", how="left")
     others = means.filter(pl.col("flow") != OURS)
-    return pl.concat([own, others], how="diagonal").select(
-        *(pl.lit(value).alias(key) for key, value in run.point.values.items()),
-        "t_s", "flow", "mbps", "target_mbps", "w",
-    )  # fmt: skip
+    settings = [pl.lit(value).alias(key) for key, value in run.point.values.items()]
+    columns = ("t_s", "flow", "mbps", "target_mbps", "w")
+    return pl.concat([own, others], how="diagonal").select(*settings, *columns)
 
 
 def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
@@ -156,17 +138,20 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
     infeasible; null: never. carried: bytes until the deadline.
     """
     rates, flows = (results.table(run, name) for name in ("rates", "flows"))
-    end_s = flows.filter(flow=OURS)["end_s"].item()
-    done = end_s is not None and flows.filter(flow=OURS)["finished"].item()
-    over_s = run.point.experiment.duration_s if end_s is None else float(end_s)
-    starts = [float(flows.filter(flow=name)["start_s"].item()) for name in _others(run)]
+    done = flows.filter(flow=OURS)["finished"].item()
+    times = _times(run, flows)
+    over_s = times[OURS][1]
+    starts = [times[name][0] for name in names(run.point, "xsender")]
     until: list[int | None] = []
     if not _is_yardstick(run.point):
         rounds = results.table(run, "rounds")
-        until = [
-            _rounds_to_yield(rounds, start) for start in starts if TRANSFER.start_s < start < over_s
-        ]
-    parts = _parts(run, rates, flows)
+        arrivals = [start for start in starts if TRANSFER.start_s < start < over_s]
+        until = [_rounds_to_yield(rounds, start) for start in arrivals]
+    parts = {
+        number: wire_bytes(rates, [OURS], *span) * len(present) / wire_bytes(rates, present, *span)
+        for number, *span, present in spans(run, flows)
+    }
+    status = _control(results, run).sort("t_s")["status"]
     return {
         "finish": (over_s - TRANSFER.start_s) / WINDOW_S if done else None,
         "gap_percent": _gap_percent(run, rates, over_s),
@@ -175,12 +160,8 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
         "greatest_part": max(parts.values(), default=None),
         "_parts": parts,
         "_carried": wire_bytes(rates, [OURS], TRANSFER.start_s, TRANSFER.stop_s),
-        "_declared_tw": _declared_tw(_control(results, run)),
+        "_declared_tw": _first(status == "infeasible"),
     }
-
-
-def _is_yardstick(point: Point) -> bool:
-    return point.values["controller"] == YARDSTICK
 
 
 def _control(results: Results, run: Run) -> pl.DataFrame:
@@ -221,101 +202,62 @@ def _curves(found: Found) -> pl.DataFrame:
     )
 
 
+def _every(column: str, bounds: tuple[float, float], form: str, group: Group) -> Case:
+    """Judge a column of every run; where some have none it is never so, but of yield_rounds."""
+    known = group.values(column)
+    needless = column == "yield_rounds" and known  # no arrival met it alone
+    never = 0 if needless else len(group.rows) - len(known)
+    met = sum(bounds[0] <= value <= bounds[1] for value in known)
+    spread = f"; {min(known):{form}} to {max(known):{form}}" if known else ""
+    said = f"{met} of {len(known) + never} runs{spread}" + f"; {never} never" * (never > 0)
+    where = f"eta = {group.point.values['eta']}"
+    return Case(where, said, met == len(known) + never, group.missing)
+
+
 def _require(found: Found) -> list[Verdict]:
     """Judge every run of the default controller."""
-    judged = [p for p in found.sweep.points if p.values.get("controller", JUDGED) == JUDGED]
-    feasible = [p for p in judged if not infeasible(p)]
-    hopeless = [p for p in judged if infeasible(p)]
-
-    def every(
-        points: Sequence[Point],
-        text: str,
-        column: str,
-        bounds: tuple[float, float],
-        form: str,
-        *,
-        needless: bool = False,
-    ) -> list[Verdict]:
-        """Judge a column of every run; needless: some have none, and need none."""
-
-        def case(group: Group) -> Case:
-            known = group.values(column)
-            never = 0 if needless and known else len(group.rows) - len(known)
-            met = sum(bounds[0] <= value <= bounds[1] for value in known)
-            spread = f"; {min(known):{form}} to {max(known):{form}}" if known else ""
-            said = f"{met} of {len(known) + never} runs{spread}" + f"; {never} never" * (never > 0)
-            where = f"eta = {group.point.values['eta']}"
-            return Case(where, said, met == len(known) + never, group.missing)
-
-        return [found.judge(text, points, case)] if points else []
-
     gap_s = framework.GAP_S[1] - framework.GAP_S[0]
     least, most = CUBIC_PARTS
-    return [
-        *every(
-            feasible,
-            f"done within {FINISH[0]:g} to {FINISH[1]:g} of the window, in every run",
+    feasible = {
+        f"done within {FINISH[0]:g} to {FINISH[1]:g} of the window, in every run": (
             "finish",
             FINISH,
             ".3f",
         ),
-        *every(
-            feasible,
-            f"at least {GAP_PERCENT:g} % of what others leave of the link in the gap of {gap_s:g} "
-            "s, in every run",
-            "gap_percent",
-            (GAP_PERCENT, 1000),
-            ".0f",
-        ),
-        *every(
-            feasible,
-            f"not alone any more {YIELD_ROUNDS} rounds after a flow that met it alone arrived",
+        f"at least {GAP_PERCENT:g} % of what others leave of the link in the gap of {gap_s:g} s, "
+        "in every run": ("gap_percent", (GAP_PERCENT, 1000), ".0f"),
+        f"not alone any more {YIELD_ROUNDS} rounds after a flow that met it alone arrived": (
             "yield_rounds",
             (0, YIELD_ROUNDS),
             ".0f",
-            needless=True,
         ),
-        *every(
-            hopeless,
-            f"a deadline that cannot be met: at most {most:g} of what CUBIC in its place has, "
-            "in every span of every run",
-            "greatest_of_cubic",
-            (0, most),
-            ".2f",
-        ),
-        *every(hopeless, f"and at least {least:g} of it", "least_of_cubic", (least, 1000), ".2f"),
-        *every(
-            hopeless,
-            f"{least:g} to {most:g} of it over the whole window, in every run",
+    }
+    hopeless = {
+        f"a deadline that cannot be met: at most {most:g} of what CUBIC in its place has, in every "
+        "span of every run": ("greatest_of_cubic", (0, most), ".2f"),
+        f"and at least {least:g} of it": ("least_of_cubic", (least, 1000), ".2f"),
+        f"{least:g} to {most:g} of it over the whole window, in every run": (
             "carried_of_cubic",
             CUBIC_PARTS,
             ".3f",
         ),
-        *every(
-            hopeless,
-            f"called infeasible within {DECLARED_TW} Tw, in every run",
+        f"called infeasible within {DECLARED_TW} Tw, in every run": (
             "declared_tw",
             (1, DECLARED_TW),
             ".0f",
         ),
+    }
+    judged = [p for p in found.sweep.points if p.values.get("controller", JUDGED) == JUDGED]
+    return [
+        found.judge(text, points, partial(_every, *what))
+        for texts, cannot in ((feasible, False), (hopeless, True))
+        if (points := [point for point in judged if infeasible(point) == cannot])
+        for text, what in texts.items()
     ]
 
 
-STUDY = Study(
-    measure,
-    _require,
-    means=(
-        "finish",
-        "gap_percent",
-        "yield_rounds",
-        "least_part",
-        "greatest_part",
-        "least_of_cubic",
-        "greatest_of_cubic",
-        "carried_of_cubic",
-        "declared_tw",
-    ),
-    compare=_compare,
-    counts=_counts,
-    curves=_curves,
+MEANS = (
+    *("finish", "gap_percent", "yield_rounds", "least_part", "greatest_part"),
+    *("least_of_cubic", "greatest_of_cubic", "carried_of_cubic", "declared_tw"),
 )
+STUDY = Study(measure, _require, MEANS, compare=_compare, counts=_counts, curves=_curves)

@@ -5,11 +5,15 @@ The contenders see the same cross traffic. `infeasible` is the one whose goal ca
 judged by whether it says so in time and by whether it stays at the share of one CUBIC flow.
 """
 
+import itertools
 import json
+import math
 import statistics
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from dalbe_testbed.plan.experiment import Experiment
@@ -17,7 +21,7 @@ from dalbe_testbed.reduce import capture
 from dalbe_testbed.reduce.tables import Run
 from dalbe_testbed.run.pool import Job
 from dalbe_testbed.study import shares
-from dalbe_testbed.study.shares import Interval
+from dalbe_testbed.study.results import Window, frame
 
 FILE = "file"
 CONTENDERS = ("dalbe_cdg", "cubic", "bwlimit")
@@ -46,72 +50,51 @@ def jobs(experiment: Experiment, seeds: list[int], out: Path) -> list[Job]:
     ]
 
 
-def transfer(run: Run) -> Interval:
-    """Return when the file was being sent: until its program ended, or the run."""
-    row = run.flow(FILE)
-    end = row["end_s"]
+def _window(run: Run, row: Mapping[str, Any]) -> Window:
+    """Return when a flow was sending: until its program ended, or the run."""
     last = capture.rates_end_s(run.rates, run.experiment.bin_s)
-    return Interval(float(str(row["start_s"])), last if end is None else float(str(end)))
+    return Window(row["start_s"], last if row["end_s"] is None else row["end_s"])
 
 
-def cross_flows(run: Run) -> dict[str, Interval]:
+def cross_flows(run: Run) -> dict[str, Window]:
     """Return when each of the other TCP flows was active."""
-    last = capture.rates_end_s(run.rates, run.experiment.bin_s)
-    return {
-        row["flow"]: Interval(row["start_s"], last if row["end_s"] is None else row["end_s"])
-        for row in run.flows.filter(pl.col("flow") != FILE).to_dicts()
-    }
+    rows = run.flows.filter(pl.col("flow") != FILE).to_dicts()
+    return {row["flow"]: _window(run, row) for row in rows}
 
 
-def _rounded(value: float | None, digits: int) -> float | None:
-    return None if value is None else round(value, digits)
+def _rounded(value: Any, digits: int) -> float | None:
+    return None if value is None else round(float(value), digits)
 
 
 def measure(run: Run, deadline_s: float) -> Measures:
     """Return what demo.json says about one contender; None where there was nothing to measure."""
-    sending, cross = transfer(run), cross_flows(run)
+    row = run.flow(FILE)
+    sending, cross = _window(run, row), cross_flows(run)
     bin_s, rate = run.experiment.bin_s, run.experiment.link.rate_bps
     table = shares.phase_table(run.rates, bin_s, sending, list(cross.values()))
-    row = run.flow(FILE)
-    flow = next(flow for flow in run.experiment.flows if flow.name == FILE)
-    done = bool(row["finished"])
-
-    def queue(phase: shares.Phase | None) -> float | None:
-        return _rounded(shares.mean_queue_ms(run.queue, table, phase, sending), 2)
-
-    contended = shares.share(run.rates, table, "contended", FILE, rate)
-    others = [shares.share(run.rates, table, "contended", name, rate) for name in cross]
-    goodput = shares.goodput_bps(run.rates, table, "contended", list(cross), bin_s)
-    active = [value for value in others if value]
+    queue, done = run.queue.join(table, on="t_s"), bool(row["finished"])
+    size = next(flow.bytes for flow in run.experiment.flows if flow.name == FILE)
+    # one cross flow, over the contended bins in which it is active
+    active = run.rates.filter(pl.col("flow").is_in(list(cross)), pl.col("wire_bytes") > 0)
+    one = shares.share(active.with_columns(flow=pl.lit("")), table, "contended", "", rate)
     return {
         "deadline_s": deadline_s,
-        "finish_s": _rounded(sending.end_s - sending.start_s, 3) if done else None,
-        "bytes": flow.bytes if done else row["payload_bytes"],
-        "goal_bytes": flow.bytes,
-        "share_contended": _rounded(contended, 4),
+        "finish_s": _rounded(sending.length_s, 3) if done else None,
+        "bytes": size if done else row["payload_bytes"],
+        "goal_bytes": size,
+        "share_contended": _rounded(shares.share(run.rates, table, "contended", FILE, rate), 4),
         "share_alone": _rounded(shares.share(run.rates, table, "alone", FILE, rate), 4),
         "contended_s": table.filter(phase="contended").height * bin_s,
         "alone_s": table.filter(phase="alone").height * bin_s,
-        "cross_goodput_bps": _rounded(goodput, 0),
-        "share_cross_flow": _per_flow(run, table, list(cross)) if active else None,
-        "queue_ms_mean": queue(None),
-        "queue_ms_contended": queue("contended"),
-        "queue_ms_alone": queue("alone"),
+        "cross_goodput_bps": _rounded(
+            shares.goodput_bps(run.rates, table, "contended", list(cross), bin_s), 0
+        ),
+        "share_cross_flow": _rounded(one, 4),
+        "queue_ms_mean": _rounded(sending.of(queue)["queue_ms"].mean(), 2),
+        "queue_ms_contended": _rounded(queue.filter(phase="contended")["queue_ms"].mean(), 2),
+        "queue_ms_alone": _rounded(queue.filter(phase="alone")["queue_ms"].mean(), 2),
         "drops": run.proof.drops,
     }
-
-
-def _per_flow(run: Run, table: pl.DataFrame, names: list[str]) -> float | None:
-    """Return the mean share of one cross flow, over the contended bins in which it is active."""
-    rows = (
-        run.rates.filter(pl.col("flow").is_in(names) & (pl.col("wire_bytes") > 0))
-        .join(table, on="t_s")
-        .filter(phase="contended")
-    )
-    mean = rows["rate_bps"].mean()
-    if mean is None:
-        return None
-    return round(float(mean) / run.experiment.link.rate_bps, 4)  # type: ignore[arg-type]
 
 
 def reported_infeasible_s(run: Run) -> float | None:
@@ -119,10 +102,8 @@ def reported_infeasible_s(run: Run) -> float | None:
     control = run.control.filter(flow=FILE)
     if "status" not in control.columns:
         return None
-    said = control.filter(pl.col("status") == "infeasible")["t_s"].min()
-    if said is None:
-        return None
-    return round(float(said) - transfer(run).start_s, 3)  # type: ignore[arg-type]
+    said = control.filter(status="infeasible")["t_s"].min()
+    return None if said is None else _rounded(said - _window(run, run.flow(FILE)).start_s, 3)  # type: ignore[operator]
 
 
 def summarise(experiment: Experiment, runs: list[Run]) -> dict[str, Any]:
@@ -145,32 +126,23 @@ def summarise(experiment: Experiment, runs: list[Run]) -> dict[str, Any]:
 
 def verdicts(result: dict[str, Any]) -> dict[str, bool]:
     """Judge one seed's results; what could not be measured fails."""
-    dalbe, cubic, late = result[SUBJECT], result["cubic"], result[INFEASIBLE]
 
-    def at_most(value: float | None, limit: float | None) -> bool:
-        return value is not None and limit is not None and value <= limit
+    def of(name: str, measure: str) -> float:
+        value = result[name][measure]
+        return math.nan if value is None else value  # which no comparison holds for
 
-    def times(value: float | None, factor: float) -> float | None:
-        return None if value is None else value * factor
-
-    cubic_flow = max(
-        (v for v in (cubic["share_contended"], late["share_cross_flow"]) if v is not None),
-        default=None,
-    )
+    late, contended = INFEASIBLE, "share_contended"
+    cubic_flow = float(np.fmax(of("cubic", contended), of(late, "share_cross_flow")))
     return {
-        "done by the deadline": at_most(dalbe["finish_s"], dalbe["deadline_s"]),
-        "alone: at least 0.85 of plain CUBIC's share": at_most(
-            times(cubic["share_alone"], MIN_ALONE_OF_CUBIC), dalbe["share_alone"]
-        ),
-        "contended: at most half of plain CUBIC's share": at_most(
-            dalbe["share_contended"], times(cubic["share_contended"], MAX_CONTENDED_OF_CUBIC)
-        ),
-        "impossible goal reported before its deadline": at_most(
-            late["reported_infeasible_at_s"], late["deadline_s"]
-        ),
-        "impossible goal: no more than one CUBIC flow's share": at_most(
-            late["share_contended"], times(cubic_flow, CUBIC_SLACK)
-        ),
+        "done by the deadline": of(SUBJECT, "finish_s") <= of(SUBJECT, "deadline_s"),
+        "alone: at least 0.85 of plain CUBIC's share": of(SUBJECT, "share_alone")
+        >= MIN_ALONE_OF_CUBIC * of("cubic", "share_alone"),
+        "contended: at most half of plain CUBIC's share": of(SUBJECT, contended)
+        <= MAX_CONTENDED_OF_CUBIC * of("cubic", contended),
+        "impossible goal reported before its deadline": of(late, "reported_infeasible_at_s")
+        <= of(late, "deadline_s"),
+        "impossible goal: no more than one CUBIC flow's share": of(late, contended)
+        <= CUBIC_SLACK * cubic_flow,
     }
 
 
@@ -193,11 +165,9 @@ def distribution(results: list[dict[str, Any]]) -> pl.DataFrame:
     finish_s.
     """
     rows = []
-    for name in (*CONTENDERS, INFEASIBLE):
-        for key in NUMBERS:
-            values = [r[name][key] for r in results if r[name].get(key) is not None]
-            if key == "reported_infeasible_at_s" and name != INFEASIBLE:
-                continue
+    for name, key in itertools.product((*CONTENDERS, INFEASIBLE), NUMBERS):
+        values = [r[name][key] for r in results if r[name].get(key) is not None]
+        if key != "reported_infeasible_at_s" or name == INFEASIBLE:
             rows.append(
                 {
                     "contender": name,
@@ -208,7 +178,7 @@ def distribution(results: list[dict[str, Any]]) -> pl.DataFrame:
                     "max": max(values, default=None),
                 }
             )
-    return pl.DataFrame(rows, infer_schema_length=None)
+    return frame(rows)
 
 
 def save(data: object, path: Path) -> None:

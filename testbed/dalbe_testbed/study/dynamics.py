@@ -18,9 +18,8 @@ import polars as pl
 
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
-from dalbe_testbed.study.engine import Found, Group, Row, Study
-from dalbe_testbed.study.results import Results, rtt_ms
-from dalbe_testbed.study.verdict import Case, Verdict
+from dalbe_testbed.study.engine import Case, Found, Study, Verdict
+from dalbe_testbed.study.results import Group, Results, Row, names, rtt_ms
 
 YIELDED_PERCENT, STAYS_RTTS, WITHIN_RTTS = 10.0, 10, 10.0
 """Out of the way: below this share of all bytes, for so many RTTs; due within so many."""
@@ -49,32 +48,30 @@ def series(rates: pl.DataFrame, queue: pl.DataFrame, point: Point) -> pl.DataFra
     link_percent (of the link's rate); and of the bin alone theirs (bytes of `xsender`'s flows),
     used_percent (all bytes, of the link's rate) and queue_ms.
     """
-    what = point.experiment
-    ours, theirs = (
-        pl.col("flow").is_in([flow.name for flow in what.flows if flow.host == host])
-        for host in ("sender", "xsender")
+    what, rtt_s = point.experiment, rtt_ms(point) / 1e3
+    rtt, longer = (
+        window_bins(max(rtt_s, least), what.bin_s) for least in (SHORTEST_SHARE_S, SHORTEST_S)
     )
-    rtt = window_bins(max(rtt_ms(point) / 1e3, SHORTEST_SHARE_S), what.bin_s)
-    longer = window_bins(max(rtt_ms(point) / 1e3, SHORTEST_S), what.bin_s)
-    bins = (
-        rates.group_by("t_s")
-        .agg(
-            pl.col("wire_bytes").filter(ours).sum().alias("ours"),
-            pl.col("wire_bytes").filter(theirs).sum().alias("theirs"),
-            pl.col("wire_bytes").sum().alias("all"),
-        )
-        .join(queue.select("t_s", "queue_ms"), on="t_s", how="left")
-        .sort("t_s")
+    sent = pl.col("wire_bytes")
+    ours, theirs = (
+        sent.filter(pl.col("flow").is_in(names(point, host))).sum()
+        for host in ("sender", "xsender")
     )
     share = 100 * pl.col("ours").rolling_sum(rtt) / pl.col("all").rolling_sum(rtt)
     whole = longer * what.bin_s * what.link.rate_bps / 8
-    return bins.select(
-        pl.col("t_s") + what.bin_s,
-        pl.when(share.is_finite()).then(share).alias("share_percent"),
-        (100 * pl.col("ours").rolling_sum(longer) / whole).alias("link_percent"),
-        "theirs",
-        (100 * pl.col("all") * longer / whole).alias("used_percent"),
-        "queue_ms",
+    return (
+        rates.group_by("t_s")
+        .agg(ours=ours, theirs=theirs, all=sent.sum())
+        .join(queue.select("t_s", "queue_ms"), on="t_s", how="left")
+        .sort("t_s")
+        .select(
+            pl.col("t_s") + what.bin_s,
+            "theirs",
+            "queue_ms",
+            share_percent=pl.when(share.is_finite()).then(share),
+            link_percent=100 * pl.col("ours").rolling_sum(longer) / whole,
+            used_percent=100 * pl.col("all") * longer / whole,
+        )
     )
 
 
@@ -83,14 +80,13 @@ def window_bins(seconds: float, bin_s: float) -> int:
     return max(1, math.ceil(round(seconds / bin_s, 6)))
 
 
-def _first(condition: pl.Series, begin: int, end: int) -> int | None:
-    """Return the first bin of [begin, end) at which a condition holds; null does not."""
-    return next((n for n in range(begin, end) if condition[n]), None)
+def _until(condition: pl.Series, begin: int, end: int) -> int | None:
+    """Return how many bins from `begin` on it takes until a condition holds; null does not.
 
-
-def _after_s(at: int, done: int | None, bin_s: float) -> float | None:
-    """Return how long after bin `at` bin `done` was over; None: never."""
-    return None if done is None else round((done + 1 - at) * bin_s, 6)
+    That bin counts. None if it does not hold in any of [begin, end).
+    """
+    holds = condition[begin : max(begin, end)].arg_true()
+    return None if holds.is_empty() else int(holds[0]) + 1
 
 
 def measure(results: Results, run: Run, _sweep: Sweep) -> Row | None:
@@ -109,10 +105,10 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> Row | None:
     stays = window_bins(STAYS_RTTS * rtt_s, bin_s)
     low = (bins["share_percent"] < YIELDED_PERCENT).fill_null(value=False)
     for_good = low.cast(pl.Int8).reverse().rolling_min(stays).reverse() == 1
-    yielded = _first(for_good, arrival, departure - stays)
-    back = _first(bins["link_percent"] >= BACK_PERCENT, departure, bins.height)
-    yielded_s, back_s = _after_s(arrival, yielded, bin_s), _after_s(departure, back, bin_s)
-    until = departure if yielded is None else yielded + 1
+    yielded = _until(for_good, arrival, departure - stays)
+    back = _until(bins["link_percent"] >= BACK_PERCENT, departure, bins.height)
+    yielded_s, back_s = (n if n is None else round(n * bin_s, 6) for n in (yielded, back))
+    until = departure if yielded is None else arrival + yielded
 
     def meanwhile(name: str, after_rtts: float) -> object:
         begin = arrival + window_bins(after_rtts * rtt_s, bin_s)
@@ -158,31 +154,28 @@ def _curve(group: Group, event: str, column: str, unit_s: float) -> pl.DataFrame
     bin_s = group.point.experiment.bin_s
     before, after = (window_bins(time * unit_s, bin_s) for time in (BEFORE_S, AFTER_S))
     step = max(1, (before + after) // 200)  # as many places as can be told apart
+    at = pl.col("bin").cast(pl.Int64)
     parts: list[pl.DataFrame] = [
-        row["_series"]
-        .with_row_index("bin")
-        .with_columns((pl.col("bin").cast(pl.Int64) - row[f"_{event}"]).alias("at"))
-        .filter(pl.col("at").is_between(-before, after) & (pl.col("at") % step == 0))
-        .select("at", pl.col(column).alias("percent"))
+        row["_series"].with_row_index("bin").select(at - row[f"_{event}"], percent=column)
         for row in group.rows
     ]
+    percent = pl.col("percent")
     return (
         pl.concat(parts)
-        .group_by("at")
+        .filter(at.is_between(-before, after) & (at % step == 0))
+        .group_by("bin")
         .agg(
-            pl.col("percent").median().alias("median_percent"),
-            pl.col("percent").quantile(0.1, "linear").alias("p10_percent"),
-            pl.col("percent").quantile(0.9, "linear").alias("p90_percent"),
+            median_percent=percent.median(),
+            p10_percent=percent.quantile(0.1, "linear"),
+            p90_percent=percent.quantile(0.9, "linear"),
         )
-        .sort("at")
+        .sort("bin")
         .select(
             pl.lit(str(group.point.values["who"])).alias("who"),
             pl.lit(rtt_ms(group.point)).alias("rtt_ms"),
             pl.lit(event).alias("event"),
-            ((pl.col("at") + 1) * bin_s).round(6).alias("t_s"),
-            "median_percent",
-            "p10_percent",
-            "p90_percent",
+            ((at + 1) * bin_s).round(6).alias("t_s"),
+            pl.col("^.*_percent$"),
         )
     )
 

@@ -7,20 +7,62 @@ Columns have units in their names. A mean `x` has its confidence interval beside
 `x_high`, null with a single run.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
 from dalbe_testbed.plan.sample import Value
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
-from dalbe_testbed.study import stats, verdict
-from dalbe_testbed.study.results import Results, weight
+from dalbe_testbed.study.results import Group, Results, Row, frame, weight
 from dalbe_testbed.study.stats import Estimate
-from dalbe_testbed.study.verdict import Case, Verdict
 
-Row = dict[str, Any]
+# --- requirements: one that was not measured is not met ---
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One requirement, whether it was met, and the figures behind that."""
+
+    requirement: str
+    met: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Case:
+    """A requirement at one point: where, what was found there, and whether that will do.
+
+    missing: runs that the point lacks. With any, the case is not met.
+    """
+
+    where: str
+    found: str
+    met: bool
+    missing: int = 0
+
+    def __str__(self) -> str:
+        """Return "50 ms: 1.3 [1.2, 1.4], 2 runs missing"."""
+        lacks = [f"{self.missing} run{'s' * (self.missing > 1)} missing"] if self.missing else []
+        return f"{self.where}: {', '.join([self.found, *lacks])}".removeprefix(": ")
+
+
+def judge(requirement: str, cases: Sequence[Case]) -> Verdict:
+    """Return the verdict on a requirement that must hold in each of `cases`; without any, it fails.
+
+    The detail gives the cases that fail before those that do not.
+    """
+    failed = [case for case in cases if not case.met or case.missing]
+    held = [case for case in cases if case not in failed]
+    detail = "; ".join(map(str, failed + held)) or "no run"
+    return Verdict(requirement, bool(cases) and not failed, detail)
+
+
+def say_verdicts(verdicts: Sequence[Verdict]) -> str:
+    """Return verdicts in a sentence."""
+    return "; ".join(f"{v.requirement}: {'met' if v.met else 'not met'}" for v in verdicts) + "."
 
 
 @dataclass(frozen=True)
@@ -46,33 +88,45 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Group:
-    """A point and what its runs showed.
+class Against:
+    """A column that sets what a run has against what another's flows have in the place of its own.
 
-    rows: of each run its seed and columns; a column that begins with "_" is in no table. missing:
-    how many runs the point lacks.
+    name: the new column; column: the one compared; who: whose flows are in the other runs, whose
+    mean is the second argument of `of`. itself: whether the other's own runs are compared too.
     """
 
-    point: Point
-    rows: Sequence[Row]
-    missing: int = 0
+    name: str
+    column: str
+    who: str
+    of: Callable[[float, float], float]
+    itself: bool = True
 
-    def values(self, name: str) -> list[float]:
-        """Return a column's values by seed, of those runs that have one."""
-        return [float(row[name]) for row in self.rows if row.get(name) is not None]
+    def base(self, group: Group, groups: Iterable[Group]) -> Group | None:
+        """Return the point that a group is set against; None if that has no value."""
+        base = beside(group, groups, self.who)
+        if base is None or not base.values(self.column):
+            return None
+        return base if self.itself or base.point.name != group.point.name else None
 
-    def mean(self, name: str) -> Estimate | None:
-        """Return the mean of a column over those runs that have a value; None without any."""
-        return stats.estimate(values) if (values := self.values(name)) else None
+    def add(self, groups: Sequence[Group]) -> None:
+        """Add the column to every row; null without the value or the other's."""
+        for group in groups:
+            base = self.base(group, groups)
+            others = base.values(self.column) if base else []
+            for row in group.rows:
+                known = others and row.get(self.column) is not None
+                mean = sum(others) / len(others) if known else 0.0
+                row[self.name] = self.of(row[self.column], mean) if known else None
 
 
 @dataclass(frozen=True)
 class Found:
-    """The points of a sweep that have runs, in its order."""
+    """The points of a sweep that have runs, in its order; against: the columns that compare."""
 
     results: Results
     sweep: Sweep
     groups: Sequence[Group]
+    against: Sequence[Against] = ()
 
     @property
     def ours(self) -> list[Point]:
@@ -88,7 +142,50 @@ class Found:
         self, requirement: str, points: Iterable[Point], case: Callable[[Group], Case]
     ) -> Verdict:
         """Return the verdict on a requirement that must hold at each of some points."""
-        return verdict.judge(requirement, [case(self.at(point)) for point in points])
+        return judge(requirement, [case(self.at(point)) for point in points])
+
+    def lacking(self, group: Group, column: str) -> int:
+        """Return how many runs without a column a point has, and the point it is set against."""
+        bases = [a.base(group, self.groups) for a in self.against if a.name == column]
+        own = group.missing + len(group.rows) - len(group.values(column))
+        return own + sum(base.missing for base in bases if base)
+
+    def mean_case(
+        self,
+        point: Point,
+        column: str,
+        where: str,
+        *,
+        least: float = -math.inf,
+        most: float = math.inf,
+        below: float = math.inf,
+        form: str = "{} %",
+        also: Sequence[str] = (),
+        absent: str = "no run",
+    ) -> Case:
+        """Return whether the mean of a column at a point is within its bounds.
+
+        form: how it is said, with the means of the columns `also`. One that is not there will not
+        do, nor one that some runs lack.
+        """
+        group = self.at(point)
+        if (mean := group.mean(column)) is None:
+            return Case(where, absent, met=False)
+        said = form.format(mean, *map(group.mean, also))
+        met = least <= mean.mean <= most and mean.mean < below
+        return Case(where, said, met, self.lacking(group, column))
+
+    def judge_mean(
+        self,
+        requirement: str,
+        column: str,
+        points: Iterable[Point],
+        where: Callable[[Point], str],
+        **bounds: Any,
+    ) -> Verdict:
+        """Return the verdict on a column's mean at some points; bounds: as in mean_case()."""
+        cases = [self.mean_case(point, column, where(point), **bounds) for point in points]
+        return judge(requirement, cases)
 
 
 def settings(point: Point) -> Row:
@@ -104,19 +201,21 @@ class Study:
     """How a kind of sweep is measured, tabulated and judged.
 
     measure: a run's columns; one row, or several; none if it shows nothing, and counts as missing.
-    compare: returns the groups that the tables are of, with columns that depend on other points.
-    about: columns that tell points apart. counts: columns of the summary between `runs` and the
-    means. means: the columns that it has the mean of. summary: its rows, where that is not it.
-    curves: what a figure draws besides. say: the finding in a sentence, by default the verdicts.
-    rounded: to five digits, in the row per run.
+    against: columns that compare with other points. compare: returns the groups that the tables are
+    of, where more depends on other points. about: columns that tell points apart. counts, more:
+    columns of the summary before and behind the means. means: the columns that it has the mean of.
+    summary: its rows, where that is not it. curves: what a figure draws besides. say: the finding
+    in a sentence, by default the verdicts. rounded: to five digits, in the row per run.
     """
 
     measure: Callable[[Results, Run, Sweep], Row | list[Row] | None]
     require: Callable[[Found], Sequence[Verdict]]
     means: Sequence[str] = ()
     about: Callable[[Point], Row] = settings
+    against: Sequence[Against] = ()
     compare: Callable[[Found], Sequence[Group]] | None = None
-    counts: Callable[[Group], Row] | None = None
+    counts: Callable[[Group], Row] = lambda _group: {}
+    more: Callable[[Group], Row] = lambda _group: {}
     summary: Callable[[Found], list[Row]] | None = None
     curves: Callable[[Found], pl.DataFrame] | None = None
     say: Callable[[Found], str] | None = None
@@ -135,18 +234,25 @@ class Study:
                 seen += bool(columns)
             if rows:
                 groups.append(Group(point, rows, len(sweep.seeds) - seen))
-        found = Found(results, sweep, groups)
-        return Found(results, sweep, self.compare(found)) if self.compare else found
+        for column in self.against:
+            column.add(groups)
+        found = Found(results, sweep, groups, self.against)
+        return replace(found, groups=self.compare(found)) if self.compare else found
 
     def _summary(self, found: Found) -> list[Row]:
         if self.summary:
             return self.summary(found)
-        return [
+        rows = [
             self.about(group.point)
             | {"runs": len(group.rows)}
-            | (self.counts(group) if self.counts else {})
+            | self.counts(group)
             | means(group, self.means)
             for group in found.groups
+        ]
+        columns = dict.fromkeys(name for row in rows for name in row)
+        return [
+            dict.fromkeys(columns) | row | self.more(group)
+            for row, group in zip(rows, found.groups, strict=True)
         ]
 
     def find(self, results: Results, sweep: Sweep) -> Finding:
@@ -155,7 +261,7 @@ class Study:
         verdicts = self.require(found)
         runs = table(found.groups, self.about)
         return Finding(
-            self.say(found) if self.say else verdict.say(verdicts),
+            self.say(found) if self.say else say_verdicts(verdicts),
             verdicts,
             rounded(runs) if self.rounded else runs,
             frame(self._summary(found)),
@@ -163,20 +269,9 @@ class Study:
         )
 
 
-def frame(rows: Sequence[Mapping[str, object]]) -> pl.DataFrame:
-    """Return rows as a table; a key that a row lacks is null."""
-    return pl.DataFrame(rows, infer_schema_length=None)
-
-
 def table(groups: Iterable[Group], about: Callable[[Point], Row] = settings) -> pl.DataFrame:
     """Return the row per run: what tells the point from others, the seed, what was measured."""
-    return frame(
-        [
-            about(group.point) | {k: v for k, v in row.items() if not k.startswith("_")}
-            for group in groups
-            for row in group.rows
-        ]
-    )
+    return frame(about(group.point) | row for group in groups for row in group.rows)
 
 
 def concat(curves: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -191,31 +286,12 @@ def interval(name: str, estimate: Estimate | None) -> Row:
     return {name: estimate.mean, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
 
 
-def estimated(name: str, values: Sequence[float]) -> Row:
-    """Return the columns of a mean of values by seed; null where there are none."""
-    return interval(name, stats.estimate(values) if values else None)
-
-
 def means(group: Group, names: Iterable[str]) -> Row:
-    """Return the columns of the means of some columns."""
+    """Return the columns of the means of some columns; a "_" that one begins with is left out."""
     row: Row = {}
     for name in names:
-        row |= interval(name, group.mean(name))
+        row |= interval(name.removeprefix("_"), group.mean(name))
     return row
-
-
-def mean_case(
-    where: str,
-    estimate: Estimate | None,
-    met: Callable[[float], bool],
-    missing: int,
-    form: str = "{} %",
-    absent: str = "no run",
-) -> Case:
-    """Return whether a mean will do; form: how it is said. One that is not there will not."""
-    if estimate is None:
-        return Case(where, absent, met=False)
-    return Case(where, form.format(estimate), met(estimate.mean), missing)
 
 
 def rounded(table: pl.DataFrame) -> pl.DataFrame:

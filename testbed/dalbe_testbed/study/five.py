@@ -12,9 +12,8 @@ from statistics import mean
 from dalbe_testbed.plan.experiment import Flow, Goal
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
-from dalbe_testbed.study.engine import Found, Group, Row, Study
-from dalbe_testbed.study.results import Results, rtt_ms, wire_bytes
-from dalbe_testbed.study.verdict import Case, Verdict
+from dalbe_testbed.study.engine import Case, Found, Study, Verdict
+from dalbe_testbed.study.results import Group, Results, Row, rtt_ms, wire_bytes
 
 
 def transfers(point: Point) -> list[tuple[Flow, Goal]]:
@@ -29,22 +28,16 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> list[Row]:
     finish is null if it was not done when the run ended; early_mbps is on the wire, from its start
     to the first deadline of all.
     """
-    rates, flows = (results.table(run, name) for name in ("rates", "flows"))
+    rates = results.table(run, "rates")
     pairs = transfers(run.point)
     first_s = pairs[0][1].deadline_s
     rows: list[Row] = []
     for flow, goal in pairs:
-        own = flows.filter(flow=flow.name)
-        start_s = float(own["start_s"].item())
-        done = own["finished"].item()
+        start_s, end_s, done = results.flow(run, flow.name)
         sent = wire_bytes(rates, [flow.name], start_s, start_s + first_s)
-        rows.append(
-            {
-                "deadline_s": goal.deadline_s,
-                "finish": (own["end_s"].item() - start_s) / goal.deadline_s if done else None,
-                "early_mbps": sent * 8e-6 / first_s,
-            }
-        )
+        finish = (end_s - start_s) / goal.deadline_s if done and end_s is not None else None
+        row = {"deadline_s": goal.deadline_s, "finish": finish, "early_mbps": sent * 8e-6 / first_s}
+        rows.append(row)
     return rows
 
 

@@ -5,14 +5,11 @@ Each cell is run with our transfer, flow `ours`, and with CUBIC in its place. A 
 is done within CUBIC_PART of the window. Where there are several controllers, each is judged.
 """
 
-from collections.abc import Callable, Sequence
-
 from dalbe_testbed.plan.experiment import CONTROLLER_DEFAULT
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
-from dalbe_testbed.study import engine
-from dalbe_testbed.study.engine import Found, Group, Row, Study
-from dalbe_testbed.study.results import Results, wire_bytes
-from dalbe_testbed.study.verdict import Verdict
+from dalbe_testbed.study import engine, stats
+from dalbe_testbed.study.engine import Found, Study, Verdict
+from dalbe_testbed.study.results import Group, Results, Row, wire_bytes
 
 OURS = "ours"
 CUBIC_PART = 0.8
@@ -51,15 +48,12 @@ def outcome(results: Results, run: Run, length_s: float) -> Row:
     others_mbps: of all of `xsender`'s flows on the wire, from the transfer's start to its deadline;
     null without any.
     """
-    rates, flows = (results.table(run, name) for name in ("rates", "flows"))
-    what = run.point.experiment
-    own = flows.filter(flow=OURS)
-    end_s = own["end_s"].item() if own["finished"].item() else None
-    start_s = float(own["start_s"].item())
-    others = [flow.name for flow in what.flows if flow.host == "xsender" and flow.bytes is None]
-    sent = wire_bytes(rates, others, start_s, start_s + length_s)
+    start_s, end_s, done = results.flow(run, OURS)
+    flows = run.point.experiment.flows
+    others = [flow.name for flow in flows if flow.host == "xsender" and flow.bytes is None]
+    sent = wire_bytes(results.table(run, "rates"), others, start_s, start_s + length_s)
     return {
-        "finish": None if end_s is None else (float(end_s) - start_s) / length_s,
+        "finish": (end_s - start_s) / length_s if done and end_s is not None else None,
         "others_mbps": sent * 8e-6 / length_s if others else None,
     }
 
@@ -71,38 +65,29 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
 
 def _compared(ours: Row, cubic: Row) -> Row:
     """Return the columns of a goal: when it was done, by us and by CUBIC in our place."""
-
-    def within(finish: float | None, part: float) -> bool:
-        return finish is not None and finish <= part
-
+    finish, cubic_finish = ours["finish"], cubic["finish"]
     return {
         "seed": ours["seed"],
-        "cubic_finish": cubic["finish"],
-        "finish": ours["finish"],
-        "counts": within(cubic["finish"], CUBIC_PART),
-        "met": within(ours["finish"], 1),
+        "cubic_finish": cubic_finish,
+        "finish": finish,
+        "counts": cubic_finish is not None and cubic_finish <= CUBIC_PART,
+        "met": finish is not None and finish <= 1,
         "others_mbps": ours["others_mbps"],
         "others_beside_cubic_mbps": cubic["others_mbps"],
     }
 
 
-def against_cubic(found: Found, place: Callable[[Point], object]) -> list[Group]:
-    """Return the points of ours, a row per seed that CUBIC at the same place has, too."""
-    cubic = {
-        (place(group.point), row["seed"]): row
-        for group in found.groups
-        if in_place(group.point) == "cubic"
-        for row in group.rows
-    }
+def against_cubic(found: Found) -> list[Group]:
+    """Return the points of ours, a row per seed that CUBIC in the same scenario has, too."""
+    cubic = {scenario(g.point): g for g in found.groups if in_place(g.point) == "cubic"}
     pairs = []
     for group in found.groups:
-        there = place(group.point)
-        rows = [
-            _compared(row, cubic[there, row["seed"]])
-            for row in group.rows
-            if in_place(group.point) != "cubic" and (there, row["seed"]) in cubic
-        ]
-        if rows:
+        base = cubic.get(scenario(group.point))
+        if base is None or base is group:
+            continue
+        both = [(row, same) for row in group.rows if (same := base.of_seed(row["seed"]))]
+        if both:
+            rows = [_compared(*pair) for pair in both]
             pairs.append(Group(group.point, rows, len(found.sweep.seeds) - len(rows)))
     return pairs
 
@@ -155,14 +140,11 @@ def _summary(found: Found) -> list[Row]:
     others_percent: the mean of the others' rate beside ours, in that beside CUBIC; null without.
     """
     rows, made = _rows(found), []
-    for who, load in sorted({(str(row["controller"]), str(row["load"])) for row in rows}):
+    for who, load in sorted({(row["controller"], str(row["load"])) for row in rows}):
         here = [row for row in rows if (row["controller"], row["load"]) == (who, load)]
         counted = [row for row in here if row["counts"]]
-        ratios = [
-            100 * row["others_mbps"] / row["others_beside_cubic_mbps"]
-            for row in counted
-            if row["others_mbps"] is not None and row["others_beside_cubic_mbps"]
-        ]
+        pairs = [(row["others_mbps"], row["others_beside_cubic_mbps"]) for row in counted]
+        ratios = [100 * ours / cubic for ours, cubic in pairs if ours is not None and cubic]
         made.append(
             {
                 "controller": who,
@@ -170,14 +152,10 @@ def _summary(found: Found) -> list[Row]:
                 "goals": len(here),
                 "count": len(counted),
                 "in_time": sum(row["met"] for row in counted),
-                **engine.estimated("others_percent", ratios),
+                **engine.interval("others_percent", stats.estimate(ratios) if ratios else None),
             }
         )
     return made
 
 
-def _compare(found: Found) -> Sequence[Group]:
-    return against_cubic(found, scenario)
-
-
-STUDY = Study(measure, _require, about=_about, compare=_compare, summary=_summary)
+STUDY = Study(measure, _require, about=_about, compare=against_cubic, summary=_summary)

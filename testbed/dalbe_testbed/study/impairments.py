@@ -8,14 +8,10 @@ counts as well: how much less CUBIC gets beside ours than beside flows of strict
 measured behind FIFOs.
 """
 
-from collections.abc import Iterable
-
 from dalbe_testbed.plan.sweep import Point
-from dalbe_testbed.study import engine, stats, tradeoff
-from dalbe_testbed.study.engine import Found, Group, Row, Study, beside, place, who
-from dalbe_testbed.study.stats import Estimate
+from dalbe_testbed.study import tradeoff
+from dalbe_testbed.study.engine import Against, Found, Study, Verdict, place, who
 from dalbe_testbed.study.tradeoff import CORNER
-from dalbe_testbed.study.verdict import Case, Verdict
 
 AXIS = "impairment"
 USE_PERCENT, SHARE_PERCENT, HARM_PERCENT = 80.0, 10.0, 10.0
@@ -34,53 +30,34 @@ def where(point: Point) -> str:
     )
 
 
-def harm_percent(group: Group, groups: Iterable[Group]) -> Estimate | None:
-    """Return by how much the others' goodput is below their mean beside strict priority.
+HARM = Against(
+    "_harm_percent",
+    "others_mbps",
+    CORNER,
+    lambda mbps, whole: 100 * (1 - mbps / whole),
+    itself=False,
+)
+"""By how much the others' goodput is below their mean beside strict priority; negative: above.
 
-    Negative if they get more. None for strict priority itself and on paths without a run of it.
-    """
-    best = beside(group, groups, CORNER)
-    if best is None or best is group:
-        return None
-    rates = best.values("others_mbps")
-    whole = sum(rates) / len(rates)
-    own = group.values("others_mbps")
-    return stats.estimate([100 * (1 - mbps / whole) for mbps in own]) if own else None
+Null for strict priority itself and on paths without a run of it."""
 
 
 def _require(found: Found) -> list[Verdict]:
-    def harm(group: Group) -> Case:
-        best = beside(group, found.groups, CORNER)
-        return engine.mean_case(
-            where(group.point),
-            harm_percent(group, found.groups),
-            lambda percent: percent <= HARM_PERCENT,
-            group.missing + (best.missing if best else 0),
-        )
-
     unfair = [p for p in found.ours if p.experiment.link.qdisc not in FAIR_QUEUEING]
     with_corner = [place(point) for point in found.sweep.points if who(point) == CORNER]
+    share = f"share at most {SHARE_PERCENT:g} %"
     return [
-        tradeoff.judge_use(found, found.ours, USE_PERCENT, where),
-        tradeoff.judge_share(
-            found,
-            unfair,
-            f"share at most {SHARE_PERCENT:g} %",
-            lambda share: share <= SHARE_PERCENT,
-            where,
-        ),
-        found.judge(
+        tradeoff.judge_use(found, USE_PERCENT, where),
+        found.judge_mean(share, "share_percent", unfair, where, most=SHARE_PERCENT),
+        found.judge_mean(
             f"CUBIC's goodput at most {HARM_PERCENT:g} % below that beside strict priority",
+            HARM.name,
             [point for point in found.ours if place(point) in with_corner],
-            harm,
+            where,
+            most=HARM_PERCENT,
         ),
     ]
 
 
-def _summary(found: Found) -> list[Row]:
-    return tradeoff.summary(
-        found, lambda g: engine.interval("harm_percent", harm_percent(g, found.groups))
-    )
-
-
-STUDY = Study(tradeoff.measure, _require, summary=_summary, rounded=True)
+MEANS = (*tradeoff.MEANS, HARM.name)
+STUDY = Study(tradeoff.measure, _require, MEANS, against=[tradeoff.USE, HARM], rounded=True)

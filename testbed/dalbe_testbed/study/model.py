@@ -27,7 +27,6 @@ less than 3 % of that, and transfers aim 1/32 of the window early.
 
 import math
 import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -36,10 +35,9 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.plan.web import SEGMENT_BYTES
 from dalbe_testbed.study import engine, regimes
-from dalbe_testbed.study.engine import Found, Group, Row, Study
-from dalbe_testbed.study.results import Results, g_ms, rtt_ms, weight
-from dalbe_testbed.study.tradeoff import Window, windows
-from dalbe_testbed.study.verdict import Case, Verdict, judge
+from dalbe_testbed.study.engine import Case, Found, Study, Verdict, judge
+from dalbe_testbed.study.results import Group, Results, Row, Window, g_ms, rtt_ms, weight
+from dalbe_testbed.study.tradeoff import windows
 
 OURS = "ours"
 MODELS = {"ladder": ("fair",), "CDG": ("all", "random")}
@@ -79,16 +77,16 @@ def ladder(updates: pl.DataFrame) -> float:
 
 def _measure_ladder(
     results: Results, run: Run, during: Window, rates: pl.DataFrame
-) -> tuple[dict[str, float], dict[str, float]]:
+) -> tuple[dict[str, float], Row]:
     updates = during.of(results.table(run, "control")).filter(flow=OURS)
     if updates.is_empty():
         raise TestbedError(f"{run.directory}: control.parquet has no update of {OURS}")
     beside, w = others(run.point), weight(run.point)
     assert w is not None
-    carried = during.mean_mbps(rates, [OURS, *beside])
-    phase = ([OURS], during.start_s, during.end_s)
-    about = {"alone_percent": regimes.carried_on_percent(results.table(run, "rounds"), *phase)}
-    return {"own": ladder(updates), "fair": carried * w / (w + len(beside))}, about
+    fair = during.mean_mbps(rates, [OURS, *beside]) * w / (w + len(beside))
+    phase = (results.table(run, "rounds"), [OURS], during.start_s, during.end_s)
+    about = {"alone_percent": regimes.carried_on_percent(*phase)}
+    return {"own": ladder(updates), "fair": fair}, about
 
 
 # --- CDG ---
@@ -151,25 +149,23 @@ def count_cuts(rounds: pl.DataFrame, during: Window) -> Cuts:
     )
 
 
-def _measure_cdg(
-    results: Results, run: Run, during: Window
-) -> tuple[dict[str, float], dict[str, float]]:
+def _measure_cdg(results: Results, run: Run, during: Window) -> tuple[dict[str, float], Row]:
     try:
         cuts = count_cuts(results.table(run, "rounds").filter(flow=OURS), during)
     except TestbedError as error:
         raise TestbedError(f"{run.directory}: rounds.parquet: {error}") from None
     samples = during.of(results.table(run, "connections")).filter(flow=OURS)
     means = samples.select(pl.col("srtt_ms", "cwnd_packets").mean()).row(0, named=True)
+    srtt_ms = means["srtt_ms"]
     predicted = {
-        name: packets * SEGMENT_BYTES * 8e-3 / means["srtt_ms"]
-        for name, packets in cuts.packets().items()
+        name: packets * SEGMENT_BYTES * 8e-3 / srtt_ms for name, packets in cuts.packets().items()
     }
     return predicted, {
         "backoffs_per_round": cuts.backoffs / cuts.rounds,
         "losses_per_round": cuts.losses / cuts.rounds,
         "cut": cuts.cut,
         **means,
-        "srtts_per_round": 1e3 * (during.end_s - during.start_s) / cuts.rounds / means["srtt_ms"],
+        "srtts_per_round": 1e3 * during.length_s / cuts.rounds / srtt_ms,
     }
 
 
@@ -226,20 +222,19 @@ def _require(found: Found) -> list[Verdict]:
     """Judge either model that the sweep has points of: every run, and the median of the points."""
     verdicts = []
     for name in MODELS:
-        wanted = [found.at(point) for point in found.sweep.points if model(point) == name]
-        errors = [_off_percent(group, "own") for group in wanted if group.rows]
-        median = statistics.median(errors) if errors else math.nan
-        lacks = sum(group.missing for group in wanted)
-        what = f"median of {len(errors)} points: {median:.1f} %"
-        off = [Case("", what, median <= MEDIAN_PERCENT, lacks)] if errors else []
+        points = [point for point in found.sweep.points if model(point) == name]
+        wanted = [found.at(point) for point in points]
+        cases = []
+        if errors := [_off_percent(group, "own") for group in wanted if group.rows]:
+            median = statistics.median(errors)
+            what = f"median of {len(errors)} points: {median:.1f} %"
+            lacks = sum(group.missing for group in wanted)
+            cases = [Case("", what, median <= MEDIAN_PERCENT, lacks)]
         if wanted:
+            said = f"within {LEAST_RATIO:g} to {MOST_RATIO:g} of what there is, in every run"
             verdicts += [
-                judge(
-                    f"{name}: predicted by own state within {LEAST_RATIO:g} to {MOST_RATIO:g} of "
-                    "what there is, in every run",
-                    [_within(group) for group in wanted],
-                ),
-                judge(f"{name}: off by at most {MEDIAN_PERCENT:g} % at the median", off),
+                found.judge(f"{name}: predicted by own state {said}", points, _within),
+                judge(f"{name}: off by at most {MEDIAN_PERCENT:g} % at the median", cases),
             ]
     return verdicts
 
@@ -253,37 +248,28 @@ def _about(point: Point) -> Row:
     }
 
 
-def _summary(found: Found) -> list[Row]:
-    """Return a row per point. A mean of what is not a number in some run is null."""
-    rows = []
-    for group in found.groups:
-        row = _about(group.point) | {"runs": len(group.rows)}
-        for name in group.rows[0]:
-            if name != "seed" and not name.startswith("_"):
-                values = group.values(name)
-                row |= engine.estimated(name, values if all(map(math.isfinite, values)) else [])
-        rows.append(row)
-    return rows
-
-
-def _say_model(name: str, groups: Sequence[Group]) -> str:
-    own, *rest = (
-        statistics.median(_off_percent(group, which) for group in groups)
-        for which in ("own", *MODELS[name])
-    )
-    besides = ", ".join(f"{it}: {off:.1f} %" for it, off in zip(MODELS[name], rest, strict=True))
-    ratios = [ratio for group in groups for ratio in group.values("_own_ratio")]
-    return (
-        f"{name}: predicted over measured is {min(ratios):.2f} to {max(ratios):.2f}, off by "
-        f"{own:.1f} % at the median of {len(groups)} points ({besides})."
-    )
-
-
 def _say(found: Found) -> str:
     """Return the finding in a sentence per model."""
-    by_model = {name: [g for g in found.groups if model(g.point) == name] for name in MODELS}
-    said = [_say_model(name, groups) for name, groups in by_model.items() if groups]
+    said = []
+    for name, more in MODELS.items():
+        groups = [group for group in found.groups if model(group.point) == name]
+        ratios = [ratio for group in groups for ratio in group.values("_own_ratio")]
+        if groups:
+            own, *rest = (
+                statistics.median(_off_percent(group, which) for group in groups)
+                for which in ("own", *more)
+            )
+            besides = ", ".join(f"{it}: {off:.1f} %" for it, off in zip(more, rest, strict=True))
+            said.append(
+                f"{name}: predicted over measured is {min(ratios):.2f} to {max(ratios):.2f}, off "
+                f"by {own:.1f} % at the median of {len(groups)} points ({besides})."
+            )
     return " ".join(said) or "No run."
 
 
-STUDY = Study(measure, _require, about=_about, summary=_summary, say=_say, rounded=True)
+def _means(group: Group) -> Row:
+    names = [name for name in group.rows[0] if name != "seed" and not name.startswith("_")]
+    return engine.means(group, names)
+
+
+STUDY = Study(measure, _require, about=_about, counts=_means, say=_say, rounded=True)

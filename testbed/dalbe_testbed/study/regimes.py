@@ -55,8 +55,11 @@ def yields_per_minute(
     return found.height * 60 / (end_s - start_s) / len(flows)
 
 
-def _percent(found: pl.DataFrame, flows: Sequence[str], length_s: float) -> float:
-    return 100 * float(found["seconds"].sum()) / length_s / len(flows)
+def _percent(phase: tuple[pl.DataFrame, Sequence[str], float, float], when: pl.Expr) -> float:
+    """Return the part of a phase for which something held, the mean of the flows."""
+    _rounds, flows, start_s, end_s = phase
+    seconds = float(spans(*phase).filter(when)["seconds"].sum())
+    return 100 * seconds / (end_s - start_s) / len(flows)
 
 
 def held_percent(rounds: pl.DataFrame, flows: Sequence[str], start_s: float, end_s: float) -> float:
@@ -64,16 +67,11 @@ def held_percent(rounds: pl.DataFrame, flows: Sequence[str], start_s: float, end
 
     Raises TestbedError as spans() does.
     """
-    held = spans(rounds, flows, start_s, end_s).filter(pl.col("effect") != ALONE)
-    return _percent(held, flows, end_s - start_s)
+    return _percent((rounds, flows, start_s, end_s), pl.col("effect") != ALONE)
 
 
 def carried_on_percent(
     rounds: pl.DataFrame, flows: Sequence[str], start_s: float, end_s: float
 ) -> float:
-    """Return the part of [start_s, end_s) for which the flows were alone, their mean.
-
-    Raises TestbedError as spans() does.
-    """
-    alone = spans(rounds, flows, start_s, end_s).filter(pl.col("effect") == ALONE)
-    return _percent(alone, flows, end_s - start_s)
+    """Return the part for which they were alone, as held_percent()."""
+    return _percent((rounds, flows, start_s, end_s), pl.col("effect") == ALONE)

@@ -5,19 +5,19 @@ Everything said here is computed from the runs; what was not run is not claimed.
 """
 
 import statistics
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 import polars as pl
 
 from dalbe_testbed.papers import cdg as paper
-from dalbe_testbed.papers.cdg import MODULES, Bound
+from dalbe_testbed.papers.cdg import MODULES
 from dalbe_testbed.plan.sample import Value
 from dalbe_testbed.plan.sweep import Point, Sweep, axis
 from dalbe_testbed.study import stats
-from dalbe_testbed.study.results import Results, Shares, cc, g_ms, rtt_ms
+from dalbe_testbed.study.engine import Verdict
+from dalbe_testbed.study.results import Group, Results, Row, cc, frame, g_ms, names, rtt_ms
 from dalbe_testbed.study.stats import Estimate
-from dalbe_testbed.study.verdict import Verdict
 
 FIGURE_2_RTT_MS = 50
 POINTS = "points"  # percentage points, as the report says it
@@ -48,62 +48,60 @@ class Deviation:
         return None if self.ours is None else self.ours.mean - self.paper
 
     @property
+    def allowed(self) -> float:
+        """By how much it may differ, in percentage points."""
+        return paper.tolerance_points(self.paper)
+
+    @property
     def within(self) -> bool:
         """Whether ours is within 25 % or 2 points of the paper's; not so without a run."""
-        return self.difference is not None and abs(self.difference) <= paper.tolerance_points(
-            self.paper
-        )
+        return self.difference is not None and abs(self.difference) <= self.allowed
+
+    @property
+    def which(self) -> str:
+        """Which of the paper's values it is: a bound of Table I, "min" or "max", or a flow."""
+        return self.where.rpartition(" ")[2]
 
 
-def _planned(sweeps: Sequence[Sweep]) -> set[tuple[str, float | None, float]]:
-    """Return the paper's cells that the sweeps hold: congestion control, G and RTT in ms."""
+def _cells(results: Results) -> dict[tuple[str, float | None, float], Group]:
+    """Return the paper's cells that the sweeps hold, by congestion control, G and RTT in ms."""
     return {
-        (cc(point), g_ms(point), rtt_ms(point))
-        for sweep in sweeps
+        (cc(point), g_ms(point), rtt_ms(point)): results.at(point)
+        for sweep in results.sweeps
         for point in sweep.points
         if point.directory.startswith("runs/cell/") and set(point.values) == {"cc", "g", "rtt"}
     }
 
 
-def table_1(results: Results) -> list[tuple[Bound, dict[str, Deviation]]]:
-    """Return Table I's values that were to be run, each with the modules' deviations."""
-    planned = _planned(results.sweeps)
-    rows = []
-    for bound in paper.table_1():
-        row = {}
-        for module in MODULES:
-            if (module, bound.g_ms, bound.rtt_ms) in planned:
-                shares = results.cell(module, bound.g_ms, bound.rtt_ms)
-                row[module] = Deviation(
-                    where=f"Table I, {bound.which}",
-                    module=module,
-                    g_ms=bound.g_ms,
-                    rtt_ms=bound.rtt_ms,
-                    paper=bound.percent,
-                    ours=shares.estimate(bound.column) if shares else None,
-                    of_tcp=shares.estimate_of_tcp(bound.column) if shares else None,
-                )
-        if row:
-            rows.append((bound, row))
-    return rows
+def table_1(results: Results) -> list[Deviation]:
+    """Return Table I's values that were to be run, bound by bound, each of both modules."""
+    cells = _cells(results)
+    return [
+        Deviation(
+            where=f"Table I, {bound.which}",
+            module=module,
+            g_ms=bound.g_ms,
+            rtt_ms=bound.rtt_ms,
+            paper=bound.percent,
+            ours=measured.mean(f"{bound.column}_percent"),
+            of_tcp=measured.mean(f"_{bound.column}_of_tcp_percent"),
+        )
+        for bound in paper.table_1()
+        for module in MODULES
+        if (measured := cells.get((module, bound.g_ms, bound.rtt_ms)))
+    ]
 
 
 def figure_2_deviations(results: Results) -> list[Deviation]:
     """Return the means of Figure 2's boxes that were to be run, flow by flow."""
-    planned = _planned(results.sweeps)
+    cells, rtt = _cells(results), FIGURE_2_RTT_MS
     return [
         Deviation(
-            where=f"Figure 2, {flow}",
-            module=module,
-            g_ms=g,
-            rtt_ms=FIGURE_2_RTT_MS,
-            paper=percent,
-            ours=stats.estimate(shares.flows[flow]) if shares else None,
+            f"Figure 2, {flow}", module, g, rtt, percent, ours=measured.mean(f"{flow}_percent")
         )
         for g, flows in paper.figure_2().items()
         for module in MODULES
-        if (module, g, FIGURE_2_RTT_MS) in planned
-        for shares in [results.cell(module, g, FIGURE_2_RTT_MS)]
+        if (measured := cells.get((module, g, rtt)))
         for flow, percent in flows.items()
     ]
 
@@ -113,14 +111,15 @@ def figure_2_deviations(results: Results) -> list[Deviation]:
 
 @dataclass(frozen=True)
 class Curve:
-    """A module's share over G at one base RTT; points by rising G, only those with runs.
+    """A module's share over G at one base RTT.
 
-    others: what else the curve has in common, in words: "link.rate_mbps 40"; empty for the paper's.
+    shares: both flows' in each run, by rising G in ms; only those with runs. others: what else the
+    curve has in common, in words: "link.rate_mbps 40"; empty for the paper's.
     """
 
     module: str
     rtt_ms: float
-    points: tuple[Shares, ...]
+    shares: Mapping[float, Sequence[float]]
     others: str = ""
 
     @property
@@ -130,40 +129,26 @@ class Curve:
         return ", ".join(filter(None, words))
 
     @property
-    def g_ms(self) -> list[float]:
-        """The paper's G of each point, in ms."""
-        return [float(g_ms(shares.point) or 0) for shares in self.points]
-
-    @property
-    def estimates(self) -> list[Estimate]:
-        """Both flows' share at each point."""
-        return [shares.estimate("both") for shares in self.points]
-
-    def inversions(self) -> list[str]:
-        """Return where the share falls over G beyond the confidence intervals, in words."""
-        estimates, gs = self.estimates, self.g_ms
-        return [
-            f"{estimates[i]} at G = {gs[i]:g} ms, {estimates[j]} at {gs[j]:g} ms"
-            for i, j in stats.inversions(estimates)
-        ]
+    def means(self) -> dict[float, Estimate]:
+        """Both flows' mean share, by G."""
+        return {g: stats.estimate(shares) for g, shares in self.shares.items()}
 
 
 def curves(results: Results, sweep: Sweep) -> list[Curve]:
     """Return the curves of Figure 3 that a sweep holds."""
-    found: dict[tuple[str, float, str], list[Shares]] = {}
+    found: dict[tuple[str, float, str], dict[float, list[float]]] = {}
     for point in sweep.points:
         others = ", ".join(
             f"{name} {value}"
             for name, value in point.values.items()
             if name not in ("cc", "g", "exact_g", "rtt")
         )
-        key = (cc(point), rtt_ms(point), others)
-        found.setdefault(key, [])
-        if point.directory in results.shares:
-            found[key].append(results.shares[point.directory])
+        curve = found.setdefault((cc(point), rtt_ms(point), others), {})
+        if both := results.at(point).values("both_percent"):
+            curve[g_ms(point) or 0.0] = both
     return [
-        Curve(module, rtt, tuple(sorted(points, key=lambda s: g_ms(s.point) or 0)), others)
-        for (module, rtt, others), points in sorted(found.items())
+        Curve(module, rtt, dict(sorted(shares.items())), others)
+        for (module, rtt, others), shares in sorted(found.items())
     ]
 
 
@@ -194,32 +179,26 @@ class Effect:
         )
 
 
-def baseline(point: Point, sweep: Sweep) -> Point | None:
-    """Return the point of an ablation that differs from `point` in the axis's default only."""
-    assert sweep.vary is not None
-    wanted = point.values | {sweep.vary: axis(sweep.vary).default}
-    return next((other for other in sweep.points if other.values == wanted), None)
-
-
 def effects(results: Results, sweep: Sweep) -> list[Effect]:
-    """Return the effects of an ablation's changes; those whose runs are missing are left out."""
+    """Return the effects of an ablation's changes; those whose runs are missing are left out.
+
+    Each is against the point that differs in the axis's value only, which is its default.
+    """
     assert sweep.vary is not None
+    default = {sweep.vary: axis(sweep.vary).default}
     found = []
     for point in sweep.points:
-        base = baseline(point, sweep)
-        if base is None or base is point:
-            continue
-        changed, usual = (results.shares.get(p.directory) for p in (point, base))
-        if changed and usual:
+        base = next((it for it in sweep.points if it.values == point.values | default), point)
+        changed, usual = (results.at(p).values("both_percent") for p in (point, base))
+        if base is not point and changed and usual:
             found.append(
                 Effect(
                     axis=sweep.vary,
                     value=point.values[sweep.vary],
                     base=base.values[sweep.vary],
                     g_ms=g_ms(point) or 0,
-                    change=stats.difference(changed.both, usual.both),
-                    agrees=max(len(changed.both), len(usual.both)) > 1
-                    and stats.agree(changed.both, usual.both),
+                    change=stats.difference(changed, usual),
+                    agrees=max(len(changed), len(usual)) > 1 and stats.agree(changed, usual),
                 )
             )
     return found
@@ -271,27 +250,27 @@ def likely_cause(deviation: Deviation, found: Sequence[Effect]) -> str:
 # --- verdicts ---
 
 
-def _verdict_of_table_1(results: Results) -> Iterator[Verdict]:
-    for bound, row in table_1(results):
-        for module, deviation in row.items():
-            allowed = paper.tolerance_points(bound.percent)
-            yield Verdict(
-                f"Table I, {bound.rtt_ms} ms, {bound.which}, {MODULES[module]}: "
-                f"{bound.percent:g} % +- {allowed:.1f} {POINTS}",
-                deviation.within,
-                "no run" if deviation.ours is None else f"{deviation.ours} %",
-            )
+def _verdict_of(it: Deviation) -> Verdict:
+    return Verdict(
+        f"{it.where.replace(',', f', {it.rtt_ms:g} ms,')}, {MODULES[it.module]}: "
+        f"{it.paper:g} % +- {it.allowed:.1f} {POINTS}",
+        it.within,
+        "no run" if it.ours is None else f"{it.ours} %",
+    )
 
 
 def verdict_of_curve(curve: Curve) -> Verdict:
     """Judge whether the share rises with G; a curve that cannot show it does not."""
     requirement = f"share rises with G, {curve.name}: no inversion beyond the intervals"
-    if len(curve.points) < 2:  # noqa: PLR2004 (a curve needs two)
-        return Verdict(requirement, met=False, detail=f"{len(curve.points)} points have runs")
-    if any(estimate.low is None for estimate in curve.estimates):
+    means = list(curve.means.items())
+    if len(means) < 2:  # noqa: PLR2004 (a curve needs two)
+        return Verdict(requirement, met=False, detail=f"{len(means)} points have runs")
+    if any(mean.low is None for _g, mean in means):
         return Verdict(requirement, met=False, detail="a point has a single run: no interval")
-    found = curve.inversions()
-    return Verdict(requirement, not found, "; ".join(found) or f"{len(curve.points)} points")
+    falls = stats.inversions([mean for _g, mean in means])
+    ends = [(*means[i], *means[j]) for i, j in falls]
+    said = "; ".join(f"{high} at G = {g:g} ms, {low} at {at:g} ms" for g, high, at, low in ends)
+    return Verdict(requirement, not falls, said or f"{len(means)} points")
 
 
 def verdicts(results: Results) -> list[Verdict]:
@@ -300,7 +279,7 @@ def verdicts(results: Results) -> list[Verdict]:
     found = [
         Verdict(f"all {results.planned} runs are there", missing == 0, f"{missing} are missing")
     ]
-    found += _verdict_of_table_1(results)
+    found += map(_verdict_of, table_1(results))
     for sweep in results.sweeps:
         if sweep.figure == "figure3":
             found += [verdict_of_curve(curve) for curve in curves(results, sweep)]
@@ -323,55 +302,41 @@ def verdicts(results: Results) -> list[Verdict]:
 
 def table_1_frame(results: Results) -> pl.DataFrame:
     """Return Table I as table1.csv has it: a row per value and module, shares in percent."""
-    return pl.DataFrame(
-        [
-            {
-                "rtt_ms": bound.rtt_ms,
-                "which": bound.which,
-                "module": module,
-                "paper": bound.percent,
-                "tolerance_points": paper.tolerance_points(bound.percent),
-                "within": deviation.within,
-                **_columns(deviation.ours),
-                "mean_of_tcp": None if deviation.of_tcp is None else deviation.of_tcp.mean,
-            }
-            for bound, row in table_1(results)
-            for module, deviation in row.items()
-        ],
-        infer_schema_length=None,
+    return frame(
+        {
+            "rtt_ms": it.rtt_ms,
+            "which": it.which,
+            "module": it.module,
+            "paper": it.paper,
+            "tolerance_points": it.allowed,
+            "within": it.within,
+            **_columns(it.ours),
+            "mean_of_tcp": None if it.of_tcp is None else it.of_tcp.mean,
+        }
+        for it in table_1(results)
     )
 
 
 def points_frame(results: Results, sweep: Sweep) -> pl.DataFrame:
     """Return a sweep's points as figure3.csv has them: both flows' share in percent, a row each."""
-    return pl.DataFrame(
-        [
-            {
-                "point": point.name,
-                "cc": cc(point),
-                "g_ms": g_ms(point),
-                "effective_g_ms": point.experiment.flows[0].g_ms,
-                "rtt_ms": rtt_ms(point),
-                **_columns(shares.estimate("both") if shares else None),
-                "min": min(shares.both) if shares else None,
-                "max": max(shares.both) if shares else None,
-            }
-            for point in sweep.points
-            for shares in [results.shares.get(point.directory)]
-        ],
-        infer_schema_length=None,
+    return frame(
+        {
+            "point": point.name,
+            "cc": cc(point),
+            "g_ms": g_ms(point),
+            "effective_g_ms": point.experiment.flows[0].g_ms,
+            "rtt_ms": rtt_ms(point),
+            **_columns(results.at(point).mean("both_percent")),
+            "min": min(both, default=None),
+            "max": max(both, default=None),
+        }
+        for point in sweep.points
+        for both in [results.at(point).values("both_percent")]
     )
 
 
-def _columns(estimate: Estimate | None) -> dict[str, float | int | None]:
-    if estimate is None:
-        return {"mean": None, "low": None, "high": None, "n": 0}
-    return {
-        "mean": estimate.mean,
-        "low": estimate.low,
-        "high": estimate.high,
-        "n": estimate.n,
-    }
+def _columns(estimate: Estimate | None) -> Row:
+    return asdict(estimate) if estimate else {"mean": None, "low": None, "high": None, "n": 0}
 
 
 # --- sentences ---
@@ -379,22 +344,20 @@ def _columns(estimate: Estimate | None) -> dict[str, float | int | None]:
 
 def say_table_1(results: Results) -> str:
     """Say how much of Table I was reproduced."""
-    rows = table_1(results)
+    found = table_1(results)
     parts = []
     for module, name in MODULES.items():
-        held = [row[module].within for _bound, row in rows if module in row]
-        if held:
+        if held := [it.within for it in found if it.module == module]:
             parts.append(f"{sum(held)} of {len(held)} with {name}")
     said = (
         f"Values of Table I within {paper.TOLERANCE:.0%} or {paper.TOLERANCE_POINTS:g} points: "
         f"{', '.join(parts)}."
     )
-    found = [item for _bound, row in rows for item in row.values()]
     off = [
-        statistics.fmean(abs(estimate.mean / paper_s - 1) for estimate, paper_s in pairs)
+        statistics.fmean(abs(estimate.mean / percent - 1) for estimate, percent in pairs)
         for pairs in (
-            [(item.ours, item.paper) for item in found if item.ours],
-            [(item.of_tcp, item.paper) for item in found if item.of_tcp],
+            [(it.ours, it.paper) for it in found if it.ours],
+            [(it.of_tcp, it.paper) for it in found if it.of_tcp],
         )
         if pairs
     ]
@@ -411,10 +374,10 @@ def say_curves(found: Sequence[Curve]) -> str:
     parts = []
     for module in dict.fromkeys(curve.module for curve in found):
         means = [
-            (estimate.mean, g, curve.rtt_ms)
+            (mean.mean, g, curve.rtt_ms)
             for curve in found
             if curve.module == module
-            for g, estimate in zip(curve.g_ms, curve.estimates, strict=True)
+            for g, mean in curve.means.items()
         ]
         if not means:
             continue
@@ -432,10 +395,10 @@ def say_figure_2(results: Results, module: str) -> str:
     """Say what two CDG flows and two CUBIC flows get at each G of Figure 2."""
     parts = []
     for point in figure_2_points(results, module):
-        flows = results.shares[point.directory].flows
+        first = results.at(point).rows[0]
         cdg, cubic = (
-            sum(values[0] for name, values in flows.items() if name.startswith(kind))
-            for kind in ("cdg", "cubic")
+            sum(first[f"{name}_percent"] for name in names(point, host))
+            for host in ("sender", "xsender")
         )
         parts.append(f"{cdg:.0f} % against {cubic:.0f} % at G = {g_ms(point):g} ms")
     return f"Two {MODULES[module]} flows against two CUBIC flows: {', '.join(parts)}."
@@ -448,7 +411,7 @@ def figure_2_points(results: Results, module: str) -> list[Point]:
         for sweep in results.sweeps
         if sweep.figure == "figure2"
         for point in sweep.points
-        if cc(point) == module and point.directory in results.shares
+        if cc(point) == module and results.at(point).rows
     }
     return sorted(points.values(), key=lambda point: g_ms(point) or 0)
 
@@ -457,26 +420,20 @@ def say_effects(sweep: Sweep, found: Sequence[Effect]) -> str:
     """Say what an ablation found."""
     if not found:
         return f"{sweep.title}: no runs to compare."
-    top = largest(found)
-    if top is None:
-        most = max(found, key=lambda effect: abs(effect.change.mean))
-        return f"{sweep.title}: no effect beyond the intervals (largest mean: {most})."
-    low, high = top.change.low, top.change.high
-    return f"Largest effect: {top} [{low:+.1f}, {high:+.1f}]."
+    if top := largest(found):
+        return f"Largest effect: {_say_effect(top)}."
+    most = max(found, key=lambda effect: abs(effect.change.mean))
+    return f"{sweep.title}: no effect beyond the intervals (largest mean: {most})."
 
 
 def say_largest(results: Results) -> str | None:
     """Name the largest effect of all ablations; None if no ablation was run."""
-    found = [
-        effect
-        for sweep, changes in ablations(results)
-        for effect in changes
-        if sweep.vary != "backend"
-    ]
-    if not found:
-        return None
-    top = largest(found)
-    if top is None:
-        return "No ablation has an effect beyond its interval."
-    low, high = top.change.low, top.change.high
-    return f"The largest effect of all ablations: {top} [{low:+.1f}, {high:+.1f}]."
+    of_sweeps = [changes for sweep, changes in ablations(results) if sweep.vary != "backend"]
+    found = [effect for changes in of_sweeps for effect in changes]
+    if top := largest(found):
+        return f"The largest effect of all ablations: {_say_effect(top)}."
+    return "No ablation has an effect beyond its interval." if found else None
+
+
+def _say_effect(effect: Effect) -> str:
+    return f"{effect} [{effect.change.low:+.1f}, {effect.change.high:+.1f}]"

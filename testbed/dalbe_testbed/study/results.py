@@ -11,18 +11,19 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan import experiment
-from dalbe_testbed.plan.sweep import Point, Run, Sweep, label
+from dalbe_testbed.plan.link import Host
+from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.run.workflow import finished, reason
 from dalbe_testbed.study import stats
 from dalbe_testbed.study.stats import Estimate
 
-Measure = Literal["one", "both"]
+Row = dict[str, Any]
 RATE_COLUMNS = {"t_s", "flow", "sent_bytes"}
 
 MODULE_DIGITS = 12
@@ -30,44 +31,48 @@ MODULE_DIGITS = 12
 
 
 @dataclass(frozen=True)
-class Shares:
-    """Shares of one point's runs, in percent, in the order of the seeds.
+class Group:
+    """A point and what its runs showed.
 
-    tcp: the share of all TCP flows together.
+    rows: of each run its seed and columns; a column that begins with "_" is in no table. missing:
+    how many runs the point lacks.
     """
 
     point: Point
-    flows: Mapping[str, tuple[float, ...]]
-    one: tuple[float, ...]
-    both: tuple[float, ...]
-    tcp: tuple[float, ...]
+    rows: Sequence[Row]
+    missing: int = 0
 
-    def of(self, measure: Measure) -> tuple[float, ...]:
-        """Return the shares of `one` flow or of `both`."""
-        return self.one if measure == "one" else self.both
+    def values(self, name: str) -> list[float]:
+        """Return a column's values by seed, of those runs that have one."""
+        return [float(row[name]) for row in self.rows if row.get(name) is not None]
 
-    def estimate(self, measure: Measure) -> Estimate:
-        """Return the mean share with its interval."""
-        return stats.estimate(self.of(measure))
+    def of_seed(self, seed: int) -> Row | None:
+        """Return the row of a seed, of runs that have one row; None if it is not there."""
+        return next((row for row in self.rows if row["seed"] == seed), None)
 
-    def estimate_of_tcp(self, measure: Measure) -> Estimate:
-        """Return the mean share, in percent of what all TCP flows got, with its interval."""
-        pairs = zip(self.of(measure), self.tcp, strict=True)
-        return stats.estimate([100 * share / tcp for share, tcp in pairs])
+    def mean(self, name: str) -> Estimate | None:
+        """Return the mean of a column over those runs that have a value.
+
+        None without any, or if one is infinite.
+        """
+        values = self.values(name)
+        return stats.estimate(values) if values and all(map(math.isfinite, values)) else None
 
 
 @dataclass(frozen=True)
 class Results:
     """The runs of some sweeps, as far as they are there.
 
-    runs: a row per run. shares: by the point's directory; a point without any run is not in it.
-    missing: by the run's directory, why there is no result. manifests: of the runs that are there.
+    runs: a row per run. shares: by the point's directory, in percent, of each flow, of `one` and
+    of `both`, and the means of these in percent of what all TCP flows got, `one_of_tcp`; a point
+    without any run is not in it. missing: by the run's directory, why there is no result.
+    manifests: of the runs that are there.
     """
 
     out: Path
     sweeps: tuple[Sweep, ...]
     runs: pl.DataFrame
-    shares: Mapping[str, Shares]
+    shares: Mapping[str, Group]
     missing: Mapping[str, str]
     planned: int
     manifests: tuple[Mapping[str, Any], ...]
@@ -89,10 +94,17 @@ class Results:
             what = str(error).splitlines()[0]
             raise TestbedError(f"{path}: {what}: remove the run and make it again") from None
 
-    def cell(self, module: str, g_ms: float, rtt_ms: float) -> Shares | None:
-        """Return what a cell of the paper measured, G and base RTT in ms; None without any run."""
-        name = "-".join([label("cc", module), label("g", g_ms), label("rtt", rtt_ms)])
-        return self.shares.get(f"runs/cell/{name}")
+    def flow(self, run: Run, name: str) -> tuple[float, float | None, bool]:
+        """Return start and end, s, of a flow of a run, null if it outlived it; whether it is done.
+
+        Raises TestbedError as table() does.
+        """
+        own = self.table(run, "flows").filter(flow=name)
+        return own.select("start_s", "end_s", "finished").row(0)
+
+    def at(self, point: Point) -> Group:
+        """Return the shares at a point; without any run a group without rows."""
+        return self.shares.get(point.directory, Group(point, []))
 
     def provenance(self) -> dict[str, list[str]]:
         """Return what the runs were made with: kernels, modules and tools, each value once."""
@@ -103,6 +115,47 @@ class Results:
                 if value is not None:
                     found.setdefault(key, set()).add(str(value))
         return {key: sorted(values) for key, values in sorted(found.items())}
+
+
+def names(point: Point, host: Host) -> list[str]:
+    """Return the names of the flows from a host."""
+    return [flow.name for flow in point.experiment.flows if flow.host == host]
+
+
+@dataclass(frozen=True)
+class Window:
+    """A part of a run, from start_s up to end_s."""
+
+    start_s: float
+    end_s: float
+
+    @property
+    def length_s(self) -> float:
+        """How long it is, in seconds."""
+        return self.end_s - self.start_s
+
+    def of(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Return the bins of a table that begin in it."""
+        return table.filter(pl.col("t_s").is_between(self.start_s, self.end_s, closed="left"))
+
+    def mean_mbps(self, rates: pl.DataFrame, flows: Sequence[str]) -> float:
+        """Return the flows' summed payload rate in Mbit/s."""
+        rows = self.of(rates).filter(pl.col("flow").is_in(flows))
+        return float(rows["payload_bytes"].sum()) * 8e-6 / self.length_s
+
+
+def window(sweep: Sweep) -> Window:
+    """Return from when to when every transfer of a sweep that has a goal has time, s.
+
+    Raises TestbedError if there is none, or if they differ in that.
+    """
+    flows = [flow for point in sweep.points for flow in point.experiment.flows]
+    found = {(f.start_s, f.start_s + f.goal.deadline_s) for f in flows if f.goal}
+    if not found:
+        raise TestbedError(f"{sweep.name}: no transfer with a goal: nothing to judge or to draw")
+    if len(found) > 1:
+        raise TestbedError(f"{sweep.name}: give all transfers one deadline, not {len(found)}")
+    return Window(*found.pop())
 
 
 def wire_bytes(rates: pl.DataFrame, flows: Sequence[str], begin_s: float, end_s: float) -> float:
@@ -156,43 +209,38 @@ def _fault(out: Path, run: Run) -> str | None:
     return None
 
 
-def _sent(out: Path, runs: Iterable[Run]) -> pl.DataFrame:
-    """Return bins and share in percent of each run's flows: path, flow, bins, percent."""
-    windows = pl.DataFrame(
-        [
-            {
-                "path": str(out / run.directory / "rates.parquet"),
-                "start_s": run.point.experiment.duration_s / 2,
-                "end_s": run.point.experiment.duration_s,
-                "bin_s": run.point.experiment.bin_s,
-                "link_bps": run.point.experiment.link.rate_bps,
-            }
-            for run in runs
-        ]
+def _sent(out: Path, runs: Iterable[Run]) -> dict[str, dict[str, tuple[int, int]]]:
+    """Return bins and bytes in the second half of each run, by path of its table and by flow."""
+    times = [(_rates(out, run), run.point.experiment.duration_s) for run in runs]
+    halves = pl.LazyFrame(
+        [(path, end_s / 2, end_s) for path, end_s in times],
+        schema=["path", "start_s", "end_s"],
+        orient="row",
     )
-    return (
-        pl.scan_parquet(windows["path"].to_list(), include_file_paths="path")
-        .select("path", *sorted(RATE_COLUMNS))
-        .join(windows.lazy(), on="path")
+    found = (
+        pl.scan_parquet([path for path, _end_s in times], include_file_paths="path")
+        .join(halves, on="path")
         .filter(pl.col("t_s").is_between("start_s", "end_s", closed="left"))
         .group_by("path", "flow")
-        .agg(
-            pl.len().alias("bins"),
-            (
-                pl.col("sent_bytes").sum()
-                * 800
-                / (pl.len() * pl.col("bin_s").first())
-                / pl.col("link_bps").first()
-            ).alias("percent"),
-        )
+        .agg(bins=pl.len(), bytes=pl.col("sent_bytes").sum())
         .collect()
     )
+    sent: dict[str, dict[str, tuple[int, int]]] = {}
+    for path, flow, *bins_and_bytes in found.iter_rows():
+        sent.setdefault(path, {})[flow] = tuple(bins_and_bytes)
+    return sent
 
 
-def _row(run: Run, percent: Mapping[str, float], manifest: Mapping[str, Any]) -> dict[str, object]:
+def _rates(out: Path, run: Run) -> str:
+    return str(out / run.directory / "rates.parquet")
+
+
+def _row(run: Run, percent: Mapping[str, float], manifest: Mapping[str, Any]) -> Row:
     point = run.point
     module = manifest.get("module_sha256") or ""  # empty: the kernel's own congestion controls
-    ours = [percent[flow.name] for flow in point.experiment.flows if flow.host == "sender"]
+    ours = [percent[name] for name in names(point, "sender")]
+    shares = {"one": sum(ours) / len(ours), "both": sum(ours)}
+    tcp = sum(percent.values())
     return {
         "experiment": point.experiment.name,
         "point": point.name,
@@ -205,9 +253,9 @@ def _row(run: Run, percent: Mapping[str, float], manifest: Mapping[str, Any]) ->
         "module": module[:MODULE_DIGITS],
         "hz": point.environment.hz,
         "backend": point.environment.backend,
-        "one_percent": round(sum(ours) / len(ours), 4),
-        "both_percent": round(sum(ours), 4),
-    } | {f"{flow}_percent": round(value, 4) for flow, value in percent.items()}
+        **{f"{name}_percent": share for name, share in (shares | dict(percent)).items()},
+        **{f"_{name}_of_tcp_percent": 100 * share / tcp for name, share in shares.items() if tcp},
+    }
 
 
 def collect(out: Path, sweeps: Sequence[Sweep], runs: Mapping[str, Run]) -> Results:
@@ -216,43 +264,40 @@ def collect(out: Path, sweeps: Sequence[Sweep], runs: Mapping[str, Run]) -> Resu
     there = {name: run for name, run in runs.items() if name not in missing}
     if not there:
         raise TestbedError(f"{out}: none of {len(runs)} runs is there: make them first")
-    sent: dict[str, dict[str, tuple[int, float]]] = {}
-    for path, flow, bins, percent in _sent(out, there.values()).iter_rows():
-        sent.setdefault(path, {})[flow] = (bins, percent)
-    rows: list[dict[str, object]] = []
+    sent = _sent(out, there.values())
+    rows: list[Row] = []
     manifests: list[dict[str, Any]] = []
-    found: dict[str, list[dict[str, float]]] = {}
-    points = {run.point.directory: run.point for run in there.values()}
+    shares: dict[str, Group] = {}
     for name, run in there.items():
         what = run.point.experiment
-        flows = sent.get(str(out / name / "rates.parquet"), {})
+        flows = sent.get(_rates(out, run), {})
         # those that begin in the second half
         bins = math.ceil(what.duration_s / what.bin_s) - math.ceil(what.duration_s / 2 / what.bin_s)
         if any(flows.get(flow.name, (0,))[0] != bins for flow in what.flows):
             missing[name] = "rates.parquet does not cover the second half: remove it and run again"
             continue
-        percents = {flow.name: flows[flow.name][1] for flow in what.flows}
         manifests.append(json.loads((out / name / "manifest.json").read_text()))
-        rows.append(_row(run, percents, manifests[-1]))
-        found.setdefault(run.point.directory, []).append(percents)
-    shares = {}
-    for directory, measured in found.items():
-        flows_of = points[directory].experiment.flows
-        ours = [flow.name for flow in flows_of if flow.host == "sender"]
-        both = tuple(sum(percents[name] for name in ours) for percents in measured)
-        shares[directory] = Shares(
-            point=points[directory],
-            flows={f.name: tuple(percents[f.name] for percents in measured) for f in flows_of},
-            one=tuple(share / len(ours) for share in both),
-            both=both,
-            tcp=tuple(sum(percents.values()) for percents in measured),
-        )
+        length_s, link_bps = bins * what.bin_s, what.link.rate_bps
+        percent = {f.name: flows[f.name][1] * 800 / length_s / link_bps for f in what.flows}
+        row = _row(run, percent, manifests[-1])
+        rows.append(row)
+        group = shares.get(run.point.directory, Group(run.point, []))
+        shares[run.point.directory] = Group(run.point, [*group.rows, row])
     return Results(
         out=out,
         sweeps=tuple(sweeps),
-        runs=pl.DataFrame(rows, infer_schema_length=None),
+        runs=frame(
+            {k: round(v, 4) if k.endswith("_percent") else v for k, v in row.items()}
+            for row in rows
+        ),
         shares=shares,
         missing=missing,
         planned=len(runs),
         manifests=tuple(manifests),
     )
+
+
+def frame(rows: Iterable[Mapping[str, object]]) -> pl.DataFrame:
+    """Return rows as a table; a key that a row lacks is null, one that begins with "_" left out."""
+    shown = [{k: v for k, v in row.items() if not k.startswith("_")} for row in rows]
+    return pl.DataFrame(shown, infer_schema_length=None)

@@ -6,16 +6,13 @@ queues, other competitors. A goal counts if plain CUBIC in our place, with the s
 with ease, as in `goals`: where it does not the path, not we, would be what is judged.
 """
 
-from collections.abc import Sequence
-
 import polars as pl
 
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import goals
-from dalbe_testbed.study.engine import Found, Group, Row, Study
+from dalbe_testbed.study.engine import Case, Found, Study, Verdict
 from dalbe_testbed.study.goals import CUBIC_PART, OURS, in_place
-from dalbe_testbed.study.results import Results
-from dalbe_testbed.study.verdict import Case, Verdict
+from dalbe_testbed.study.results import Group, Results, Row, window
 
 BIN_S = 5.0
 """Width of a bin of the curves."""
@@ -27,54 +24,32 @@ def where(point: Point) -> str:
     return ", ".join([*load, str(point.values["impairment"])])
 
 
-def _window_s(sweep: Sweep) -> float:
-    """Return how long the transfers have: the same at every point, with a goal or without, s."""
-    (length_s,) = {
-        flow.goal.deadline_s
-        for point in sweep.points
-        for flow in point.experiment.flows
-        if flow.goal
-    }
-    return length_s
-
-
-def _curve(results: Results, run: Run) -> pl.DataFrame:
-    """Return the rates of a run in Mbit/s on the wire, ours and all others' together, by bin."""
-    names = [flow.name for flow in run.point.experiment.flows]
-    return (
-        results.table(run, "rates")
-        .filter(pl.col("flow").is_in(names))
-        .with_columns(
-            flow=pl.when(pl.col("flow") == OURS).then("flow").otherwise(pl.lit("others")),
-            t_s=pl.col("t_s") // BIN_S * BIN_S,
-        )
-        .group_by("t_s", "flow")
-        .agg(mbps=pl.col("wire_bytes").sum() * 8e-6 / BIN_S)
-    )
-
-
 def measure(results: Results, run: Run, sweep: Sweep) -> Row:
     """Return the outcome of a run, as `goals` has it."""
-    return goals.outcome(results, run, _window_s(sweep))
-
-
-def _compare(found: Found) -> Sequence[Group]:
-    return goals.against_cubic(found, where)
+    return goals.outcome(results, run, window(sweep).length_s)
 
 
 def _curves(found: Found) -> pl.DataFrame:
-    """Return the mean rates of our runs over time, by where and flow."""
+    """Return the mean rates of our runs over time in Mbit/s on the wire, by where and flow.
+
+    The flow is ours, or all others together.
+    """
     curves = [
-        _curve(found.results, run).with_columns(where=pl.lit(where(point)))
+        found.results.table(run, "rates")
+        .filter(pl.col("flow").is_in([flow.name for flow in point.experiment.flows]))
+        .select("t_s", "flow", "wire_bytes", where=pl.lit(where(point)), seed=run.seed)
         for point, runs in found.results.measured(found.sweep)
         if in_place(point) != "cubic"
         for run in runs
     ]
     if not curves:
         return pl.DataFrame()
+    flow = pl.when(flow=OURS).then("flow").otherwise(pl.lit("others")).alias("flow")
     return (
         pl.concat(curves)
-        .group_by("where", "flow", "t_s", maintain_order=True)
+        .group_by("where", flow, pl.col("t_s") // BIN_S * BIN_S, "seed")
+        .agg(mbps=pl.col("wire_bytes").sum() * 8e-6 / BIN_S)
+        .group_by("where", "flow", "t_s")
         .agg(pl.col("mbps").mean())
         .sort("where", "flow", "t_s")
     )
@@ -116,7 +91,7 @@ STUDY = Study(
     _require,
     means=("finish", "cubic_finish", "others_mbps", "others_beside_cubic_mbps"),
     about=lambda point: {"where": where(point)},
-    compare=_compare,
+    compare=goals.against_cubic,
     counts=_counts,
     curves=_curves,
 )

@@ -13,7 +13,8 @@ afterwards.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import polars as pl
 
@@ -22,11 +23,9 @@ from dalbe_testbed.plan.experiment import Flow
 from dalbe_testbed.plan.sample import Value
 from dalbe_testbed.plan.sweep import Point, Run, Sweep, axes, axis
 from dalbe_testbed.study import engine, stats
-from dalbe_testbed.study.completion import NOBODY, NOBODY_BYTES
-from dalbe_testbed.study.engine import Found, Group, Row, Study
-from dalbe_testbed.study.results import Results
-from dalbe_testbed.study.tradeoff import Window
-from dalbe_testbed.study.verdict import Case, Verdict, judge
+from dalbe_testbed.study.engine import Case, Found, Study, Verdict, judge
+from dalbe_testbed.study.results import Group, Results, Row, Window, window
+from dalbe_testbed.study.short_flows import NOBODY, NOBODY_BYTES
 
 OURS, CAP = "ours", "cap-"
 """The transfer's flow; and how CUBIC's name begins that is paced to its size in so many seconds."""
@@ -53,8 +52,10 @@ SOLO: Mapping[str, bool] = {
 }
 """Measures of others that harm is computed from, and whether more is better."""
 
+USES = ("idle_percent", "behind_percent")
 QUEUES = ("queue_mean_ms", "queue_p95_ms")
 
+NO_RUN = "no run to compare"
 HARMS = {name: f"{name.rpartition('_')[0]}_harm_percent" for name in SOLO}
 ADDED = {name: f"added_{name}" for name in QUEUES}
 
@@ -94,44 +95,26 @@ def say_task(values: Mapping[str, Value]) -> str:
     return ", ".join(said) or "busy and idle minutes"
 
 
-def window(sweep: Sweep) -> Window:
-    """Return from when to when every transfer has time, s.
-
-    Raises TestbedError if the sweep's goals differ in that, or if there is none.
-    """
-    found = {
-        (flow.start_s, flow.start_s + flow.goal.deadline_s)
-        for flow in map(_ours, sweep.points)
-        if flow.goal
-    }
-    if len(found) != 1:
-        raise TestbedError(f"{sweep.name}.toml: a scoreboard needs goals, all of one time")
-    return Window(*found.pop())
-
-
-def _number(value: object) -> float:
-    return float(str(value))
-
-
-def _others(results: Results, run: Run, when: Window) -> dict[str, float]:
+def _others(results: Results, run: Run, when: Window) -> Row:
+    """Return the measures of SOLO and QUEUES that a run has."""
     what = run.point.experiment
-    found: dict[str, float] = {}
+    found: Row = {}
     if greedy := _greedy(run):
         found["goodput_mbps"] = when.mean_mbps(results.table(run, "rates"), greedy)
     if what.short_flows:
         took = _requests(results, run, when)["seconds"]
-        found["short_mean_s"] = _number(took.mean())
-        found["short_median_s"] = _number(took.median())
-        found["short_p95_s"] = _number(took.quantile(0.95, "higher"))
+        found["short_mean_s"], found["short_median_s"] = took.mean(), took.median()
+        found["short_p95_s"] = took.quantile(0.95, "higher")
+    delays = {}
     if what.voice:
         to_link_ms = what.link.base_rtt_ms(what.voice.host) / 2
-        delay_ms = to_link_ms + when.of(results.table(run, "voice"))["queue_ms"].drop_nulls()
-        found["delay_mean_ms"] = _number(delay_ms.mean())
-        found["delay_p95_ms"] = _number(delay_ms.quantile(0.95, "linear"))
+        queue_ms = when.of(results.table(run, "voice"))["queue_ms"]
+        delays["delay"] = to_link_ms + queue_ms.drop_nulls()
     if what.link.qdisc != "strict_priority":  # its tables are of two queues, one of them ours alone
-        queue_ms = when.of(results.table(run, "queue"))["queue_ms"]
-        found["queue_mean_ms"] = _number(queue_ms.mean())
-        found["queue_p95_ms"] = _number(queue_ms.quantile(0.95, "linear"))
+        delays["queue"] = when.of(results.table(run, "queue"))["queue_ms"]
+    for name, delay_ms in delays.items():
+        found[f"{name}_mean_ms"] = delay_ms.mean()
+        found[f"{name}_p95_ms"] = delay_ms.quantile(0.95, "linear")
     return found
 
 
@@ -159,8 +142,16 @@ def _idle(results: Results, run: Run, when: Window, over_s: float) -> pl.DataFra
     """
     flows, rates = (results.table(run, name) for name in ("flows", "rates"))
     what = run.point.experiment
-    mine = pl.col("flow") == OURS
-    bins = (
+    mine, end_s = pl.col("flow") == OURS, pl.col("t_s") + what.bin_s
+    even = (_ours(run.point).bytes or 0) * (pl.col("t_s") - when.start_s) / when.length_s
+    quiet = pl.lit(value=True)
+    for start, end in (
+        flows.filter(pl.col("flow").is_in(_greedy(run)))
+        .select("start_s", pl.col("end_s").fill_null(math.inf))
+        .rows()
+    ):
+        quiet &= (end_s <= start) | (pl.col("t_s") >= end)
+    return (
         rates.group_by("t_s")
         .agg(
             own=pl.col("wire_bytes").filter(mine).sum(),
@@ -168,20 +159,9 @@ def _idle(results: Results, run: Run, when: Window, over_s: float) -> pl.DataFra
             payload=pl.col("payload_bytes").filter(mine).sum(),
         )
         .sort("t_s")
-        .with_columns(done=pl.col("payload").cum_sum() - pl.col("payload"))
+        .with_columns(behind=pl.col("payload").cum_sum() - pl.col("payload") < even)
+        .filter(quiet, pl.col("t_s") >= when.start_s, end_s <= min(over_s, when.end_s))
     )
-    size = _ours(run.point).bytes or 0
-    even = size * (pl.col("t_s") - when.start_s) / (when.end_s - when.start_s)
-    there = flows.filter(pl.col("flow").is_in(_greedy(run))).with_columns(
-        pl.col("end_s").fill_null(math.inf)
-    )
-    quiet = pl.lit(value=True)
-    for start_s, end_s in there.select("start_s", "end_s").rows():
-        quiet &= (pl.col("t_s") + what.bin_s <= start_s) | (pl.col("t_s") >= end_s)
-    until_s = min(over_s, when.end_s)
-    return bins.filter(
-        quiet, pl.col("t_s") >= when.start_s, pl.col("t_s") + what.bin_s <= until_s
-    ).select("t_s", "own", "free", behind=pl.col("done") < even)
 
 
 def _used_percent(bins: pl.DataFrame) -> float | None:
@@ -201,22 +181,20 @@ def measure(results: Results, run: Run, sweep: Sweep) -> Row:
     own, when = results.table(run, "flows").filter(flow=OURS), window(sweep)
     if transfer(run.point) == NOBODY and own["payload_bytes"].item() > NOBODY_BYTES:
         raise TestbedError(f"{run.directory}: nobody sent {own['payload_bytes'].item()} bytes")
-    what = run.point.experiment
-    length_s = when.end_s - when.start_s
-    over_s = float(own["end_s"].item()) if own["finished"].item() else what.end_s
+    what, done = run.point.experiment, own["finished"].item()
+    over_s = float(own["end_s"].item()) if done else what.end_s
     idle = _idle(results, run, when, over_s)
     behind = idle.filter("behind")
-    late_percent = 100 * max(0.0, (over_s - when.end_s) / length_s)
+    long_enough = behind.height * what.bin_s >= BEHIND_S
+    late_percent = 100 * max(0.0, (over_s - when.end_s) / when.length_s)
     return {
-        "finish": (over_s - when.start_s) / length_s if own["finished"].item() else None,
+        "finish": (over_s - when.start_s) / when.length_s if done else None,
         "missed": late_percent > 0,
         "late_percent": late_percent,
         "_others": _others(results, run, when),
         "_schedule": _requests(results, run, when)["bytes"].to_list() if what.short_flows else [],
         "_idle_percent": _used_percent(idle),
-        "_behind_percent": _used_percent(behind)
-        if behind.height * what.bin_s >= BEHIND_S
-        else None,
+        "_behind_percent": _used_percent(behind) if long_enough else None,
     }
 
 
@@ -241,26 +219,23 @@ def _against(row: Row, solo: Row | None, where: str) -> Row:
     for name in QUEUES:
         if solo and name in others:
             columns[ADDED[name]] = others[name] - alone[name]
-    percents: Row = {name: row[f"_{name}"] for name in ("idle_percent", "behind_percent")}
-    return {**columns, **percents, **others}
+    return {**columns, **{name: row[f"_{name}"] for name in USES}, **others}
 
 
 def _compare(found: Found) -> Sequence[Group]:
     """Return every point but nobody's; missing also counts runs that nobody's lack."""
+    nobody = [group for group in found.groups if transfer(group.point) == NOBODY]
     groups = []
     for group in found.groups:
         point = group.point
-        if transfer(point) == NOBODY:
-            continue
-        alone = {
-            row["seed"]: row
-            for other in found.groups
-            if transfer(other.point) == NOBODY and _place(other.point) == _place(point)
-            for row in other.rows
-        }
-        rows = [_against(row, alone.get(row["seed"]), point.directory) for row in group.rows]
-        compared = sum(row["seed"] in alone for row in rows)
-        groups.append(Group(point, rows, len(found.sweep.seeds) - compared))
+        here = [other for other in nobody if _place(other.point) == _place(point)]
+        alone = [here[0].of_seed(row["seed"]) if here else None for row in group.rows]
+        rows = [
+            _against(row, solo, point.directory)
+            for row, solo in zip(group.rows, alone, strict=True)
+        ]
+        missing = len(found.sweep.seeds) - len(alone) + alone.count(None)
+        groups += [] if group in nobody else [Group(point, rows, missing)]
     return groups
 
 
@@ -288,89 +263,65 @@ def _summary(found: Found) -> list[Row]:
                 "miss_percent_low": 100 * low,
                 "miss_percent_high": 100 * high,
             }
-            | engine.means(group, ["late_percent", *HARMS.values(), *ADDED.values()])
-            | engine.means(group, ["idle_percent", "behind_percent"])
+            | engine.means(group, ["late_percent", *HARMS.values(), *ADDED.values(), *USES])
         )
     return rows
 
 
-def _of(found: Sequence[Group], name: str, point: Point) -> Group | None:
-    """Return the standing of a transfer at a point's task."""
-    same = (s for s in found if transfer(s.point) == name and task(s.point) == task(point))
-    return next(same, None)
+def _misses_case(where: str, ours: Group, cap: Group) -> Case:
+    mine, theirs = _misses(ours), _misses(cap)
+    said = f"{mine} of {len(ours.rows)}, cap {theirs} of {len(cap.rows)}"
+    met = mine * len(cap.rows) <= theirs * len(ours.rows)
+    return Case(where, said, met, ours.missing + cap.missing)
+
+
+def _harm_case(where: str, ours: Group, cap: Group, kind: str) -> Case:
+    """Return whether ours does a part of a cap's harm to the short flows' `kind`: "mean"."""
+    mine, theirs = (group.mean(f"short_{kind}_harm_percent") for group in (ours, cap))
+    where = f"{where}, {kind}"
+    if mine is None or theirs is None:
+        return Case(where, NO_RUN, met=False)
+    met = mine.mean <= HARM_PART * theirs.mean
+    return Case(where, f"{mine} %, cap {theirs} %", met, ours.missing + cap.missing)
+
+
+def _against_caps(found: Found, case: Callable[[str, Group, Group], Case]) -> list[Case]:
+    """Judge ours beside every rate cap, at its task."""
+    cases = []
+    for point in found.sweep.points:
+        who, what = transfer(point), task(point)
+        same = [p for p in _of_ours(found.sweep) if task(p) == what]
+        groups = [found.at(p) for p in [*same[:1], point]]
+        there = len(groups) > 1 and all(group.rows for group in groups)
+        where = f"{say_task(what)}, {who}"
+        if who.startswith(CAP):
+            cases.append(case(where, *groups) if there else Case(where, NO_RUN, met=False))
+    return cases
 
 
 def _of_ours(sweep: Sweep) -> list[Point]:
     return [point for point in sweep.points if transfer(point) == JUDGED]
 
 
-def _against_caps(found: Sequence[Group], sweep: Sweep, name: str) -> list[Case]:
-    """Judge one of our measures, the misses or harm to short flows, by that of every rate cap."""
-    cases = []
-    for point in sweep.points:
-        who = transfer(point)
-        if not who.startswith(CAP):
-            continue
-        where = f"{say_task(task(point))}, {who}"
-        ours, cap = (_of(found, name, point) for name in (JUDGED, who))
-        if ours is None or cap is None:
-            cases.append(Case(where, "no run to compare", met=False))
-            continue
-        lacks = ours.missing + cap.missing
-        if name == "misses":
-            said = f"{_misses(ours)} of {len(ours.rows)}, cap {_misses(cap)} of {len(cap.rows)}"
-            met = _misses(ours) * len(cap.rows) <= _misses(cap) * len(ours.rows)
-            cases.append(Case(where, said, met, lacks))
-            continue
-        kind = name.removeprefix("short_").removesuffix("_harm_percent")
-        if not ours.values(name) or not cap.values(name):
-            cases.append(Case(f"{where}, {kind}", "no run to compare", met=False))
-            continue
-        own, theirs = (stats.estimate(it.values(name)) for it in (ours, cap))
-        met = own.mean <= HARM_PART * theirs.mean
-        cases.append(Case(f"{where}, {kind}", f"{own} %, cap {theirs} %", met, lacks))
-    return cases
-
-
-def _idle_cases(found: Sequence[Group], points: Sequence[Point]) -> list[Case]:
-    cases = []
-    for point in points:
-        ours = _of(found, JUDGED, point)
-        used = ours.values("behind_percent") if ours else []
-        if ours is None or not used:
-            cases.append(Case(say_task(task(point)), "no run behind schedule", met=False))
-            continue
-        use = stats.estimate(used)
-        lacks = max(ours.missing, ours.missing + len(ours.rows) - len(used))
-        cases.append(Case(say_task(task(point)), f"{use} %", use.mean >= USE_PERCENT, lacks))
-    return cases
-
-
-def _require(every: Found) -> list[Verdict]:
-    found, sweep = every.groups, every.sweep
-    verdicts = [
-        judge(
-            f"{JUDGED} misses no more deadlines than a rate cap",
-            _against_caps(found, sweep, "misses"),
+def _require(found: Found) -> list[Verdict]:
+    ours = _of_ours(found.sweep)
+    text = f"{JUDGED} misses no more deadlines than a rate cap"
+    verdicts = [judge(text, _against_caps(found, _misses_case))]
+    if any(point.experiment.short_flows for point in ours):
+        harms = [_against_caps(found, partial(_harm_case, kind=kind)) for kind in ("mean", "p95")]
+        text = (
+            f"{JUDGED} does at most {HARM_PART:g} of a rate cap's harm to the completion of "
+            "short flows, mean and 95th percentile"
         )
-    ]
-    if any(point.experiment.short_flows for point in _of_ours(sweep)):
-        harms = [HARMS["short_mean_s"], HARMS["short_p95_s"]]
-        verdicts.append(
-            judge(
-                f"{JUDGED} does at most {HARM_PART:g} of a rate cap's harm to the completion of "
-                "short flows, mean and 95th percentile",
-                [case for name in harms for case in _against_caps(found, sweep, name)],
-            )
+        verdicts.append(judge(text, [case for cases in harms for case in cases]))
+    if idle := [point for point in ours if point.values.get("others") == "idle"]:
+        text = (
+            f"{JUDGED} behind schedule uses at least {USE_PERCENT:g} % of what is left of an "
+            "idle link"
         )
-    idle = [point for point in _of_ours(sweep) if point.values.get("others") == "idle"]
-    if idle:
+        bounds = {"least": USE_PERCENT, "absent": "no run behind schedule"}
         verdicts.append(
-            judge(
-                f"{JUDGED} behind schedule uses at least {USE_PERCENT:g} % of what is left of an "
-                "idle link",
-                _idle_cases(found, idle),
-            )
+            found.judge_mean(text, "behind_percent", idle, lambda p: say_task(task(p)), **bounds)
         )
     return verdicts
 

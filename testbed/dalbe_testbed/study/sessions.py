@@ -7,6 +7,7 @@ where a sweep has it, says whether the deadlines can be held: of that nothing is
 """
 
 import math
+import statistics
 
 import polars as pl
 
@@ -16,9 +17,8 @@ from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.plan.web import object_wire_bytes
 from dalbe_testbed.reduce import capture
 from dalbe_testbed.study import engine, stats
-from dalbe_testbed.study.engine import Found, Group, Row, Study
-from dalbe_testbed.study.results import Results, cc, rtt_ms, wire_bytes
-from dalbe_testbed.study.verdict import Case, Verdict, judge
+from dalbe_testbed.study.engine import Case, Found, Study, Verdict, judge
+from dalbe_testbed.study.results import Group, Results, Row, cc, frame, rtt_ms, window, wire_bytes
 
 OURS = "ours"
 """The transfers' flow."""
@@ -36,21 +36,6 @@ LATE_PERCENT = 2.0
 """Part of the window by which a transfer may be late at most."""
 
 
-def window_s(sweep: Sweep) -> float:
-    """Return how long each transfer has from its beginning, in seconds.
-
-    That of the points with a goal: in the others' place it says what would have been late. Raises
-    TestbedError if there is none, or more than one.
-    """
-    goals = [flow.goal for point in sweep.points for flow in point.experiment.flows if flow.goal]
-    windows = {goal.deadline_s for goal in goals}
-    if not windows:
-        raise TestbedError("sessions: no transfer with a goal: nothing to judge or to draw")
-    if len(windows) > 1:
-        raise TestbedError(f"sessions: give all transfers one deadline, not {len(windows)}")
-    return float(windows.pop())
-
-
 def measure(results: Results, run: Run, sweep: Sweep) -> Row:
     """Return a run's transfers, and the loads that were carried in parts of the link's rate.
 
@@ -59,29 +44,22 @@ def measure(results: Results, run: Run, sweep: Sweep) -> Row:
     carried: the sessions' bytes behind the bottleneck, with what was sent again. carried_back: the
     frames of the objects that were fetched the other way, where acknowledgements share the link.
     """
-    what, due_s = run.point.experiment, window_s(sweep)
+    what, due_s = run.point.experiment, window(sweep).length_s
     rates, begin_s, end_s = results.table(run, "rates"), _web(run.point).start_s, what.duration_s
     over_s = capture.rates_end_s(rates, what.bin_s)
     took = (pl.col("end_s") - pl.col("start_s")) / due_s
     known = pl.col("end_s").is_not_null() | (pl.col("start_s") + due_s <= over_s)
-    parts = (
-        results.table(run, "transfers")
-        .filter(known, flow=OURS)
-        .select(took.fill_null(math.inf))
-        .to_series()
-        .to_list()
-    )
-    sent = wire_bytes(rates, ["web"], begin_s, end_s)
+    transfers = results.table(run, "transfers").filter(known, flow=OURS)
+    parts = transfers.select(took.fill_null(math.inf)).to_series().to_list()
     fetched = results.table(run, "web").filter(
         pl.col("end_s").is_between(begin_s, end_s), direction="back"
     )["bytes"]
-    back = sum(object_wire_bytes(size) for size in fetched)
     could = what.link.rate_bps / 8 * (end_s - begin_s)
     return {
         "transfers": len(parts),
         "late": sum(part > 1 for part in parts),
-        "carried": sent / could,
-        "carried_back": back / could,
+        "carried": wire_bytes(rates, ["web"], begin_s, end_s) / could,
+        "carried_back": sum(map(object_wire_bytes, fetched)) / could,
         "_parts": parts,
     }
 
@@ -104,37 +82,35 @@ def _where(group: Group) -> str:
     return f"{whose}{rtt_ms(group.point):g} ms, load {_web(group.point).load:g}"
 
 
-def _missed(parts: list[float]) -> tuple[int, float, float, float]:
+def _missed(parts: list[float]) -> Row:
     """Return how many transfers were late, in percent, and the exact 95 % interval of that."""
-    late = sum(part > 1 for part in parts)
-    if not parts:
-        return late, math.nan, math.nan, math.nan
-    low, high = stats.proportion(late, len(parts))
-    return late, 100 * late / len(parts), 100 * low, 100 * high
+    late, n = sum(part > 1 for part in parts), len(parts)
+    low, high = stats.proportion(late, n) if n else (math.nan, math.nan)
+    return {
+        "late": late,
+        "miss_percent": 100 * late / n if n else math.nan,
+        "miss_percent_low": 100 * low,
+        "miss_percent_high": 100 * high,
+    }
 
 
 def _carried_cases(group: Group) -> list[Case]:
     """Return a case for each direction that has sessions."""
     web = _web(group.point)
-    directions = {
-        "": (web.load, group.values("carried")),
-        ", back": (web.load * web.reverse_part, group.values("carried_back")),
-    }
-    return [
-        Case(
-            f"{_where(group)}{which}",
-            f"{mean:.3f}",
-            abs(mean / offered - 1) <= LOAD_OFF,
-            group.missing,
-        )
-        for which, (offered, carried) in directions.items()
-        if offered
-        for mean in [sum(carried) / len(carried)]
-    ]
+    cases = []
+    for column, which, offered in (
+        ("carried", "", web.load),
+        ("carried_back", ", back", web.load * web.reverse_part),
+    ):
+        mean = statistics.fmean(group.values(column))
+        where, said = f"{_where(group)}{which}", f"{mean:.3f}"
+        if offered:
+            cases.append(Case(where, said, abs(mean / offered - 1) <= LOAD_OFF, group.missing))
+    return cases
 
 
 def _missed_case(where: str, parts: list[float], most_percent: float, missing: int) -> Case:
-    late, percent, low, high = _missed(parts)
+    late, percent, low, high = _missed(parts).values()
     said = f"{percent:.2g} % [{low:.2g}, {high:.2g}], {late} of {len(parts)}"
     return Case(where, said, percent <= most_percent, missing)
 
@@ -142,6 +118,11 @@ def _missed_case(where: str, parts: list[float], most_percent: float, missing: i
 def _most_percent(group: Group) -> float:
     load = _web(group.point).load
     return next(most for upto, most in MISS_PERCENT.items() if load <= upto)
+
+
+def _enough(group: Group) -> Case:
+    count = len(_parts(group))
+    return Case(_where(group), f"{count}", count >= COMPLETIONS, group.missing)
 
 
 def _lateness(group: Group) -> Case:
@@ -154,38 +135,22 @@ def _require(found: Found) -> list[Verdict]:
     judged = [group for group in found.groups if _has_goals(group)]
     if not any(map(_parts, judged)):
         raise TestbedError("sessions: no transfer with a goal yet: nothing to judge or to draw")
+    missed = [
+        _missed_case(_where(group), _parts(group), _most_percent(group), group.missing)
+        for group in judged
+    ]
     # A point alone is too few for a bound of a few percent: all of one limit tell more.
-    together = {
-        most: [part for group in some for part in _parts(group)]
-        for most in MISS_PERCENT.values()
-        if (some := [group for group in judged if _most_percent(group) == most])
-    }
+    for most in MISS_PERCENT.values():
+        if some := [group for group in judged if _most_percent(group) == most]:
+            parts = [part for group in some for part in _parts(group)]
+            missed.append(_missed_case(f"all to {most:g} % together", parts, most, 0))
     return [
-        judge(
-            f"at least {COMPLETIONS} transfers at every point",
-            [
-                Case(_where(group), f"{count}", count >= COMPLETIONS, group.missing)
-                for group in judged
-                for count in [len(_parts(group))]
-            ],
-        ),
+        judge(f"at least {COMPLETIONS} transfers at every point", [*map(_enough, judged)]),
         judge(
             f"the sessions carry what they offer, within {100 * LOAD_OFF:g} %, in each direction",
             [case for group in found.groups for case in _carried_cases(group)],
         ),
-        judge(
-            "at most 2 % of the deadlines missed up to a load of 0.6, and 5 % above",
-            [
-                *(
-                    _missed_case(_where(group), _parts(group), _most_percent(group), group.missing)
-                    for group in judged
-                ),
-                *(
-                    _missed_case(f"all to {most:g} % together", parts, most, 0)
-                    for most, parts in together.items()
-                ),
-            ],
-        ),
+        judge("at most 2 % of the deadlines missed up to a load of 0.6, and 5 % above", missed),
         judge(
             f"a miss is less than {LATE_PERCENT:g} % of the window late", [*map(_lateness, judged)]
         ),
@@ -196,16 +161,12 @@ def _summary(found: Found) -> list[Row]:
     rows = []
     for group in found.groups:
         parts = pl.Series(_parts(group), dtype=pl.Float64)
-        late, percent, low, high = _missed(_parts(group))
         rows.append(
             {
                 **engine.settings(group.point),
                 "cc": cc(group.point),
                 "transfers": len(parts),
-                "late": late,
-                "miss_percent": percent,
-                "miss_percent_low": low,
-                "miss_percent_high": high,
+                **_missed(_parts(group)),
                 "least": parts.min(),
                 "median": parts.median(),
                 "p95": parts.quantile(0.95, "higher"),
@@ -218,13 +179,11 @@ def _summary(found: Found) -> list[Row]:
 
 def _curves(found: Found) -> pl.DataFrame:
     """Return a row per transfer, by RTT, load and congestion control."""
-    return engine.frame(
-        [
-            {"rtt": rtt_ms(p), "load": _web(p).load, "cc": cc(p), "part": part}
-            for group in found.groups
-            for p in [group.point]
-            for part in _parts(group)
-        ]
+    return frame(
+        {"rtt": rtt_ms(p), "load": _web(p).load, "cc": cc(p), "part": part}
+        for group in found.groups
+        for p in [group.point]
+        for part in _parts(group)
     )
 
 

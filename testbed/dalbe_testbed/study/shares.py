@@ -8,27 +8,18 @@ ending) is at least GUARD_S before it. A share is the mean rate over such bins, 
 wire, divided by the rate of the link: the background's bytes are nobody's share.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 import polars as pl
+
+from dalbe_testbed.study.results import Window
 
 GUARD_S = 2.0
 
 Phase = Literal["contended", "alone", "between"]
 
 
-@dataclass(frozen=True)
-class Interval:
-    """Something that goes on from start_s to end_s, in seconds since T=0."""
-
-    start_s: float
-    end_s: float
-
-
-def phases(
-    bins_s: list[float], bin_s: float, transfer: Interval, cross: list[Interval]
-) -> list[Phase]:
+def phases(bins_s: list[float], bin_s: float, transfer: Window, cross: list[Window]) -> list[Phase]:
     """Return the phase of each bin, given by its start; "between" does not count."""
     changes = sorted([transfer.start_s, *(t for flow in cross for t in (flow.start_s, flow.end_s))])
     result: list[Phase] = []
@@ -46,7 +37,7 @@ def phases(
 
 
 def phase_table(
-    rates: pl.DataFrame, bin_s: float, transfer: Interval, cross: list[Interval]
+    rates: pl.DataFrame, bin_s: float, transfer: Window, cross: list[Window]
 ) -> pl.DataFrame:
     """Return t_s and phase of every bin of a rate table."""
     bins = rates["t_s"].unique().sort().to_list()
@@ -57,7 +48,7 @@ def share(
     rates: pl.DataFrame, table: pl.DataFrame, phase: Phase, flow: str, rate_bps: float
 ) -> float | None:
     """Return a flow's share of the link in a phase, 0 to 1; None without any bin of it."""
-    rows = rates.filter(pl.col("flow") == flow).join(table, on="t_s").filter(phase=phase)
+    rows = rates.filter(flow=flow).join(table, on="t_s").filter(phase=phase)
     mean = rows["rate_bps"].mean()
     return None if mean is None else float(mean) / rate_bps  # type: ignore[arg-type]
 
@@ -71,17 +62,3 @@ def goodput_bps(
         return None
     rows = rates.filter(pl.col("flow").is_in(flows)).join(table, on="t_s").filter(phase=phase)
     return float(rows["payload_bytes"].sum()) * 8 / (bins * bin_s)
-
-
-def mean_queue_ms(
-    queue: pl.DataFrame, table: pl.DataFrame, phase: Phase | None, transfer: Interval
-) -> float | None:
-    """Return the mean queueing delay over the bins of a phase, or over all of the transfer."""
-    rows = queue.join(table, on="t_s")
-    if phase is None:
-        inside = pl.col("t_s").is_between(transfer.start_s, transfer.end_s, closed="left")
-        rows = rows.filter(inside)
-    else:
-        rows = rows.filter(phase=phase)
-    mean = rows["queue_ms"].mean()
-    return None if mean is None else float(mean)  # type: ignore[arg-type]

@@ -7,9 +7,8 @@ in percent of CUBIC's on a path that stands still for as long.
 
 from dalbe_testbed.plan.sweep import Point
 from dalbe_testbed.study import tradeoff
-from dalbe_testbed.study.engine import Found, Row, Study
+from dalbe_testbed.study.engine import Found, Study, Verdict
 from dalbe_testbed.study.tradeoff import SHARE_PERCENT, USE_PERCENT
-from dalbe_testbed.study.verdict import Verdict
 
 
 def path(point: Point) -> str:
@@ -31,20 +30,18 @@ def _where(point: Point) -> str:
 
 
 def _require(found: Found) -> list[Verdict]:
+    share = f"share at most {SHARE_PERCENT:g} %"
     return [
-        tradeoff.judge_use(found, found.ours, USE_PERCENT, _where),
-        tradeoff.judge_share(
-            found,
-            found.ours,
-            f"share at most {SHARE_PERCENT:g} %",
-            lambda share: share <= SHARE_PERCENT,
-            _where,
-        ),
+        tradeoff.judge_use(found, USE_PERCENT, _where),
+        found.judge_mean(share, "share_percent", found.ours, _where, most=SHARE_PERCENT),
     ]
 
 
-def _summary(found: Found) -> list[Row]:
-    return tradeoff.summary(found, lambda g: {"path": path(g.point), "late": late(g.point)})
-
-
-STUDY = Study(tradeoff.measure, _require, summary=_summary, rounded=True)
+STUDY = Study(
+    tradeoff.measure,
+    _require,
+    tradeoff.MEANS,
+    against=[tradeoff.USE],
+    more=lambda group: {"path": path(group.point), "late": late(group.point)},
+    rounded=True,
+)

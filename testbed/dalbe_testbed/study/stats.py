@@ -27,10 +27,15 @@ class Estimate:
     high: float | None
     n: int
 
+    def __format__(self, spec: str) -> str:
+        """Return "12.3 [11.9, 12.8]"; spec: how numbers are written, by default ".1f"."""
+        spec = spec or ".1f"
+        interval = "" if self.low is None else f" [{self.low:{spec}}, {self.high:{spec}}]"
+        return f"{self.mean:{spec}}{interval}"
+
     def __str__(self) -> str:
-        """Return "12.3 [11.9, 12.8]"."""
-        interval = "" if self.low is None else f" [{self.low:.1f}, {self.high:.1f}]"
-        return f"{self.mean:.1f}{interval}"
+        """Return the mean and its interval with one digit behind the point."""
+        return format(self)
 
     def contains(self, value: float) -> bool:
         """Return whether the interval holds a value; False without an interval."""

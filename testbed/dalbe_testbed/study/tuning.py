@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The tuning range: the share that flows of weight w take from as many CUBIC flows, over RTTs."""
 
-from collections.abc import Callable
-
 from dalbe_testbed.plan.sweep import Point
 from dalbe_testbed.study import tradeoff
-from dalbe_testbed.study.engine import Found, Study, who
+from dalbe_testbed.study.engine import Found, Study, Verdict, who
 from dalbe_testbed.study.results import rtt_ms, weight
 from dalbe_testbed.study.tradeoff import YARDSTICK
-from dalbe_testbed.study.verdict import Verdict
 
 LEAST_W, LEAST_PERCENT = 0.01, 2.0
 """The least weight, and the share that it may take at most, at every RTT."""
@@ -21,23 +18,17 @@ NEVER_PERCENT = 52.0
 
 
 def _require(found: Found) -> list[Verdict]:
-    def judged(text: str, met: Callable[[float], bool], w: float | None = None) -> Verdict:
+    def judged(text: str, w: float | None = None, **bounds: float) -> Verdict:
         """Judge the shares at weight w; None: at every weight."""
         points = [point for point in found.ours if w in (None, weight(point))]
-        return tradeoff.judge_share(found, points, text, met, _where)
+        return found.judge_mean(f"share {text}", "share_percent", points, _where, **bounds)
 
+    least = f"at w = {LEAST_W:g} at most {LEAST_PERCENT:g} % at every RTT"
+    most = f"at w = {MOST_W:g} at least {MOST_PERCENT:g} % at every RTT"
     return [
-        judged(
-            f"share at w = {LEAST_W:g} at most {LEAST_PERCENT:g} % at every RTT",
-            lambda share: share <= LEAST_PERCENT,
-            LEAST_W,
-        ),
-        judged(
-            f"share at w = {MOST_W:g} at least {MOST_PERCENT:g} % at every RTT",
-            lambda share: share >= MOST_PERCENT,
-            MOST_W,
-        ),
-        judged(f"share never above {NEVER_PERCENT:g} %", lambda share: share <= NEVER_PERCENT),
+        judged(least, LEAST_W, most=LEAST_PERCENT),
+        judged(most, MOST_W, least=MOST_PERCENT),
+        judged(f"never above {NEVER_PERCENT:g} %", most=NEVER_PERCENT),
     ]
 
 
@@ -63,4 +54,6 @@ def _say(found: Found) -> str:
     return f"{between} two flows take from two CUBIC flows {', '.join(parts)}."
 
 
-STUDY = Study(tradeoff.measure, _require, summary=tradeoff.summary, say=_say, rounded=True)
+STUDY = Study(
+    tradeoff.measure, _require, tradeoff.MEANS, against=[tradeoff.USE], say=_say, rounded=True
+)

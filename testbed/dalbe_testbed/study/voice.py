@@ -5,16 +5,13 @@ Packets count from the flow's latest start on. Delays are of those that arrived;
 lost_percent.
 """
 
-from collections.abc import Callable, Sequence
-
 import polars as pl
 
-from dalbe_testbed.plan.sweep import Run, Sweep
+from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
-from dalbe_testbed.study.completion import NOBODY, check_nobody
-from dalbe_testbed.study.engine import Found, Group, Row, Study, beside
-from dalbe_testbed.study.results import Results
-from dalbe_testbed.study.verdict import Case, Verdict
+from dalbe_testbed.study.engine import Against, Found, Study, Verdict
+from dalbe_testbed.study.results import Results, Row
+from dalbe_testbed.study.short_flows import NOBODY, check_nobody
 
 FAST_MBPS, FAST_MS = 5.0, 15.0
 """From this rate on, the 95th percentile of the added delay must be below so much."""
@@ -23,6 +20,13 @@ SLOW_MBPS, SLOW_MS = 1.0, 30.0
 """At this rate, where a full packet alone takes 12 ms, below so much."""
 
 DELAYS = ("mean_ms", "median_ms", "p95_ms")
+ADDED = [
+    Against(f"added_{name}", f"_{name}", NOBODY, lambda delay_ms, alone_ms: delay_ms - alone_ms)
+    for name in DELAYS
+]
+"""By how much each delay exceeds its mean with nobody there; null without that."""
+
+MEANS = (*(column.name for column in ADDED), "lost_percent")
 
 
 def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
@@ -36,58 +40,46 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
     arrived = queue_ms.drop_nulls()
     return {
         "packets": queue_ms.len(),
+        **dict.fromkeys(MEANS),
+        "lost_percent": 100 * queue_ms.null_count() / max(1, queue_ms.len()),
         "_mean_ms": arrived.mean(),
         "_median_ms": arrived.median(),
         "_p95_ms": arrived.quantile(0.95, "linear"),
-        "_lost_percent": 100 * queue_ms.null_count() / max(1, queue_ms.len()),
     }
-
-
-def _compare(found: Found) -> Sequence[Group]:
-    """Add by how much each delay exceeds its mean with nobody there; null without that."""
-    for group in found.groups:
-        base = beside(group, found.groups, NOBODY)
-        for row in group.rows:
-            for name in DELAYS:
-                alone = base.values(f"_{name}") if base else []
-                value = row[f"_{name}"]
-                added = None
-                if alone and value is not None:
-                    added = value - sum(alone) / len(alone)
-                row[f"added_{name}"] = added
-            row["lost_percent"] = row["_lost_percent"]
-    return found.groups
 
 
 def _summary(found: Found) -> list[Row]:
     return [
         engine.settings(group.point)
-        | {"rate_mbps": group.point.experiment.link.rate_mbps, "runs": len(group.rows)}
-        | engine.means(group, [*(f"added_{name}" for name in DELAYS), "lost_percent"])
+        | {"rate_mbps": _rate_mbps(group.point), "runs": len(group.rows)}
+        | engine.means(group, MEANS)
         for group in found.groups
     ]
 
 
+def _rate_mbps(point: Point) -> float:
+    return point.experiment.link.rate_mbps
+
+
 def _require(found: Found) -> list[Verdict]:
-    def judged(where: str, of: Callable[[float], bool], limit_ms: float) -> Verdict:
-        def case(group: Group) -> Case:
-            return engine.mean_case(
-                f"{group.point.experiment.link.rate_mbps:g} Mbit/s",
-                group.mean("added_p95_ms"),
-                lambda added: added < limit_ms,
-                len(found.sweep.seeds) - len(group.values("added_p95_ms")),
-                f"{{}} ms, {group.mean('lost_percent')} % lost",
-                "no run to compare",
-            )
+    def judged(text: str, limit_ms: float, points: list[Point]) -> Verdict:
+        return found.judge_mean(
+            f"p95 delay added to voice below {limit_ms:g} ms at {text}",
+            "added_p95_ms",
+            points,
+            lambda point: f"{_rate_mbps(point):g} Mbit/s",
+            below=limit_ms,
+            form="{} ms, {} % lost",
+            also=["lost_percent"],
+            absent="no run to compare",
+        )
 
-        points = [point for point in found.ours if of(point.experiment.link.rate_mbps)]
-        text = f"p95 delay added to voice below {limit_ms:g} ms at {where}"
-        return found.judge(text, points, case)
-
+    fast = [point for point in found.ours if _rate_mbps(point) >= FAST_MBPS]
+    slow = [point for point in found.ours if _rate_mbps(point) == SLOW_MBPS]
     return [
-        judged(f"{FAST_MBPS:g} Mbit/s and above", lambda rate: rate >= FAST_MBPS, FAST_MS),
-        judged(f"{SLOW_MBPS:g} Mbit/s", lambda rate: rate == SLOW_MBPS, SLOW_MS),
+        judged(f"{FAST_MBPS:g} Mbit/s and above", FAST_MS, fast),
+        judged(f"{SLOW_MBPS:g} Mbit/s", SLOW_MS, slow),
     ]
 
 
-STUDY = Study(measure, _require, compare=_compare, summary=_summary)
+STUDY = Study(measure, _require, against=ADDED, summary=_summary)

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 import polars as pl
 
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.plan.sweep import Run, Sweep
-from dalbe_testbed.study import engine, stats
-from dalbe_testbed.study.engine import Found, Group, Row, Study, beside, place, who
-from dalbe_testbed.study.results import Results
+from dalbe_testbed.plan.sweep import Point, Run, Sweep
+from dalbe_testbed.study import engine
+from dalbe_testbed.study.engine import Case, Found, Study, Verdict, beside, judge, place, who
+from dalbe_testbed.study.results import Group, Results, Row, frame, names
 from dalbe_testbed.study.tradeoff import CORNER
-from dalbe_testbed.study.verdict import Case, Verdict, judge
 
 NOBODY, NOBODY_BYTES = "nobody", 100_000
 """The value of `who` for an empty place, and the most that its flows may have sent."""
@@ -28,8 +27,8 @@ SLOWER_PERCENT = {NOBODY: 10.0, CORNER: 5.0}
 
 def check_nobody(results: Results, run: Run) -> None:
     """Raise TestbedError if nobody was somebody: a base that is no base would flatter everyone."""
-    ours = [flow.name for flow in run.point.experiment.flows if flow.host == "sender"]
-    rates = results.table(run, "rates").filter(pl.col("flow").is_in(ours))
+    ours = pl.col("flow").is_in(names(run.point, "sender"))
+    rates = results.table(run, "rates").filter(ours)
     sent_bytes = int(rates["payload_bytes"].sum())
     if who(run.point) == NOBODY and sent_bytes > NOBODY_BYTES:
         raise TestbedError(f"{run.directory}: who = '{NOBODY}' sent {sent_bytes} bytes")
@@ -59,14 +58,14 @@ def _slower_percent(row: Row, base: Group | None, where: str, quantile: float) -
     None if the group lacks the seed, or where either is not finite. Raises TestbedError if the
     schedules differ.
     """
-    same: list[Row] = [r for r in base.rows if r["seed"] == row["seed"]] if base else []
+    same = base.of_seed(row["seed"]) if base else None
     if not base or not same:
         return None
-    if not row["_bytes"].equals(same[0]["_bytes"]):
+    if not row["_bytes"].equals(same["_bytes"]):
         raise TestbedError(
             f"seed {row['seed']}: {where} and {base.point.name} have different requests"
         )
-    ours, theirs = (_quantile_s(one["_seconds"], quantile) for one in (row, same[0]))
+    ours, theirs = (_quantile_s(one["_seconds"], quantile) for one in (row, same))
     return 100 * (ours / theirs - 1) if max(ours, theirs) < float("inf") else None
 
 
@@ -106,40 +105,31 @@ def _summary(found: Found) -> list[Row]:
 
 def _curves(found: Found) -> pl.DataFrame:
     """Return the distribution of all seeds' completion times, at every percent."""
-    steps = range(101)
-    return engine.concat(
-        [
-            pl.DataFrame(
-                {
-                    **{name: [value] * len(steps) for name, value in group.point.values.items()},
-                    "percent": list(steps),
-                    "seconds": [seconds.quantile(step / 100, "higher") for step in steps],
-                }
-            )
-            for group in found.groups
-            for seconds in [_all_seconds(group)]
-        ]
+    return frame(
+        {**group.point.values, "percent": step, "seconds": seconds.quantile(step / 100, "higher")}
+        for group in found.groups
+        for seconds in [_all_seconds(group)]
+        for step in range(101)
     )
 
 
-def _cases(found: Found, name: str, limit: float) -> list[Case]:
-    """Judge our flows' means against `name` in their place, at every load."""
-    cases = []
-    for point, kind in itertools.product(found.ours, QUANTILES):
-        where = ", ".join([*(f"{k} {v}" for k, v in place(point).items()), kind])
-        slower = found.at(point).values(f"{kind}_above_{name}_percent")
-        mean = stats.estimate(slower) if slower else None
-        said = f"{mean} % longer" if mean else "no run to compare"
-        met = mean is not None and mean.mean <= limit
-        cases.append(Case(where, said, met, len(found.sweep.seeds) - len(slower)))
-    return cases
-
-
 def _require(found: Found) -> list[Verdict]:
+    """Judge our flows' means against others in their place, at every load."""
+
+    def case(point: Point, kind: str, name: str, limit: float) -> Case:
+        return found.mean_case(
+            point,
+            f"{kind}_above_{name}_percent",
+            ", ".join([*(f"{k} {v}" for k, v in place(point).items()), kind]),
+            most=limit,
+            form="{} % longer",
+            absent="no run to compare",
+        )
+
     return [
         judge(
             f"short flows' median and p95 completion within {limit:g} % of those with {name}",
-            _cases(found, name, limit),
+            [case(*at, name, limit) for at in itertools.product(found.ours, QUANTILES)],
         )
         for name, limit in SLOWER_PERCENT.items()
     ]
