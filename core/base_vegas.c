@@ -103,7 +103,7 @@ static bool vegas_judge(struct sender *s, struct tcp_path *p, u64 diff_q16, u32 
 	} else if (diff_q16 < alpha_q16 && (limited || vegas_as_linux(s))) {
 		p->cwnd++;
 	}
-	p->cwnd = clamp_t(u32, p->cwnd, 2, p->cwnd_max);
+	p->cwnd = clamp_t(u32, p->cwnd, 2, path_cwnd_max(p));
 	/* as TCP does wherever it leaves a window: three quarters of it are known to fit */
 	p->ssthresh = max(p->ssthresh, (p->cwnd >> 1) + (p->cwnd >> 2));
 	return true;
@@ -208,7 +208,7 @@ static u64 vegas_model_q40(const void *path, u64 rate_Bps)
 {
 	const struct tcp_path *p = path;
 
-	return fp_mul_div((u64)VEGAS_ALPHA_GOAL * p->mss, Q40_ONE, rate_Bps);
+	return fp_mul_div((u64)VEGAS_ALPHA_GOAL * path_mss(p), Q40_ONE, rate_Bps);
 }
 
 /* Half of what was measured stays, and the last round: an interval in which no round is judged,

@@ -60,11 +60,11 @@ void sender_run(struct sender *s, struct tcp_path *p, const struct lbe_base *bas
  */
 void sender_begin_round(struct sender *s, struct tcp_path *p)
 {
-	if (seq_after(p->una, s->losses.answer_end))	/* not 2 GB ago */
-		s->losses.answer_end = p->una - 1;
+	if (seq_after(path_una(p), s->losses.answer_end))	/* not 2 GB ago */
+		s->losses.answer_end = path_una(p) - 1;
 	s->round = (struct round) {
-		.end = p->nxt,
-		.delivered = p->delivered,
+		.end = path_nxt(p),
+		.delivered = path_delivered(p),
 		.start_us = p->now_us,
 	};
 	sender_tell(s, p, BASE_ROUND);
@@ -138,11 +138,11 @@ bool sender_cutting(struct sender *s, struct tcp_path *p)
 {
 	u32 from = s->cut.cwnd, to = p->ssthresh, cwnd = to, delivered, less;
 
-	if (seq_after(p->una, s->round.end)) {
+	if (seq_after(path_una(p), s->round.end)) {
 		cdg_backoff_done(&s->cdg);
 		sender_begin_round(s, p);
 	} else if (to < from) {
-		delivered = min(p->delivered - s->round.delivered, from);
+		delivered = min(path_delivered(p) - s->round.delivered, from);
 		less = div_u64((u64)delivered * (from - to), from);
 		cwnd = max(to, s->cut.in_flight - min(s->cut.in_flight, less));
 	}
@@ -167,7 +167,7 @@ void sender_back_off(struct sender *s, struct tcp_path *p)
 	if (s->base->cut_delay)
 		ssthresh = s->base->cut_delay(s, p, ssthresh);
 	s->cut.cwnd = p->cwnd;
-	s->cut.in_flight = p->in_flight;
+	s->cut.in_flight = path_in_flight(p);
 	s->backoffs_delay++;
 	p->ssthresh = ssthresh;
 	p->cwnd_cnt = 0;
@@ -255,7 +255,7 @@ u32 sender_loss(struct sender *s, struct tcp_path *p)
 	s->losses.backoffs++;
 	s->losses.answered = true;
 	s->losses.answer_cwnd = p->cwnd;
-	s->losses.answer_end = p->nxt;
+	s->losses.answer_end = path_nxt(p);
 	return max(min(ssthresh, most), 2U);
 }
 
@@ -278,7 +278,7 @@ bool sender_met_loss(struct sender *s, const struct tcp_path *p, u8 state)
 	if (state == PATH_LOSS && !l->answered && !path_repairs(p))
 		return false;
 	l->episodes += !l->marked;	/* a mark was counted when it was seen */
-	l->answers += l->answered || !seq_after(p->una, l->answer_end);
+	l->answers += l->answered || !seq_after(path_una(p), l->answer_end);
 	l->marked = false;
 	return true;
 }
@@ -321,7 +321,7 @@ void sender_mark(struct sender *s, const struct tcp_path *p)
 {
 	struct losses *l = &s->losses;
 
-	if (l->marked || p->state == PATH_LOSS || !seq_after(p->una, l->answer_end))
+	if (l->marked || path_state(p) == PATH_LOSS || !seq_after(path_una(p), l->answer_end))
 		return;
 	l->marked = true;
 	l->episodes++;

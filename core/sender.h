@@ -281,7 +281,7 @@ static inline bool sender_seeks(const struct sender *s, const struct tcp_path *p
  */
 static inline bool sender_round_over(const struct sender *s, const struct tcp_path *p)
 {
-	return seq_after(p->una, s->round.end) && s->cdg.rtt.max_us;
+	return seq_after(path_una(p), s->round.end) && s->cdg.rtt.max_us;
 }
 
 /**

@@ -4,6 +4,7 @@
  *
  *	tcp_dalbe_*.c	a name and the bases of each congestion control
  *	hooks.c		TCP's events, handed to the sender (core/sender.c)
+ *	path.h		the socket, as core/ asks for it
  *	pacing.c	packets wait for their departure
  *	goal.c		a socket is given a goal or settings, or asked how it is doing
  *	flow.c		an established connection: memory, end of Tw, traces
@@ -144,12 +145,6 @@ static inline bool dalbe_tw_valid(u32 tw_ms)
 	return !tw_ms || (tw_ms >= DALBE_TW_MIN_MS && tw_ms <= DALBE_TW_MAX_MS);
 }
 
-/* At least 1: it divides. */
-static inline u32 dalbe_srtt_us(const struct tcp_sock *tp)
-{
-	return max_t(u32, tp->srtt_us >> 3, 1);
-}
-
 /**
  * dalbe_path_read - the socket as the sender sees it
  * @sk: the socket, locked
@@ -161,19 +156,8 @@ static inline void dalbe_path_read(const struct sock *sk, struct tcp_path *p, u6
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	*p = (struct tcp_path) {
+		.sk = sk,
 		.now_us = now_us,
-		.clock_ns = tp->tcp_clock_cache,
-		.ticks = tcp_jiffies32,
-		.una = tp->snd_una,
-		.nxt = tp->snd_nxt,
-		.delivered = tp->delivered,
-		.in_flight = tcp_packets_in_flight(tp),
-		.out_max = tp->max_packets_out,
-		.srtt_us = dalbe_srtt_us(tp),
-		.mss = tp->mss_cache,
-		.cwnd_max = tp->snd_cwnd_clamp,
-		.state = inet_csk(sk)->icsk_ca_state,
-		.used = tp->is_cwnd_limited,
 		.cwnd = tcp_snd_cwnd(tp),
 		.ssthresh = tp->snd_ssthresh,
 		.cwnd_cnt = tp->snd_cwnd_cnt,

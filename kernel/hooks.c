@@ -262,7 +262,7 @@ static void dalbe_tx_start(struct sock *sk)
 	if (!flow || !flow->sender.base->resume)
 		return;
 	dalbe_path_read(sk, &p, tcp_clock_us());
-	p.idle_ticks = p.ticks - tcp_sk(sk)->lsndtime;
+	p.idle_ticks = path_ticks(&p) - tcp_sk(sk)->lsndtime;
 	flow->sender.base->resume(&flow->sender, &p);
 }
 
