@@ -43,12 +43,14 @@ static void vegas_start(struct sender *s, struct tcp_path *p)
 	sender_begin_round(s, p);
 }
 
-/* Never 0, as Linux' RTTs: they divide. */
+/* All RTTs count, in which the receiver may have waited as well. Never 0, as Linux' RTTs: they
+ * divide.
+ */
 static void vegas_sample(struct sender *s, const struct rtt_sample *sample, u32 rtt_us)
 {
 	struct vegas *v = &s->vegas;
 
-	rtt_us++;
+	rtt_us = cdg_rtt_sample(&s->cdg, rtt_us, sample->packets, true) + 1;
 	if (!v->base_us || rtt_us < v->base_us)
 		v->base_us = rtt_us;
 	if (!v->min_us || rtt_us < v->min_us)
@@ -244,7 +246,6 @@ const struct lbe_base vegas_base = {
 	.model_q40	= vegas_model_q40,
 	.steer		= vegas_steer,
 	.let_go		= vegas_let_go,
-	.every_rtt	= true,
 	.no_hystart	= true,
 	.grows_unused	= true,
 };

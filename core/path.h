@@ -103,18 +103,6 @@ static inline bool path_repairs(const struct tcp_path *p)
 }
 
 /**
- * path_limited - may the window grow?
- * @p: the connection
- * @slow_start: it is in slow start, where half of the window in use will do
- *
- * As Linux' tcp_is_cwnd_limited().
- */
-static inline bool path_limited(const struct tcp_path *p, bool slow_start)
-{
-	return path_used(p) || (slow_start && p->cwnd < 2 * path_out_max(p));
-}
-
-/**
  * path_grow_slow_start - slow start, as Linux' tcp_slow_start()
  * @p: the connection, whose window is in use
  * @acked: packets that the ACK covers

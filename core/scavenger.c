@@ -300,28 +300,27 @@ static void scavenger_grow(struct sender *s, struct tcp_path *p, u32 acked)
 	}
 }
 
-static bool scavenger_ignores(struct sender *s, const struct rtt_sample *sample, u32 rtt_us)
-{
-	bool used = !s->round.limited && !sample->repairs;
-
-	return room_stood(&s->scavenger.regime, rtt_us, sample->silence_us,
-			  used ? sample->cwnd : 0, s->cdg.rtt_prev.min_us,
-			  cdg_base_rtt_us(&s->cdg), sample->now_us);
-}
-
-/* A surge ends the round, and is all that is known of it. Of our part of the link a piece of a
- * round says nothing: ACKs come in clumps.
+/* An RTT behind a path that stood still says nothing of a queue. A surge ends the round, and is
+ * all that is known of it. Of our part of the link a piece of a round says nothing: ACKs come in
+ * clumps.
  */
 static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, u32 rtt_us)
 {
 	struct regime *r = &s->scavenger.regime;
-	u32 base_rtt_us = cdg_base_rtt_us(&s->cdg);
+	u32 before_us = s->cdg.rtt_prev.min_us, base_rtt_us = cdg_base_rtt_us(&s->cdg);
 
-	if (!seq_after(sample->una, s->round.end))
+	if (room_silent(sample->silence_us, sample->cwnd, before_us) && !s->round.limited &&
+	    !sample->repairs)
+		room_silence(r, rtt_us, sample->silence_us, before_us, base_rtt_us, sample->now_us);
+	if (room_stood(&r->room, rtt_us, sample->now_us))
+		return;
+	rtt_us = cdg_rtt_sample(&s->cdg, rtt_us, sample->packets, sample->sacked);
+	if (!rtt_us)
+		return;
+	if (r->probe.rounds && !seq_after(sample->una, s->round.end))
 		probe_reject_early(r, rtt_us, base_rtt_us);
 	if (sample->repairs || s->cdg.state == CDG_BACKOFF ||
-	    !room_sample(r, rtt_us, sample->packets, s->cdg.rtt_prev.min_us, base_rtt_us,
-			 sample->cwnd))
+	    !room_sample(r, rtt_us, sample->packets, before_us, base_rtt_us, sample->cwnd))
 		return;
 	cdg_cut_round_short(&s->cdg, r->room.sampled_us);
 	s->round.end = sample->una - 1;
@@ -480,7 +479,6 @@ static void scavenger_report(const struct sender *s, struct base_report *report)
 
 const struct lbe_base scavenger_base = {
 	.start		= scavenger_start,
-	.ignores	= scavenger_ignores,
 	.sample		= scavenger_sample,
 	.round		= scavenger_round,
 	.backs_off	= scavenger_backs_off,

@@ -70,59 +70,6 @@ void sender_begin_round(struct sender *s, struct tcp_path *p)
 	sender_tell(s, p, BASE_ROUND);
 }
 
-/* The RTT that the base is to see. A base may want RTTs without a queue of the ACKs, which is
- * not of its making. CDG at a fixed G takes them as TCP does, as its paper says; but a goal may
- * come later, so we compare the clocks from the beginning.
- */
-static s32 sender_path_rtt_us(struct sender *s, const struct rtt_sample *sample)
-{
-	s32 rtt_us = sample->rtt_us;
-	u32 forward_us;
-
-	if (rtt_us <= 0 || !sample->timestamp)
-		return rtt_us;
-	/* Of packets that were sent twice TCP knows timestamps alone, in ticks of a ms. That is
-	 * up to one tick too few, and would stay the base RTT for good.
-	 */
-	if (s->base->forward && sample->resent && rtt_us % USEC_PER_MSEC == 0)
-		rtt_us += USEC_PER_MSEC - 1;
-	forward_us = owd_rtt_us(&s->owd, sample->tsval, sample->now_us, rtt_us,
-				cdg_base_rtt_us(&s->cdg));
-	return s->base->forward ? forward_us : rtt_us;
-}
-
-/**
- * sender_rtt - an ACK of packets that were not acknowledged before
- * @s: the sender
- * @sample: what it tells
- *
- * A receiver holds an ACK of no more than a full segment back for company, 40 ms in Linux. Where
- * nothing else is under way none comes: a program that asks and waits for an answer, as rsync
- * does first, would be taken for one that fills a queue. CDG's credit for delayed ACKs is earned
- * by larger ones, and at a connection's beginning there have been none.
- *
- * Return: true where sender_begin_round() is to be called: of such ACKs alone the round would not
- * end.
- */
-bool sender_rtt(struct sender *s, const struct rtt_sample *sample)
-{
-	s32 rtt_us;
-
-	s->round.limited |= sample->limited;
-	rtt_us = sender_path_rtt_us(s, sample);
-	if (sample->held_back && s->base->forward) {
-		cdg_rtt_at_most(&s->cdg, rtt_us);
-		return !s->cdg.rtt.max_us && s->cdg.state != CDG_BACKOFF;
-	}
-	if (rtt_us > 0 && s->base->ignores && s->base->ignores(s, sample, rtt_us))
-		return false;
-	rtt_us = cdg_rtt_sample(&s->cdg, rtt_us, sample->packets,
-				sample->sacked || s->base->every_rtt);
-	if (rtt_us && s->base->sample)
-		s->base->sample(s, sample, rtt_us);
-	return false;
-}
-
 /**
  * sender_cutting - the cut for delay goes on
  * @s: the sender, in CDG_BACKOFF

@@ -139,6 +139,14 @@ static inline struct dalbe_flow *dalbe_flow(const struct sock *sk)
 	return ca->self == ca ? ca->flow : NULL;
 }
 
+/* Payload acknowledged since the goal was set. */
+static inline u64 dalbe_bytes_done(const struct sock *sk)
+{
+	u64 acked = tcp_sk(sk)->bytes_acked, base = dalbe_sk(sk)->acked_base;
+
+	return acked > base ? acked - base : 0;	/* the SYN may be still to come */
+}
+
 /* An update period that may be set, ms: 1 to 99 would be none. */
 static inline bool dalbe_tw_valid(u32 tw_ms)
 {
@@ -175,8 +183,6 @@ void dalbe_pace(struct sock *sk, bool on);
 /* settings.c; with the socket locked */
 struct dalbe_sock *dalbe_own(struct sock *sk);
 u64 dalbe_goal_check(const struct dalbe_sock *ca);
-u64 dalbe_bytes_done(const struct sock *sk);
-bool dalbe_finish(struct sock *sk);
 struct dalbe_settings dalbe_in_force(const struct sock *sk);
 bool dalbe_has_w(const struct dalbe_sock *ca, const struct dalbe_settings *s);
 struct control_config dalbe_config(const struct sock *sk, const struct dalbe_settings *s);
