@@ -60,9 +60,8 @@ struct base_report {
  * Each base has @grow, @price, @model_q40 and @steer; of the others NULL says what it means.
  *
  * @start: the sender begins to run this base; NULL: nothing to be done
- * @ignores: return true for an RTT, above 0 us, that tells nothing of a queue: it does not
- *	count; NULL: all count
- * @sample: an RTT was measured, us, as the base is to see it; NULL: not of interest
+ * @sample: an RTT was measured, above 0 us, as the base is to see it. It counts once it is handed
+ *	to cdg_rtt_sample(); NULL: all are
  * @hystart: an ACK came, and TCP has not judged it yet: set ssthresh where slow start ends by
  *	rules of the base's own; NULL: it ends by sender_hystart(), or see @no_hystart
  * @round: a round trip has ended after so many us. Return: true where that has set the window,
@@ -90,13 +89,11 @@ struct base_report {
  *	it never knows that it is not
  * @forward: RTTs are to be without a queue of the ACKs, and without the receiver's waiting
  * @paced: while alone on a path, packets are spaced
- * @every_rtt: RTTs are to be those, too, in which the receiver may have waited
  * @no_hystart: the base finds the end of slow start by itself
  * @grows_unused: @grow is to see all ACKs
  */
 struct lbe_base {
 	void (*start)(struct sender *s, struct tcp_path *p);
-	bool (*ignores)(struct sender *s, const struct rtt_sample *sample, u32 rtt_us);
 	void (*sample)(struct sender *s, const struct rtt_sample *sample, u32 rtt_us);
 	enum cdg_hystart (*hystart)(struct sender *s, struct tcp_path *p,
 				    const struct rtt_sample *sample);
@@ -116,7 +113,6 @@ struct lbe_base {
 	u64 (*level_q16)(const struct sender *s);
 	bool forward;
 	bool paced;
-	bool every_rtt;
 	bool no_hystart;
 	bool grows_unused;
 };

@@ -34,7 +34,7 @@ u64 cdg_base_model_q40(const void *path, u64 rate_Bps)
 {
 	const struct tcp_path *p = path;
 
-	return cdg_rate_price_q40(rate_Bps, p->mss, p->srtt_us);
+	return cdg_rate_price_q40(rate_Bps, path_mss(p), path_srtt_us(p));
 }
 
 /* F(5), G = mu * Gref, until the first prices are known. */

@@ -25,7 +25,7 @@ static void cubic_base_start(struct sender *s, struct tcp_path *p)
 	memset(&s->cubictcp, 0, sizeof(s->cubictcp));
 	cubictcp_begin(&s->cubictcp, p);
 	s->cubictcp.signals.last_us = p->now_us;
-	s->cubictcp.signals.last_delivered = p->delivered;
+	s->cubictcp.signals.last_delivered = path_delivered(p);
 }
 
 static enum cdg_hystart cubic_base_hystart(struct sender *s, struct tcp_path *p,
@@ -40,7 +40,7 @@ static bool cubic_base_recent(struct cubictcp_signals *n, const struct tcp_path 
 	if (n->recent && p->now_us - n->last_us > CUBICTCP_RECENT * n->time_us) {
 		n->recent = false;
 		n->last_us = p->now_us;
-		n->last_delivered = p->delivered;
+		n->last_delivered = path_delivered(p);
 	}
 	return n->recent;
 }
@@ -76,11 +76,11 @@ static void cubic_base_count(struct cubictcp_signals *n, const struct tcp_path *
 	/* the first distance is none of two signals: the second takes its place */
 	n->time_us = fp_mean(n->time_us, p->now_us - n->last_us, part);
 	n->packets_q8 = fp_mean(n->packets_q8,
-				(u64)max(p->delivered - n->last_delivered, 1u) << 8, part);
+				(u64)max(path_delivered(p) - n->last_delivered, 1u) << 8, part);
 	n->count = min(n->count + 1, CUBICTCP_SIGNALS);
 	n->recent = true;
 	n->last_us = p->now_us;
-	n->last_delivered = p->delivered;
+	n->last_delivered = path_delivered(p);
 }
 
 static u32 cubic_base_cut_delay(struct sender *s, const struct tcp_path *p, u32 ssthresh)
@@ -122,11 +122,12 @@ static void cubic_base_price(const struct sender *s, struct control_sample *samp
 static u64 cubic_base_model_q40(const void *path, u64 rate_Bps)
 {
 	const struct tcp_path *p = path;
-	u64 w_q30 = fp_mul_div(fp_mul_div(rate_Bps, p->srtt_us, USEC_PER_SEC), BIT(30), p->mss);
+	u64 bytes = fp_mul_div(rate_Bps, path_srtt_us(p), USEC_PER_SEC);
+	u64 w_q30 = fp_mul_div(bytes, BIT(30), path_mss(p));
 	u64 curve_q40, reno_q40;
 
 	w_q30 = clamp_t(u64, w_q30, BIT(10), 1ull << 58);
-	curve_q40 = fp_mul_div((u64)p->srtt_us * CUBICTCP_MODEL_Q40, BIT(30), w_q30);
+	curve_q40 = fp_mul_div((u64)path_srtt_us(p) * CUBICTCP_MODEL_Q40, BIT(30), w_q30);
 	curve_q40 = fp_mul_div(curve_q40, BIT(10), cubictcp_root(w_q30));
 	reno_q40 = fp_mul_div(fp_mul_div(Q40_ONE * 3 / 2, BIT(30), w_q30), BIT(30), w_q30);
 	return max(curve_q40, reno_q40);

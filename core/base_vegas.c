@@ -43,12 +43,14 @@ static void vegas_start(struct sender *s, struct tcp_path *p)
 	sender_begin_round(s, p);
 }
 
-/* Never 0, as Linux' RTTs: they divide. */
+/* All RTTs count, in which the receiver may have waited as well. Never 0, as Linux' RTTs: they
+ * divide.
+ */
 static void vegas_sample(struct sender *s, const struct rtt_sample *sample, u32 rtt_us)
 {
 	struct vegas *v = &s->vegas;
 
-	rtt_us++;
+	rtt_us = cdg_rtt_sample(&s->cdg, rtt_us, sample->packets, true) + 1;
 	if (!v->base_us || rtt_us < v->base_us)
 		v->base_us = rtt_us;
 	if (!v->min_us || rtt_us < v->min_us)
@@ -103,7 +105,7 @@ static bool vegas_judge(struct sender *s, struct tcp_path *p, u64 diff_q16, u32 
 	} else if (diff_q16 < alpha_q16 && (limited || vegas_as_linux(s))) {
 		p->cwnd++;
 	}
-	p->cwnd = clamp_t(u32, p->cwnd, 2, p->cwnd_max);
+	p->cwnd = clamp_t(u32, p->cwnd, 2, path_cwnd_max(p));
 	/* as TCP does wherever it leaves a window: three quarters of it are known to fit */
 	p->ssthresh = max(p->ssthresh, (p->cwnd >> 1) + (p->cwnd >> 2));
 	return true;
@@ -208,7 +210,7 @@ static u64 vegas_model_q40(const void *path, u64 rate_Bps)
 {
 	const struct tcp_path *p = path;
 
-	return fp_mul_div((u64)VEGAS_ALPHA_GOAL * p->mss, Q40_ONE, rate_Bps);
+	return fp_mul_div((u64)VEGAS_ALPHA_GOAL * path_mss(p), Q40_ONE, rate_Bps);
 }
 
 /* Half of what was measured stays, and the last round: an interval in which no round is judged,
@@ -244,7 +246,6 @@ const struct lbe_base vegas_base = {
 	.model_q40	= vegas_model_q40,
 	.steer		= vegas_steer,
 	.let_go		= vegas_let_go,
-	.every_rtt	= true,
 	.no_hystart	= true,
 	.grows_unused	= true,
 };

@@ -136,42 +136,6 @@ void cdg_rtt_at_most(struct cdg *c, s32 rtt_us)
 	cdg_lower_base_rtt(c, rtt_us);
 }
 
-/**
- * cdg_rtt_sample - one RTT measurement
- * @c: the flow
- * @rtt_us: RTT in us; 0 or less: none was taken
- * @pkts_acked: packets that the ACK covers
- * @sacked: the receiver holds data out of order
- *
- * Delayed ACKs of single packets measure the receiver's timer. They are told
- * by credit (CDG_DELACK_CREDIT): each ACK of two or more packets earns
- * one, up to five; a single-packet ACK spends one and may then lower the
- * round's minimum but not raise its maximum.
- *
- * Return: the RTT, us, held to CDG_RTT_MAX_US; 0 if it is none, or such a single one's.
- */
-s32 cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool sacked)
-{
-	if (rtt_us <= 0)
-		return 0;
-	rtt_us = min(rtt_us, CDG_RTT_MAX_US);
-
-	if (!sacked) {
-		if (pkts_acked == 1 && c->delack) {
-			c->rtt.min_us = min(c->rtt.min_us, rtt_us);
-			c->delack--;
-			return 0;
-		}
-		if (pkts_acked > 1 && c->delack < CDG_DELACK_CREDIT)
-			c->delack++;
-	}
-
-	if (!c->rtt.min_us || rtt_us < c->rtt.min_us)
-		c->rtt.min_us = rtt_us;
-	c->rtt.max_us = max(c->rtt.max_us, rtt_us);
-	return rtt_us;
-}
-
 /* Was the queue of the round just ended short, that is, did its lowest RTT come
  * within a sixteenth of the base RTT (at least 1 ms, two packets at 20 Mbit/s; from
  * there on the regime can judge)? A competitor that fills the buffer keeps the queue
@@ -376,17 +340,6 @@ bool cdg_backoff(struct cdg *c, const struct cdg_heuristics *h,
 	c->shadow_cwnd = max(c->shadow_cwnd, cwnd);
 	c->state = CDG_BACKOFF;
 	return true;
-}
-
-/**
- * cdg_base_rtt_us - the RTT without a queue, as far as it is known
- * @c: the flow
- *
- * Return: lowest RTT of any sample, slowly forgotten; 0: none yet.
- */
-u32 cdg_base_rtt_us(const struct cdg *c)
-{
-	return c->base_rtt_q16 >> 16;
 }
 
 /**

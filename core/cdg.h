@@ -229,6 +229,53 @@ struct cdg {
 	struct cdg_price price;
 };
 
+/**
+ * cdg_base_rtt_us - the RTT without a queue, as far as it is known
+ * @c: the flow
+ *
+ * Return: lowest RTT of any sample, slowly forgotten; 0: none yet.
+ */
+static inline u32 cdg_base_rtt_us(const struct cdg *c)
+{
+	return c->base_rtt_q16 >> 16;
+}
+
+/**
+ * cdg_rtt_sample - one RTT measurement
+ * @c: the flow
+ * @rtt_us: RTT in us; 0 or less: none was taken
+ * @pkts_acked: packets that the ACK covers
+ * @sacked: the receiver holds data out of order
+ *
+ * Delayed ACKs of single packets measure the receiver's timer. They are told
+ * by credit (CDG_DELACK_CREDIT): each ACK of two or more packets earns
+ * one, up to five; a single-packet ACK spends one and may then lower the
+ * round's minimum but not raise its maximum.
+ *
+ * Return: the RTT, us, held to CDG_RTT_MAX_US; 0 if it is none, or such a single one's.
+ */
+static inline s32 cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool sacked)
+{
+	if (rtt_us <= 0)
+		return 0;
+	rtt_us = min(rtt_us, CDG_RTT_MAX_US);
+
+	if (!sacked) {
+		if (pkts_acked == 1 && c->delack) {
+			c->rtt.min_us = min(c->rtt.min_us, rtt_us);
+			c->delack--;
+			return 0;
+		}
+		if (pkts_acked > 1 && c->delack < CDG_DELACK_CREDIT)
+			c->delack++;
+	}
+
+	if (!c->rtt.min_us || rtt_us < c->rtt.min_us)
+		c->rtt.min_us = rtt_us;
+	c->rtt.max_us = max(c->rtt.max_us, rtt_us);
+	return rtt_us;
+}
+
 void cdg_init(struct cdg *c, u32 g_ns, u32 cwnd);
 void cdg_forget_gradients(struct cdg *c);
 void cdg_restart(struct cdg *c, u32 cwnd);
@@ -236,7 +283,6 @@ void cdg_set_g(struct cdg *c, u32 g_ns);
 void cdg_set_idle_g(struct cdg *c, u32 idle_g_ns);
 
 void cdg_rtt_at_most(struct cdg *c, s32 rtt_us);
-s32 cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool sacked);
 void cdg_set_base_rtt(struct cdg *c, u32 base_rtt_us);
 void cdg_cut_round_short(struct cdg *c, s32 min_us);
 s32 cdg_round(struct cdg *c, const struct cdg_heuristics *h);
@@ -244,7 +290,6 @@ u32 cdg_backoff_probability(const struct cdg *c, s32 gradient_sum_us,
 			    bool queue_short);
 bool cdg_backoff(struct cdg *c, const struct cdg_heuristics *h,
 		 s32 gradient_sum_us, u32 random, u32 cwnd);
-u32 cdg_base_rtt_us(const struct cdg *c);
 u32 cdg_g_used_ns(const struct cdg *c);
 s64 cdg_gradient_ns(s32 gradient_sum_us);
 void cdg_backoff_done(struct cdg *c);

@@ -109,23 +109,6 @@ void cubic_round(struct cubic *c, u64 elapsed_us, u32 rtt_us)
 }
 
 /**
- * cubic_acked - grow
- * @c: the window, started
- * @packets: acknowledged
- *
- * By (target - B) / B for each; never shrinks, and stays at CUBIC_WINDOW_MAX.
- */
-void cubic_acked(struct cubic *c, u32 packets)
-{
-	c->window_q16 = min_t(u64, c->window_q16 + (u64)packets * c->step_q16,
-			      (u64)CUBIC_WINDOW_MAX << 16);
-	c->reno_q16 = min_t(u64, c->reno_q16 +
-			    div64_u64(((u64)packets * CUBIC_ALPHA_Q16) << 16,
-				      c->window_q16),
-			    (u64)CUBIC_WINDOW_MAX << 16);
-}
-
-/**
  * cubic_regain - grow back to a window that was given up for a moment only
  * @c: the window, started
  * @window_q16: packets; below what a Reno flow would have, of no effect

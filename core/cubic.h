@@ -47,8 +47,24 @@ struct cubic {
 u32 cubic_beta(u32 cwnd);
 void cubic_start(struct cubic *c, u64 window_q16, u64 origin_q16);
 void cubic_round(struct cubic *c, u64 elapsed_us, u32 rtt_us);
-void cubic_acked(struct cubic *c, u32 packets);
 void cubic_regain(struct cubic *c, u64 window_q16);
 void cubic_loss(struct cubic *c);
+
+/**
+ * cubic_acked - grow
+ * @c: the window, started
+ * @packets: acknowledged
+ *
+ * By (target - B) / B for each; never shrinks, and stays at CUBIC_WINDOW_MAX.
+ */
+static inline void cubic_acked(struct cubic *c, u32 packets)
+{
+	c->window_q16 = min_t(u64, c->window_q16 + (u64)packets * c->step_q16,
+			      (u64)CUBIC_WINDOW_MAX << 16);
+	c->reno_q16 = min_t(u64, c->reno_q16 +
+			    div64_u64(((u64)packets * CUBIC_ALPHA_Q16) << 16,
+				      c->window_q16),
+			    (u64)CUBIC_WINDOW_MAX << 16);
+}
 
 #endif /* DALBE_CUBIC_H */

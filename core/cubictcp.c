@@ -42,7 +42,7 @@ u32 cubictcp_root(u64 a)
 static void cubictcp_begin_train(struct cubictcp *c, const struct tcp_path *p)
 {
 	c->train = (struct cubictcp_train) {
-		.end = p->nxt,
+		.end = path_nxt(p),
 		.start_us = p->now_us,
 		.last_us = p->now_us,
 		.rtt_us = U32_MAX,
@@ -100,13 +100,13 @@ enum cdg_hystart cubictcp_hystart(struct cubictcp *c, struct tcp_path *p,
 	u32 rtt_us = max(sample->rtt_us, 1);
 
 	/* right after a cut the queue is ours */
-	if (sample->rtt_us < 0 || (c->curve.epoch && (s32)(p->ticks - c->curve.epoch) < HZ))
+	if (sample->rtt_us < 0 || (c->curve.epoch && (s32)(path_ticks(p) - c->curve.epoch) < HZ))
 		return found;
 	if (!c->curve.delay_us || rtt_us < c->curve.delay_us)
 		c->curve.delay_us = rtt_us;
 	if (c->curve.found || !path_slow_start(p) || !detect)
 		return found;
-	if (seq_after(p->una, c->train.end))
+	if (seq_after(path_una(p), c->train.end))
 		cubictcp_begin_train(c, p);
 	if (p->cwnd < CUBICTCP_HYSTART_CWND)
 		return found;
@@ -174,14 +174,15 @@ static void cubictcp_befriend(struct cubictcp_curve *c, u32 cwnd)
 void cubictcp_grow(struct cubictcp *cubic, struct tcp_path *p, u32 acked)
 {
 	struct cubictcp_curve *c = &cubic->curve;
+	u32 ticks = path_ticks(p);
 
 	acked = path_grow_slow_start(p, acked);
 	if (!acked)
 		return;
 	c->acked += acked;
-	if (c->cwnd != p->cwnd || (s32)(p->ticks - c->tick) > HZ / 32) {
-		if (!c->epoch || p->ticks != c->tick)
-			cubictcp_follow(c, p->cwnd, p->ticks, acked);
+	if (c->cwnd != p->cwnd || (s32)(ticks - c->tick) > HZ / 32) {
+		if (!c->epoch || ticks != c->tick)
+			cubictcp_follow(c, p->cwnd, ticks, acked);
 		cubictcp_befriend(c, p->cwnd);
 		c->per = max(c->per, CUBICTCP_PER_LEAST);	/* by half per round trip */
 	}
@@ -216,5 +217,5 @@ void cubictcp_resume(struct cubictcp *cubic, const struct tcp_path *p)
 	struct cubictcp_curve *c = &cubic->curve;
 
 	if (c->epoch && (s32)p->idle_ticks > 0)
-		c->epoch += min(p->idle_ticks, p->ticks - c->epoch);
+		c->epoch += min(p->idle_ticks, path_ticks(p) - c->epoch);
 }

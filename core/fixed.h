@@ -118,6 +118,8 @@ static inline u32 fp_ratio_q16(u64 a, u64 b)
  */
 static inline u64 fp_mul_q16(u64 x, u32 factor_q16)
 {
+	if (x <= U32_MAX)	/* the same, for a tenth of the instructions */
+		return x * factor_q16 >> 16;
 	return fp_mul_div(x, factor_q16, Q16_ONE);
 }
 

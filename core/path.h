@@ -2,8 +2,9 @@
 /*
  * A connection as the congestion control sees it.
  *
- * The hooks (kernel/hooks.c) read it from TCP's socket before each event and write the window
- * back after it, so nothing in core/ knows a socket. A test fills it by hand.
+ * The window is data: the hooks (kernel/hooks.c) write it back after each event. What TCP knows we
+ * ask by path_una() and so on: in the kernel these read the socket, as most events need little of
+ * it (kernel/path.h); here, a struct that a test fills by hand. So nothing in core/ knows a socket.
  */
 #ifndef DALBE_PATH_H
 #define DALBE_PATH_H
@@ -22,12 +23,20 @@ enum path_state {
 	PATH_LOSS,	/* a timeout */
 };
 
+#ifdef __KERNEL__
+#include "../kernel/path.h"
+#else
 /**
- * struct tcp_path - what TCP knows, and the window that we set
+ * struct tcp_path - the window that we set, and what TCP knows
  * @now_us: TCP's clock
- * @clock_ns: the same at the last refresh: packets leave by it
- * @ticks: the kernel's clock, HZ a second: Linux' CUBIC counts in them
  * @idle_ticks: for lbe_base.resume
+ * @cwnd: congestion window, packets; may be set
+ * @ssthresh: where slow start ends, packets; may be set
+ * @cwnd_cnt: packets acknowledged towards Reno's next packet; may be set
+ * @no_undo: to be set where TCP must not take an older cut back, as the window has been cut
+ *	for another reason since
+ * @clock_ns: @now_us at the last refresh: packets leave by it
+ * @ticks: the kernel's clock, HZ a second: Linux' CUBIC counts in them
  * @una: first sequence number that is not acknowledged
  * @nxt: first that was not sent
  * @delivered: packets since the connection began
@@ -38,17 +47,18 @@ enum path_state {
  * @cwnd_max: largest window that the user allows, packets
  * @state: enum path_state
  * @used: the window is what limits the sender (outside slow start)
- * @cwnd: congestion window, packets; may be set
- * @ssthresh: where slow start ends, packets; may be set
- * @cwnd_cnt: packets acknowledged towards Reno's next packet; may be set
- * @no_undo: to be set where TCP must not take an older cut back, as the window has been cut
- *	for another reason since
+ *
+ * From @clock_ns on core/ asks by the names below.
  */
 struct tcp_path {
 	u64 now_us;
+	u32 idle_ticks;
+	u32 cwnd;
+	u32 ssthresh;
+	u32 cwnd_cnt;
+	bool no_undo;
 	u64 clock_ns;
 	u32 ticks;
-	u32 idle_ticks;
 	u32 una;
 	u32 nxt;
 	u32 delivered;
@@ -59,11 +69,21 @@ struct tcp_path {
 	u32 cwnd_max;
 	u8 state;
 	bool used;
-	bool no_undo;
-	u32 cwnd;
-	u32 ssthresh;
-	u32 cwnd_cnt;
 };
+
+#define path_clock_ns(p)	((p)->clock_ns)
+#define path_ticks(p)		((p)->ticks)
+#define path_una(p)		((p)->una)
+#define path_nxt(p)		((p)->nxt)
+#define path_delivered(p)	((p)->delivered)
+#define path_in_flight(p)	((p)->in_flight)
+#define path_out_max(p)		((p)->out_max)
+#define path_srtt_us(p)		((p)->srtt_us)
+#define path_mss(p)		((p)->mss)
+#define path_cwnd_max(p)	((p)->cwnd_max)
+#define path_state(p)		((p)->state)
+#define path_used(p)		((p)->used)
+#endif
 
 /* Does sequence number @a come after @b? */
 static inline bool seq_after(u32 a, u32 b)
@@ -79,19 +99,7 @@ static inline bool path_slow_start(const struct tcp_path *p)
 /* Does TCP repair a loss, or reduce the window for a mark? It sets the window then. */
 static inline bool path_repairs(const struct tcp_path *p)
 {
-	return p->state >= PATH_CWR;
-}
-
-/**
- * path_limited - may the window grow?
- * @p: the connection
- * @slow_start: it is in slow start, where half of the window in use will do
- *
- * As Linux' tcp_is_cwnd_limited().
- */
-static inline bool path_limited(const struct tcp_path *p, bool slow_start)
-{
-	return p->used || (slow_start && p->cwnd < 2 * p->out_max);
+	return path_state(p) >= PATH_CWR;
 }
 
 /**
@@ -109,7 +117,7 @@ static inline u32 path_grow_slow_start(struct tcp_path *p, u32 acked)
 		return acked;
 	cwnd = min(p->cwnd + acked, p->ssthresh);
 	acked -= cwnd - p->cwnd;
-	p->cwnd = min(cwnd, p->cwnd_max);
+	p->cwnd = min(cwnd, path_cwnd_max(p));
 	return acked;
 }
 
@@ -130,7 +138,7 @@ static inline void path_grow_by(struct tcp_path *p, u32 per, u32 acked)
 		p->cwnd += p->cwnd_cnt / per;
 		p->cwnd_cnt %= per;
 	}
-	p->cwnd = min(p->cwnd, p->cwnd_max);
+	p->cwnd = min(p->cwnd, path_cwnd_max(p));
 }
 
 /**

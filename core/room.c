@@ -35,7 +35,7 @@ u32 room_surge_us(u32 rtt_us, u32 before_us, u32 base_rtt_us, int shift)
 {
 	u32 grown_us = queue_above_us(rtt_us, before_us);
 
-	return before_us && grown_us >= room_least_surge_us(base_rtt_us, shift) ?
+	return grown_us && before_us && grown_us >= room_least_surge_us(base_rtt_us, shift) ?
 	       grown_us : 0;
 }
 
@@ -153,37 +153,25 @@ bool room_under_test(const struct regime *r)
 }
 
 /**
- * room_stood - did the path stand still while the packet of this RTT was under way?
+ * room_silence - the ACKs were silent for long: did the path stand still?
  * @r: the flow
- * @rtt_us: the RTT, above 0
- * @silence_us: since the ACK before this one
- * @cwnd: congestion window, packets; 0: it is not in use
+ * @rtt_us: the RTT of the ACK that ends the silence, above 0
+ * @silence_us: since the ACK before, see room_silent()
  * @before_us: lowest RTT of the round before; 0: there was none
  * @base_rtt_us: lowest RTT known
- * @now_us: clock; may wrap, and then an RTT may be left out for nothing
+ * @now_us: clock; may wrap
  *
- * No more than a newcomer's first or second window passes between two packets of ours. Where no
- * ACK comes for longer the path stands still, and the time by which packets are late is no queue:
- * room for it would leave the link idle. If it was a newcomer's queue after all, the packets that
- * we send later meet it as well, one round trip later.
- *
- * Return: true if so, and the RTT says nothing of a queue; false unless REGIME_ALONE, with slow
- * start over.
+ * Sets room.stood_us if so; not unless REGIME_ALONE, with slow start over.
  */
-bool room_stood(struct regime *r, u32 rtt_us, u32 silence_us, u32 cwnd, u32 before_us,
-		u32 base_rtt_us, u32 now_us)
+void room_silence(struct regime *r, u32 rtt_us, u32 silence_us, u32 before_us, u32 base_rtt_us,
+		  u32 now_us)
 {
-	u32 since_us = now_us - r->room.stood_us;
 	u32 surge_us = room_surge_us(rtt_us, before_us, base_rtt_us, ROOM_SURGE_SHIFT);
 
 	if (r->state == REGIME_ALONE && r->ramp.rounds >= EVIDENCE_RAMP_ROUNDS &&
 	    surge_us && silence_us >= surge_us / ROOM_STOOD_PART &&
-	    (u64)silence_us * cwnd >= (u64)before_us * ROOM_STOOD_PACKETS &&
-	    since_us >= (u64)base_rtt_us * ROOM_STOOD_RTTS) {
+	    now_us - r->room.stood_us >= (u64)base_rtt_us * ROOM_STOOD_RTTS)
 		r->room.stood_us = now_us;
-		since_us = 0;
-	}
-	return since_us < rtt_us;
 }
 
 /**

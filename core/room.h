@@ -62,6 +62,11 @@ struct regime;
  */
 #define ROOM_STOOD_PART		2
 
+/* No surge is shorter than G, and no silence that explains half of it shorter than this. Given by
+ * these two; it saves most ACKs the rest of the question.
+ */
+#define ROOM_SILENCE_LEAST_US	(QUEUE_ALONE_G_NS / 1000 / ROOM_STOOD_PART)
+
 /* A path that is silent every few rounds sends in clumps, and there a silence says nothing: once in
  * eight base RTTs, CDG's window, counts. Half: a quarter of the rounds is not looked at. Twice: of
  * two stalls in a row the second costs room.
@@ -102,9 +107,40 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us, u32 ssthre
 bool room_urgent(struct regime *r, u32 rtt_us, u32 before_us, u32 base_rtt_us);
 void room_begin_round(struct regime *r);
 bool room_under_test(const struct regime *r);
-bool room_stood(struct regime *r, u32 rtt_us, u32 silence_us, u32 cwnd, u32 before_us,
-		u32 base_rtt_us, u32 now_us);
+void room_silence(struct regime *r, u32 rtt_us, u32 silence_us, u32 before_us, u32 base_rtt_us,
+		  u32 now_us);
 bool room_sample(struct regime *r, u32 rtt_us, u32 packets, u32 before_us, u32 base_rtt_us,
 		 u32 cwnd);
+
+/**
+ * room_silent - has there been no ACK for longer than others' packets explain?
+ * @silence_us: since the last ACK
+ * @cwnd: congestion window, packets, which is in use
+ * @before_us: lowest RTT of the round before
+ *
+ * No more than a newcomer's first or second window passes between two packets of ours.
+ */
+static inline bool room_silent(u32 silence_us, u32 cwnd, u32 before_us)
+{
+	return silence_us >= ROOM_SILENCE_LEAST_US &&
+	       (u64)silence_us * cwnd >= (u64)before_us * ROOM_STOOD_PACKETS;
+}
+
+/**
+ * room_stood - did the path stand still while the packet of this RTT was under way?
+ * @room: the flow's
+ * @rtt_us: the RTT, above 0
+ * @now_us: clock; may wrap, and then an RTT may be left out for nothing
+ *
+ * Then the time by which the packet is late is no queue: room for it would leave the link idle. If
+ * it was a newcomer's queue after all, the packets that we send later meet it as well, one round
+ * trip later.
+ *
+ * Return: true if so, and the RTT says nothing of a queue.
+ */
+static inline bool room_stood(const struct room *room, u32 rtt_us, u32 now_us)
+{
+	return now_us - room->stood_us < rtt_us;
+}
 
 #endif /* DALBE_ROOM_H */

@@ -54,18 +54,18 @@ static void scavenger_apply_level(struct sender *s, struct tcp_path *p, u32 acke
 		sc->regime.probe.rounds = 0;	/* no longer the cut that was to tell */
 	if (sc->regime.probe.rounds)
 		level_q16 = (u64)sc->regime.probe.cwnd << 16;
-	level = clamp_t(u64, level_q16 >> 16, 2, p->cwnd_max);
+	level = clamp_t(u64, level_q16 >> 16, 2, path_cwnd_max(p));
 	p->ssthresh = max_t(u64, sc->best_effort.window_q16 >> 16, level);
 	/* down at once, up no faster than slow start, as after a timeout */
 	p->cwnd = min(p->cwnd + acked, level);
 	/* At the first ACK of a window, not at each. */
-	if (level_q16 >= 2 * Q16_ONE || s->departure_ns > p->clock_ns ||
+	if (level_q16 >= 2 * Q16_ONE || s->departure_ns > path_clock_ns(p) ||
 	    sc->regime.state == REGIME_YIELDING)
 		return;
 	/* no longer than a look: we would not see that the queue has gone */
-	gap_us = min_t(u64, fp_mul_div(p->srtt_us, 2 * Q16_ONE, level_q16),
+	gap_us = min_t(u64, fp_mul_div(path_srtt_us(p), 2 * Q16_ONE, level_q16),
 		       regime_look_us(cdg_base_rtt_us(&s->cdg)));
-	s->departure_ns = max(s->departure_ns + gap_us * NSEC_PER_USEC, p->clock_ns);
+	s->departure_ns = max(s->departure_ns + gap_us * NSEC_PER_USEC, path_clock_ns(p));
 }
 
 /* Alone, where delays cut the window: remember the window that best effort would not have cut.
@@ -107,8 +107,8 @@ static void scavenger_resume(struct sender *s, struct tcp_path *p, u32 cwnd, u32
 	p->no_undo = true;
 	if (!path_repairs(p))	/* else a cut's */
 		p->ssthresh = clamp_t(u32, ssthresh, 2, PATH_SSTHRESH_MAX);
-	if (p->state == PATH_OPEN)
-		p->cwnd = clamp_t(u32, cwnd, 2, p->cwnd_max);
+	if (path_state(p) == PATH_OPEN)
+		p->cwnd = clamp_t(u32, cwnd, 2, path_cwnd_max(p));
 	cubic_start(&s->scavenger.best_effort, (u64)p->cwnd << 16, 0);
 	cdg_restart(&s->cdg, p->cwnd);
 }
@@ -185,7 +185,7 @@ static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p,
 	if (s->round.limited || s->round.cut_short || path_repairs(p))
 		evidence_limited(r);
 	else
-		evidence_part(r, p->delivered - s->round.delivered, elapsed_us, rtt_us,
+		evidence_part(r, path_delivered(p) - s->round.delivered, elapsed_us, rtt_us,
 			      base_rtt_us);
 	/* Urgent transfers skip the politeness delay. */
 	r->haste_q16 = control_haste_q16(&s->control);
@@ -313,32 +313,31 @@ static void scavenger_grow(struct sender *s, struct tcp_path *p, u32 acked)
 	} else {
 		scavenger_follow_cwnd(sc, p->cwnd);
 		cubic_acked(&sc->best_effort, acked);
-		p->cwnd = min_t(u64, sc->best_effort.window_q16 >> 16, p->cwnd_max);
+		p->cwnd = min_t(u64, sc->best_effort.window_q16 >> 16, path_cwnd_max(p));
 	}
 }
 
-static bool scavenger_ignores(struct sender *s, const struct rtt_sample *sample, u32 rtt_us)
-{
-	bool used = !s->round.limited && !sample->repairs;
-
-	return room_stood(&s->scavenger.regime, rtt_us, sample->silence_us,
-			  used ? sample->cwnd : 0, s->cdg.rtt_prev.min_us,
-			  cdg_base_rtt_us(&s->cdg), sample->now_us);
-}
-
-/* A surge ends the round, and is all that is known of it. Of our part of the link a piece of a
- * round says nothing: ACKs come in clumps.
+/* An RTT behind a path that stood still says nothing of a queue. A surge ends the round, and is
+ * all that is known of it. Of our part of the link a piece of a round says nothing: ACKs come in
+ * clumps.
  */
 static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, u32 rtt_us)
 {
 	struct regime *r = &s->scavenger.regime;
-	u32 base_rtt_us = cdg_base_rtt_us(&s->cdg);
+	u32 before_us = s->cdg.rtt_prev.min_us, base_rtt_us = cdg_base_rtt_us(&s->cdg);
 
-	if (!seq_after(sample->una, s->round.end))
+	if (room_silent(sample->silence_us, sample->cwnd, before_us) && !s->round.limited &&
+	    !sample->repairs)
+		room_silence(r, rtt_us, sample->silence_us, before_us, base_rtt_us, sample->now_us);
+	if (room_stood(&r->room, rtt_us, sample->now_us))
+		return;
+	rtt_us = cdg_rtt_sample(&s->cdg, rtt_us, sample->packets, sample->sacked);
+	if (!rtt_us)
+		return;
+	if (r->probe.rounds && !seq_after(sample->una, s->round.end))
 		probe_reject_early(r, rtt_us, base_rtt_us);
 	if (sample->repairs || s->cdg.state == CDG_BACKOFF ||
-	    !room_sample(r, rtt_us, sample->packets, s->cdg.rtt_prev.min_us, base_rtt_us,
-			 sample->cwnd))
+	    !room_sample(r, rtt_us, sample->packets, before_us, base_rtt_us, sample->cwnd))
 		return;
 	cdg_cut_round_short(&s->cdg, r->room.sampled_us);
 	s->round.end = sample->una - 1;
@@ -497,7 +496,6 @@ static void scavenger_report(const struct sender *s, struct base_report *report)
 
 const struct lbe_base scavenger_base = {
 	.start		= scavenger_start,
-	.ignores	= scavenger_ignores,
 	.sample		= scavenger_sample,
 	.round		= scavenger_round,
 	.backs_off	= scavenger_backs_off,

@@ -60,67 +60,14 @@ void sender_run(struct sender *s, struct tcp_path *p, const struct lbe_base *bas
  */
 void sender_begin_round(struct sender *s, struct tcp_path *p)
 {
-	if (seq_after(p->una, s->losses.answer_end))	/* not 2 GB ago */
-		s->losses.answer_end = p->una - 1;
+	if (seq_after(path_una(p), s->losses.answer_end))	/* not 2 GB ago */
+		s->losses.answer_end = path_una(p) - 1;
 	s->round = (struct round) {
-		.end = p->nxt,
-		.delivered = p->delivered,
+		.end = path_nxt(p),
+		.delivered = path_delivered(p),
 		.start_us = p->now_us,
 	};
 	sender_tell(s, p, BASE_ROUND);
-}
-
-/* The RTT that the base is to see. A base may want RTTs without a queue of the ACKs, which is
- * not of its making. CDG at a fixed G takes them as TCP does, as its paper says; but a goal may
- * come later, so we compare the clocks from the beginning.
- */
-static s32 sender_path_rtt_us(struct sender *s, const struct rtt_sample *sample)
-{
-	s32 rtt_us = sample->rtt_us;
-	u32 forward_us;
-
-	if (rtt_us <= 0 || !sample->timestamp)
-		return rtt_us;
-	/* Of packets that were sent twice TCP knows timestamps alone, in ticks of a ms. That is
-	 * up to one tick too few, and would stay the base RTT for good.
-	 */
-	if (s->base->forward && sample->resent && rtt_us % USEC_PER_MSEC == 0)
-		rtt_us += USEC_PER_MSEC - 1;
-	forward_us = owd_rtt_us(&s->owd, sample->tsval, sample->now_us, rtt_us,
-				cdg_base_rtt_us(&s->cdg));
-	return s->base->forward ? forward_us : rtt_us;
-}
-
-/**
- * sender_rtt - an ACK of packets that were not acknowledged before
- * @s: the sender
- * @sample: what it tells
- *
- * A receiver holds an ACK of no more than a full segment back for company, 40 ms in Linux. Where
- * nothing else is under way none comes: a program that asks and waits for an answer, as rsync
- * does first, would be taken for one that fills a queue. CDG's credit for delayed ACKs is earned
- * by larger ones, and at a connection's beginning there have been none.
- *
- * Return: true where sender_begin_round() is to be called: of such ACKs alone the round would not
- * end.
- */
-bool sender_rtt(struct sender *s, const struct rtt_sample *sample)
-{
-	s32 rtt_us;
-
-	s->round.limited |= sample->limited;
-	rtt_us = sender_path_rtt_us(s, sample);
-	if (sample->held_back && s->base->forward) {
-		cdg_rtt_at_most(&s->cdg, rtt_us);
-		return !s->cdg.rtt.max_us && s->cdg.state != CDG_BACKOFF;
-	}
-	if (rtt_us > 0 && s->base->ignores && s->base->ignores(s, sample, rtt_us))
-		return false;
-	rtt_us = cdg_rtt_sample(&s->cdg, rtt_us, sample->packets,
-				sample->sacked || s->base->every_rtt);
-	if (rtt_us && s->base->sample)
-		s->base->sample(s, sample, rtt_us);
-	return false;
 }
 
 /**
@@ -138,11 +85,11 @@ bool sender_cutting(struct sender *s, struct tcp_path *p)
 {
 	u32 from = s->cut.cwnd, to = p->ssthresh, cwnd = to, delivered, less;
 
-	if (seq_after(p->una, s->round.end)) {
+	if (seq_after(path_una(p), s->round.end)) {
 		cdg_backoff_done(&s->cdg);
 		sender_begin_round(s, p);
 	} else if (to < from) {
-		delivered = min(p->delivered - s->round.delivered, from);
+		delivered = min(path_delivered(p) - s->round.delivered, from);
 		less = div_u64((u64)delivered * (from - to), from);
 		cwnd = max(to, s->cut.in_flight - min(s->cut.in_flight, less));
 	}
@@ -167,7 +114,7 @@ void sender_back_off(struct sender *s, struct tcp_path *p)
 	if (s->base->cut_delay)
 		ssthresh = s->base->cut_delay(s, p, ssthresh);
 	s->cut.cwnd = p->cwnd;
-	s->cut.in_flight = p->in_flight;
+	s->cut.in_flight = path_in_flight(p);
 	s->backoffs_delay++;
 	p->ssthresh = ssthresh;
 	p->cwnd_cnt = 0;
@@ -255,7 +202,7 @@ u32 sender_loss(struct sender *s, struct tcp_path *p)
 	s->losses.backoffs++;
 	s->losses.answered = true;
 	s->losses.answer_cwnd = p->cwnd;
-	s->losses.answer_end = p->nxt;
+	s->losses.answer_end = path_nxt(p);
 	return max(min(ssthresh, most), 2U);
 }
 
@@ -278,7 +225,7 @@ bool sender_met_loss(struct sender *s, const struct tcp_path *p, u8 state)
 	if (state == PATH_LOSS && !l->answered && !path_repairs(p))
 		return false;
 	l->episodes += !l->marked;	/* a mark was counted when it was seen */
-	l->answers += l->answered || !seq_after(p->una, l->answer_end);
+	l->answers += l->answered || !seq_after(path_una(p), l->answer_end);
 	l->marked = false;
 	return true;
 }
@@ -321,7 +268,7 @@ void sender_mark(struct sender *s, const struct tcp_path *p)
 {
 	struct losses *l = &s->losses;
 
-	if (l->marked || p->state == PATH_LOSS || !seq_after(p->una, l->answer_end))
+	if (l->marked || path_state(p) == PATH_LOSS || !seq_after(path_una(p), l->answer_end))
 		return;
 	l->marked = true;
 	l->episodes++;

@@ -90,38 +90,44 @@ struct losses {
 
 /**
  * struct rtt_sample - what an ACK tells of the RTT
+ * @now_us: TCP's clock
+ * @silence_us: since the ACK before
  * @rtt_us: as TCP measured it; 0 or less: not at all
  * @packets: that the ACK covers
- * @tsval: the receiver's timestamp
- * @timestamp: there was one
- * @resent: TCP has sent again lately, and may know @rtt_us by timestamps alone
+ * @una: first sequence number that is not acknowledged
+ * @cwnd: congestion window, packets
  * @sacked: the receiver holds data out of order
- * @held_back: the receiver may have waited for more before it sent the ACK
- * @limited: there is less to send than the window allows
  * @repairs: see path_repairs()
  * @paced: TCP spaces packets; for lbe_base.hystart only
  * @burst_us: four of TCP's largest bursts take so long, at most 1 ms; likewise
- * @now_us: TCP's clock
- * @silence_us: since the ACK before
- * @una: first sequence number that is not acknowledged
- * @cwnd: congestion window, packets
  */
 struct rtt_sample {
+	u64 now_us;
+	u32 silence_us;
 	s32 rtt_us;
 	u32 packets;
-	u32 tsval;
-	bool timestamp;
-	bool resent;
+	u32 una;
+	u32 cwnd;
 	bool sacked;
-	bool held_back;
-	bool limited;
 	bool repairs;
 	bool paced;
 	u32 burst_us;
-	u64 now_us;
-	u32 silence_us;
-	u32 una;
-	u32 cwnd;
+};
+
+/**
+ * struct rtt_doubts - why an RTT may not be the path's
+ * @tsval: the receiver's timestamp, by which a queue of ACKs shows
+ * @timestamp: there was one
+ * @resent: TCP has sent again lately, and may know the RTT by timestamps alone
+ * @held_back: the receiver may have waited for more before it sent the ACK
+ * @limited: there is less to send than the window allows
+ */
+struct rtt_doubts {
+	u32 tsval;
+	bool timestamp;
+	bool resent;
+	bool held_back;
+	bool limited;
 };
 
 /**
@@ -203,7 +209,6 @@ void sender_back_off(struct sender *s, struct tcp_path *p);
 void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked);
 
 bool sender_cutting(struct sender *s, struct tcp_path *p);
-bool sender_rtt(struct sender *s, const struct rtt_sample *sample);
 enum cdg_hystart sender_hystart(struct sender *s, struct tcp_path *p, bool paced);
 struct round_result sender_end_round(struct sender *s, struct tcp_path *p);
 
@@ -221,12 +226,70 @@ struct control_sample sender_interval(const struct sender *s);
 
 /* These run at each ACK, or each time before TCP sends: */
 
-/* In slow start half of the window in use will do. A flow whose window w sets is not in slow
- * start, though it is below ssthresh, where TCP remembers the best-effort window.
+/* The RTT that the base is to see. A base may want RTTs without a queue of the ACKs, which is
+ * not of its making. CDG at a fixed G takes them as TCP does, as its paper says; but a goal may
+ * come later, so we compare the clocks from the beginning.
+ */
+static inline s32 sender_path_rtt_us(struct sender *s, const struct rtt_sample *sample,
+				     const struct rtt_doubts *doubts)
+{
+	s32 rtt_us = sample->rtt_us;
+	u32 forward_us;
+
+	if (rtt_us <= 0 || !doubts->timestamp)
+		return rtt_us;
+	/* Of packets that were sent twice TCP knows timestamps alone, in ticks of a ms. That is
+	 * up to one tick too few, and would stay the base RTT for good.
+	 */
+	if (doubts->resent && s->base->forward && rtt_us % USEC_PER_MSEC == 0)
+		rtt_us += USEC_PER_MSEC - 1;
+	forward_us = owd_rtt_us(&s->owd, doubts->tsval, sample->now_us, rtt_us,
+				cdg_base_rtt_us(&s->cdg));
+	return s->base->forward ? forward_us : rtt_us;
+}
+
+/**
+ * sender_rtt - an ACK of packets that were not acknowledged before
+ * @s: the sender
+ * @sample: what it tells
+ * @doubts: and how far that is to be trusted
+ *
+ * A receiver holds an ACK of no more than a full segment back for company, 40 ms in Linux. Where
+ * nothing else is under way none comes: a program that asks and waits for an answer, as rsync
+ * does first, would be taken for one that fills a queue. CDG's credit for delayed ACKs is earned
+ * by larger ones, and at a connection's beginning there have been none.
+ *
+ * Return: true where sender_begin_round() is to be called: of such ACKs alone the round would not
+ * end.
+ */
+static inline bool sender_rtt(struct sender *s, const struct rtt_sample *sample,
+			      const struct rtt_doubts *doubts)
+{
+	s32 rtt_us;
+
+	s->round.limited |= doubts->limited;
+	rtt_us = sender_path_rtt_us(s, sample, doubts);
+	if (doubts->held_back && s->base->forward) {
+		cdg_rtt_at_most(&s->cdg, rtt_us);
+		return !s->cdg.rtt.max_us && s->cdg.state != CDG_BACKOFF;
+	}
+	if (rtt_us <= 0)
+		return false;
+	if (s->base->sample)
+		s->base->sample(s, sample, rtt_us);
+	else
+		cdg_rtt_sample(&s->cdg, rtt_us, sample->packets, sample->sacked);
+	return false;
+}
+
+/* May the window grow? As Linux' tcp_is_cwnd_limited(): in slow start half of the window in use
+ * will do. A flow whose window w sets is not in slow start, though it is below ssthresh, where
+ * TCP remembers the best-effort window.
  */
 static inline bool sender_limited(const struct sender *s, const struct tcp_path *p)
 {
-	return path_limited(p, !sender_not_alone(s) && path_slow_start(p));
+	return path_used(p) || (!sender_not_alone(s) && path_slow_start(p) &&
+				p->cwnd < 2 * path_out_max(p));
 }
 
 /* Has the slow start after a timeout or a pause come to its end? While yielding the window
@@ -269,7 +332,7 @@ static inline bool sender_acked(struct sender *s, struct tcp_path *p, bool waiti
  */
 static inline bool sender_seeks(const struct sender *s, const struct tcp_path *p)
 {
-	return s->h.hystart && !s->base->no_hystart && !sender_not_alone(s) && path_slow_start(p);
+	return path_slow_start(p) && s->h.hystart && !s->base->no_hystart && !sender_not_alone(s);
 }
 
 /**
@@ -281,7 +344,7 @@ static inline bool sender_seeks(const struct sender *s, const struct tcp_path *p
  */
 static inline bool sender_round_over(const struct sender *s, const struct tcp_path *p)
 {
-	return seq_after(p->una, s->round.end) && s->cdg.rtt.max_us;
+	return seq_after(path_una(p), s->round.end) && s->cdg.rtt.max_us;
 }
 
 /**

@@ -4,6 +4,7 @@
  *
  *	tcp_dalbe_*.c	a name and the bases of each congestion control
  *	hooks.c		TCP's events, handed to the sender (core/sender.c)
+ *	path.h		the socket, as core/ asks for it
  *	pacing.c	packets wait for their departure
  *	goal.c		a socket is given a goal or settings, or asked how it is doing
  *	flow.c		an established connection: memory, end of Tw, traces
@@ -138,16 +139,18 @@ static inline struct dalbe_flow *dalbe_flow(const struct sock *sk)
 	return ca->self == ca ? ca->flow : NULL;
 }
 
+/* Payload acknowledged since the goal was set. */
+static inline u64 dalbe_bytes_done(const struct sock *sk)
+{
+	u64 acked = tcp_sk(sk)->bytes_acked, base = dalbe_sk(sk)->acked_base;
+
+	return acked > base ? acked - base : 0;	/* the SYN may be still to come */
+}
+
 /* An update period that may be set, ms: 1 to 99 would be none. */
 static inline bool dalbe_tw_valid(u32 tw_ms)
 {
 	return !tw_ms || (tw_ms >= DALBE_TW_MIN_MS && tw_ms <= DALBE_TW_MAX_MS);
-}
-
-/* At least 1: it divides. */
-static inline u32 dalbe_srtt_us(const struct tcp_sock *tp)
-{
-	return max_t(u32, tp->srtt_us >> 3, 1);
 }
 
 /**
@@ -161,19 +164,8 @@ static inline void dalbe_path_read(const struct sock *sk, struct tcp_path *p, u6
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	*p = (struct tcp_path) {
+		.sk = sk,
 		.now_us = now_us,
-		.clock_ns = tp->tcp_clock_cache,
-		.ticks = tcp_jiffies32,
-		.una = tp->snd_una,
-		.nxt = tp->snd_nxt,
-		.delivered = tp->delivered,
-		.in_flight = tcp_packets_in_flight(tp),
-		.out_max = tp->max_packets_out,
-		.srtt_us = dalbe_srtt_us(tp),
-		.mss = tp->mss_cache,
-		.cwnd_max = tp->snd_cwnd_clamp,
-		.state = inet_csk(sk)->icsk_ca_state,
-		.used = tp->is_cwnd_limited,
 		.cwnd = tcp_snd_cwnd(tp),
 		.ssthresh = tp->snd_ssthresh,
 		.cwnd_cnt = tp->snd_cwnd_cnt,
@@ -191,8 +183,6 @@ void dalbe_pace(struct sock *sk, bool on);
 /* settings.c; with the socket locked */
 struct dalbe_sock *dalbe_own(struct sock *sk);
 u64 dalbe_goal_check(const struct dalbe_sock *ca);
-u64 dalbe_bytes_done(const struct sock *sk);
-bool dalbe_finish(struct sock *sk);
 struct dalbe_settings dalbe_in_force(const struct sock *sk);
 bool dalbe_has_w(const struct dalbe_sock *ca, const struct dalbe_settings *s);
 struct control_config dalbe_config(const struct sock *sk, const struct dalbe_settings *s);

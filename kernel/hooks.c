@@ -14,6 +14,7 @@
  * cong_avoid is silent in CWR and Recovery, which are losses' and marks', so Tw is
  * driven from pkts_acked.
  */
+#include <linux/ktime.h>
 #include <linux/module.h>
 
 #include "compat.h"
@@ -92,11 +93,23 @@ static bool dalbe_packet_waits(const struct tcp_sock *tp)
 	return tp->write_seq - tp->snd_nxt >= tp->mss_cache;
 }
 
+/* True where that has set the window, and this ACK is not to grow it. */
+static bool dalbe_end_round(struct sock *sk, struct tcp_path *p)
+{
+	struct sender *s = &dalbe_sk(sk)->flow->sender;
+	struct round_result result;
+
+	s->h = dalbe_heuristics(sk);
+	result = sender_end_round(s, p);
+	dalbe_path_write(sk, p);
+	dalbe_trace_round(sk, &result);
+	return result.set && !sender_not_alone(s);
+}
+
 /* Not called in CWR and Recovery. */
 static void dalbe_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
 	struct dalbe_flow *flow = dalbe_flow(sk);
-	struct round_result result = {};
 	struct sender *s;
 	struct tcp_path p;
 
@@ -110,13 +123,7 @@ static void dalbe_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	if (sender_acked(s, &p, dalbe_packet_waits(tcp_sk(sk)))) {
 		if (sender_seeks(s, &p))
 			dalbe_count_hystart(sk, &p, sender_hystart(s, &p, dalbe_paced(sk)));
-		if (sender_round_over(s, &p)) {
-			s->h = dalbe_heuristics(sk);
-			result = sender_end_round(s, &p);
-			dalbe_path_write(sk, &p);
-			dalbe_trace_round(sk, &result);
-		}
-		if (!result.set || sender_not_alone(s))
+		if (!sender_round_over(s, &p) || !dalbe_end_round(sk, &p))
 			sender_grow(s, &p, acked);
 	}
 	dalbe_path_write(sk, &p);
@@ -152,31 +159,44 @@ static void dalbe_take_sample(struct sock *sk, const struct ack_sample *sample)
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct rtt_sample rtt = {
-		.rtt_us = sample->rtt_us,
-		.packets = sample->pkts_acked,
-		.tsval = tp->rx_opt.rcv_tsval,
-		.timestamp = tp->rx_opt.saw_tstamp,
-		.resent = tp->tlp_high_seq || tp->retrans_stamp,
-		.sacked = tp->sacked_out,
-		.held_back = !tp->packets_out &&
-			     (u32)tp->bytes_acked - flow->acked <= tp->mss_cache,
-		.limited = tp->app_limited || tp->chrono_type == TCP_CHRONO_RWND_LIMITED,
-		.repairs = inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR,
 		.now_us = tp->tcp_mstamp,
 		/* delivered_mstamp is the ACK's before: TCP sets it after this hook */
 		.silence_us = tp->tcp_mstamp - tp->delivered_mstamp,
+		.rtt_us = sample->rtt_us,
+		.packets = sample->pkts_acked,
 		.una = tp->snd_una,
 		.cwnd = tcp_snd_cwnd(tp),
+		.sacked = tp->sacked_out,
+		.repairs = inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR,
+	};
+	const struct rtt_doubts doubts = {
+		.tsval = tp->rx_opt.rcv_tsval,
+		.timestamp = tp->rx_opt.saw_tstamp,
+		.resent = tp->tlp_high_seq || tp->retrans_stamp,
+		.held_back = !tp->packets_out &&
+			     (u32)tp->bytes_acked - flow->acked <= tp->mss_cache,
+		.limited = tp->app_limited || tp->chrono_type == TCP_CHRONO_RWND_LIMITED,
 	};
 	struct tcp_path p;
 
 	flow->acked = tp->bytes_acked;
-	if (sender_rtt(&flow->sender, &rtt)) {
+	if (sender_rtt(&flow->sender, &rtt, &doubts)) {
 		dalbe_path_read(sk, &p, tp->tcp_mstamp);
 		sender_begin_round(&flow->sender, &p);
 	}
 	if (flow->sender.base->hystart)
 		dalbe_base_hystart(sk, &rtt);
+}
+
+/* True once: at the ACK of the goal's last byte. */
+static bool dalbe_finish(struct sock *sk)
+{
+	struct dalbe_sock *ca = dalbe_sk(sk);
+
+	if (!ca->goal_bytes || ca->goal_done_ns || dalbe_bytes_done(sk) < ca->goal_bytes)
+		return false;
+	ca->goal_done_ns = ktime_get_boottime_ns();
+	return true;
 }
 
 static void dalbe_pkts_acked(struct sock *sk, const struct ack_sample *sample)
@@ -193,7 +213,7 @@ static void dalbe_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	}
 	dalbe_take_sample(sk, sample);
 	/* The last byte need not wait for the end of Tw: nothing may follow it. */
-	finished = ca->goal_bytes && !ca->goal_done_ns && dalbe_finish(sk);
+	finished = dalbe_finish(sk);
 	if (ca->controlled &&
 	    (finished || tcp_sk(sk)->tcp_mstamp >= ca->flow->next_update_us))
 		dalbe_tick(sk);
@@ -244,10 +264,13 @@ static void dalbe_set_state(struct sock *sk, u8 state)
 /* Where nothing is under way TCP does not answer a mark. */
 static void dalbe_in_ack_event(struct sock *sk, u32 flags)
 {
-	struct dalbe_flow *flow = dalbe_flow(sk);
+	struct dalbe_flow *flow;
 	struct tcp_path p;
 
-	if (!flow || !(flags & CA_ACK_ECE) || !tcp_sk(sk)->packets_out)
+	if (!(flags & CA_ACK_ECE) || !tcp_sk(sk)->packets_out)
+		return;
+	flow = dalbe_flow(sk);
+	if (!flow)
 		return;
 	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
 	sender_mark(&flow->sender, &p);
@@ -262,7 +285,7 @@ static void dalbe_tx_start(struct sock *sk)
 	if (!flow || !flow->sender.base->resume)
 		return;
 	dalbe_path_read(sk, &p, tcp_clock_us());
-	p.idle_ticks = p.ticks - tcp_sk(sk)->lsndtime;
+	p.idle_ticks = path_ticks(&p) - tcp_sk(sk)->lsndtime;
 	flow->sender.base->resume(&flow->sender, &p);
 }
 

@@ -80,24 +80,32 @@ static bool dalbe_paces_alone(const struct dalbe_flow *flow)
 	       cdg_base_rtt_us(&s->cdg) >= QUEUE_SHORTEST_US;
 }
 
-/* TCP asks us before it sends data. A contended flow is paced only while its packets wait:
- * at the rate of one or two packets per round trip retransmissions would wait as well, and a
- * best-effort flow of six packets loses some percent of its rate by that.
+/* A contended flow is paced only while its packets wait: at the rate of one or two packets per
+ * round trip retransmissions would wait as well, and a best-effort flow of six packets loses some
+ * percent of its rate by that.
  */
+static void dalbe_pace_few(struct sock *sk)
+{
+	bool waits = dalbe_waits(sk);
+
+	dalbe_pace(sk, waits);
+	/* fq would pace them all the same, and then ACKs wait behind them */
+	if (READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)
+		WRITE_ONCE(sk->sk_pacing_rate, ~0UL);
+	if (waits)
+		dalbe_wait(sk);
+}
+
+/* TCP asks us before it sends data. */
 u32 dalbe_min_tso_segs(struct sock *sk)
 {
 	const struct dalbe_flow *flow = dalbe_flow(sk);
-	bool few, waits;
 
 	if (flow && flow->sender.paced) {
-		few = sender_below_two(&flow->sender);
-		waits = few && dalbe_waits(sk);
-		dalbe_pace(sk, waits || dalbe_paces_alone(flow));
-		/* fq would pace them all the same, and then ACKs wait behind them */
-		if (few && READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)
-			WRITE_ONCE(sk->sk_pacing_rate, ~0UL);
-		if (waits)
-			dalbe_wait(sk);
+		if (sender_below_two(&flow->sender))
+			dalbe_pace_few(sk);
+		else
+			dalbe_pace(sk, dalbe_paces_alone(flow));
 	}
 	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
 }

@@ -2,8 +2,6 @@
 /*
  * A socket's private area: how far its goal is, and its settings, completed from its namespace.
  */
-#include <linux/ktime.h>
-
 #include "dalbe.h"
 
 /**
@@ -33,17 +31,6 @@ struct dalbe_sock *dalbe_own(struct sock *sk)
 u64 dalbe_goal_check(const struct dalbe_sock *ca)
 {
 	return ca->goal_bytes ^ ca->goal_set_ns ^ ca->goal_deadline_ns;
-}
-
-/**
- * dalbe_bytes_done - payload acknowledged since the goal was set
- * @sk: a locked socket of ours
- */
-u64 dalbe_bytes_done(const struct sock *sk)
-{
-	u64 acked = tcp_sk(sk)->bytes_acked, base = dalbe_sk(sk)->acked_base;
-
-	return acked > base ? acked - base : 0;	/* the SYN may be still to come */
 }
 
 /**
@@ -103,16 +90,3 @@ struct control_config dalbe_config(const struct sock *sk,
 	};
 }
 
-/**
- * dalbe_finish - has the goal's last byte been acknowledged?
- * @sk: a locked socket of ours, with a goal that has not been done so far
- */
-bool dalbe_finish(struct sock *sk)
-{
-	struct dalbe_sock *ca = dalbe_sk(sk);
-
-	if (dalbe_bytes_done(sk) < ca->goal_bytes)
-		return false;
-	ca->goal_done_ns = ktime_get_boottime_ns();
-	return true;
-}

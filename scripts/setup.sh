@@ -61,6 +61,8 @@ check_packages()
 	demo_packages
 	# lint.sh, and the kernel matrix
 	echo shellcheck sparse dwarves perl mandoc bubblewrap debian-archive-keyring
+	# test_instructions.py
+	echo valgrind
 	# debian-chroot.sh
 	echo debootstrap
 	# shells of which the completion is tested

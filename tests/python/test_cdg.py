@@ -39,7 +39,7 @@ def new_flow(pure: Any, g_ns: int = G_DEFAULT_NS, cwnd: int = 10) -> Any:
 
 def one_round(pure: Any, flow: Any, rtt_us: int, heuristics: Any = None) -> int:
     """A round with one sample; the gradient sum after it."""
-    pure.cdg_rtt_sample(flow, rtt_us, 2, False)
+    pure.pure_cdg_rtt_sample(flow, rtt_us, 2, False)
     return pure.cdg_round(flow, heuristics or pure.new("cdg_heuristics"))
 
 
@@ -92,7 +92,7 @@ def test_gradient_sum_matches_reference(
     flow, model, off = new_flow(pure), ref.GradientFilter(), pure.new("cdg_heuristics")
     for samples, end in rounds:
         for rtt_us, pkts_acked, sacked in samples:
-            pure.cdg_rtt_sample(flow, rtt_us, pkts_acked, sacked)
+            pure.pure_cdg_rtt_sample(flow, rtt_us, pkts_acked, sacked)
             model.sample(rtt_us, pkts_acked, sacked)
         if end == "cut":
             pure.cdg_backoff_done(flow)
@@ -103,10 +103,10 @@ def test_gradient_sum_matches_reference(
 
 def test_a_delayed_ack_lowers_a_minimum_but_raises_no_maximum(pure: Any) -> None:
     flow = new_flow(pure)
-    pure.cdg_rtt_sample(flow, 1000, 2, False)  # earns the credit
-    pure.cdg_rtt_sample(flow, 41000, 1, False)  # a delayed ACK spends it
+    pure.pure_cdg_rtt_sample(flow, 1000, 2, False)  # earns the credit
+    pure.pure_cdg_rtt_sample(flow, 41000, 1, False)  # a delayed ACK spends it
     assert (flow.rtt.min_us, flow.rtt.max_us) == (1000, 1000)
-    pure.cdg_rtt_sample(flow, 2000, 1, False)  # no credit: no delayed ACK
+    pure.pure_cdg_rtt_sample(flow, 2000, 1, False)  # no credit: no delayed ACK
     assert (flow.rtt.min_us, flow.rtt.max_us) == (1000, 2000)
 
 
@@ -114,20 +114,20 @@ def test_an_ack_that_was_held_back_makes_no_round_trip_longer(pure: Any) -> None
     flow = new_flow(pure)
     pure.cdg_rtt_at_most(flow, 91000)
     assert (flow.rtt.min_us, flow.rtt.max_us) == (0, 0)  # nothing is known yet
-    pure.cdg_rtt_sample(flow, 51000, 2, False)
+    pure.pure_cdg_rtt_sample(flow, 51000, 2, False)
     for rtt_us, least_us in ((91000, 51000), (0, 51000), (-1, 51000), (50000, 50000)):
         pure.cdg_rtt_at_most(flow, rtt_us)
         assert (flow.rtt.min_us, flow.rtt.max_us) == (least_us, 51000)
-    assert pure.cdg_base_rtt_us(flow) == 50000  # of the path it is an upper bound
+    assert flow.base_rtt_q16 >> 16 == 50000  # of the path it is an upper bound
 
 
 def test_the_credit_for_delayed_acks_is_at_most_five(pure: Any) -> None:
     flow = new_flow(pure)
     for _ in range(9):
-        pure.cdg_rtt_sample(flow, 1000, 2, False)
+        pure.pure_cdg_rtt_sample(flow, 1000, 2, False)
     highest = []
     for _ in range(7):
-        pure.cdg_rtt_sample(flow, 41000, 1, False)
+        pure.pure_cdg_rtt_sample(flow, 41000, 1, False)
         highest.append(flow.rtt.max_us)
     assert highest == [1000] * 5 + [41000] * 2
 
@@ -318,7 +318,7 @@ def hystart(
     """Feed (clock, RTT) of ACKs in us; return what each ACK detects."""
     flow, seen = new_flow(pure), []
     for now_us, rtt_us in acks:
-        pure.cdg_rtt_sample(flow, rtt_us, 2, False)
+        pure.pure_cdg_rtt_sample(flow, rtt_us, 2, False)
         seen.append(pure.cdg_hystart_exit(flow, detect, now_us, limited, paced))
     return seen
 
@@ -355,10 +355,10 @@ def test_hystart_ends_when_the_rtt_rises_by_an_eighth(pure: Any) -> None:
         flow = new_flow(pure)
         one_round(pure, flow, 8000)
         pure.cdg_hystart_exit(flow, pure.CDG_HYSTART_DELAY, 0, True, False)
-        pure.cdg_rtt_sample(flow, 8000, 2, False)
+        pure.pure_cdg_rtt_sample(flow, 8000, 2, False)
         pure.cdg_hystart_exit(flow, pure.CDG_HYSTART_DELAY, 0, True, False)
         pure.cdg_round(flow, pure.new("cdg_heuristics"))
-        pure.cdg_rtt_sample(flow, rtt_us, 2, False)
+        pure.pure_cdg_rtt_sample(flow, rtt_us, 2, False)
         seen = [
             pure.cdg_hystart_exit(flow, pure.CDG_HYSTART_DELAY, 0, True, False) for _ in range(9)
         ]
@@ -372,11 +372,11 @@ def test_hystart_ends_when_the_rtt_rises_by_an_eighth(pure: Any) -> None:
 def test_acks_that_are_no_rtt_sample_say_nothing_about_slow_start(pure: Any) -> None:
     flow = new_flow(pure)
     one_round(pure, flow, 8000)
-    pure.cdg_rtt_sample(flow, 8000, 2, False)
+    pure.pure_cdg_rtt_sample(flow, 8000, 2, False)
     pure.cdg_hystart_exit(flow, pure.CDG_HYSTART_DELAY, 0, True, False)
     pure.cdg_round(flow, pure.new("cdg_heuristics"))
     for _ in range(9):  # questions, each with an ACK that was held back
         pure.cdg_rtt_at_most(flow, 48000)
         assert not pure.cdg_hystart_exit(flow, pure.CDG_HYSTART_DELAY, 0, True, False)
-    pure.cdg_rtt_sample(flow, 9001, 2, False)
+    pure.pure_cdg_rtt_sample(flow, 9001, 2, False)
     assert not pure.cdg_hystart_exit(flow, pure.CDG_HYSTART_DELAY, 0, True, False)

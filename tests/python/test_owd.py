@@ -32,7 +32,7 @@ class Path:
         at_peer_us = sent_us + BASE_US // 2 + there_us
         rtt_us = BASE_US + there_us + back_us
         val = (int(at_peer_us * self.hz / 1e6) + self.offset) & U32_MAX
-        told = self.pure.owd_rtt_us(self.owd, val, sent_us + rtt_us, rtt_us, BASE_US)
+        told = self.pure.pure_owd_rtt_us(self.owd, val, sent_us + rtt_us, rtt_us, BASE_US)
         return rtt_us, int(told)
 
     def prove(self) -> None:
@@ -115,7 +115,7 @@ def test_no_base_rtt_no_correction(pure: Any) -> None:
     path = Path(pure)
     path.prove()
     late_us = path.now_us + 10**6
-    assert pure.owd_rtt_us(path.owd, path.owd.base_ticks, late_us, 70_000, 0) == 70_000
+    assert pure.pure_owd_rtt_us(path.owd, path.owd.base_ticks, late_us, 70_000, 0) == 70_000
 
 
 @given(st.lists(st.tuples(u32, u64, u32, u32), max_size=9), u32, u32)
@@ -124,5 +124,5 @@ def test_any_sample_is_no_more_than_it_was_and_no_less_than_the_base(
 ) -> None:
     owd = pure.new("owd", known=True, first_val=first, base_ticks=base)
     for val, now_us, rtt_us, base_us in samples:
-        told_us = pure.owd_rtt_us(owd, val, now_us, rtt_us, base_us)
+        told_us = pure.pure_owd_rtt_us(owd, val, now_us, rtt_us, base_us)
         assert min(rtt_us, base_us) <= told_us <= rtt_us

@@ -449,12 +449,14 @@ def stood(
     pure: Any, regime: Any, silence_us: int, now_us: int, **other: int
 ) -> Callable[..., bool]:
     """After this silence: was the path standing still while the packet of an RTT was under way?"""
-    args = {"cwnd": 40, "before_us": BASE_US, "base_us": BASE_US} | other
+    args = {"cwnd": 40, "before_us": BASE_US} | other
 
     def of(rtt_us: int, after_us: int = 0) -> bool:
         silent_us = 0 if after_us else silence_us
         clock_us = (now_us + after_us) % 2**32
-        return bool(pure.room_stood(regime, rtt_us, silent_us, *args.values(), clock_us))
+        if pure.pure_room_silent(silent_us, args["cwnd"], args["before_us"]):
+            pure.room_silence(regime, rtt_us, silent_us, args["before_us"], BASE_US, clock_us)
+        return bool(pure.pure_room_stood(regime, rtt_us, clock_us))
 
     return of
 

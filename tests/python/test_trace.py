@@ -168,7 +168,7 @@ def test_gradient_and_g_are_those_of_the_decision(pure, g_ns: int, idle_g_ns: in
     pure.cdg_init(cdg, g_ns, 10)
     pure.cdg_set_idle_g(cdg, idle_g_ns)
     for rtt_us in (50_000, 50_000 + growth_us):
-        pure.cdg_rtt_sample(cdg, rtt_us, 2, False)
+        pure.pure_cdg_rtt_sample(cdg, rtt_us, 2, False)
         gradient_sum_us = pure.cdg_round(cdg, heuristics)
     gradient_ns = pure.cdg_gradient_ns(gradient_sum_us)
     assert gradient_ns == growth_us * 1000  # extrapolated from one gradient to eight

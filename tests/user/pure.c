@@ -32,6 +32,31 @@ u32 pure_queue_above_us(u32 rtt_us, u32 base_rtt_us)
 	return queue_above_us(rtt_us, base_rtt_us);
 }
 
+void pure_cubic_acked(struct cubic *c, u32 packets)
+{
+	cubic_acked(c, packets);
+}
+
+s32 pure_cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool sacked)
+{
+	return cdg_rtt_sample(c, rtt_us, pkts_acked, sacked);
+}
+
+u32 pure_owd_rtt_us(struct owd *o, u32 val, u64 now_us, u32 rtt_us, u32 base_rtt_us)
+{
+	return owd_rtt_us(o, val, now_us, rtt_us, base_rtt_us);
+}
+
+bool pure_room_silent(u32 silence_us, u32 cwnd, u32 before_us)
+{
+	return room_silent(silence_us, cwnd, before_us);
+}
+
+bool pure_room_stood(const struct regime *r, u32 rtt_us, u32 now_us)
+{
+	return room_stood(&r->room, rtt_us, now_us);
+}
+
 const struct lbe_base *pure_cubic(void)
 {
 	return &cubic_base;
@@ -45,7 +70,9 @@ const struct lbe_base *pure_vegas(void)
 /* What kernel/hooks.c does where TCP calls pkts_acked(). */
 void pure_acked(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample)
 {
-	if (sender_rtt(s, sample))
+	const struct rtt_doubts doubts = {};
+
+	if (sender_rtt(s, sample, &doubts))
 		sender_begin_round(s, p);
 	if (s->base->hystart)
 		s->base->hystart(s, p, sample);
