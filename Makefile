@@ -127,7 +127,7 @@ test-vng:	## The module in the distribution's own kernel, two CPUs
 test-install:	## Installing, in minimal Debians (6.1, 6.12) that are thrown away afterwards
 	@$(HERE)/scripts/install-test.sh
 
-fresh:	## README's commands in a minimal Debian 12 and 13 (DEMO=1: make demo as well)
+fresh:	## The commands of README and docs/operate.md in a minimal Debian 12 and 13 (DEMO=1: make demo as well)
 	@$(HERE)/scripts/fresh.sh $(if $(DEMO),--demo)
 
 guest:	## Build the guest kernels, plain and debug, into the cache

@@ -99,7 +99,8 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	}
 	kept = queue_fit(cwnd, base_rtt_us,
 			 (u64)base_rtt_us + queue_us + ROOM_SURGES * room_us);
-	return max3(min(kept, cwnd - 1), cwnd / 2, 2U);
+	kept = min(kept, cwnd - 1);
+	return max3(kept, cwnd / 2, 2U);
 }
 
 /**

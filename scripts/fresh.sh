@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# README's commands as somebody types them who has just installed Debian.
+# The commands of README and docs/operate.md as somebody types them who has just installed Debian.
 set -euo pipefail
 
 me=fresh
@@ -14,10 +14,11 @@ usage()
 	cat <<EOF
 usage: fresh.sh [-h] [--demo] [SUITE...]
 
-Takes the command lines out of README.md and types them, as they are, into a minimal
-Debian of each SUITE (default: ${suites[*]}), which has git, make, sudo and what every
-kernel's package brings (kmod) beforehand, and nothing else. One line of TAP per command. The module is built, installed and found,
-but not loaded: the kernel is this machine's.
+Takes the command lines out of README.md and docs/operate.md and types them, as they
+are, into a minimal Debian of each SUITE (default: ${suites[*]}), which has git, make,
+sudo and what every kernel's package brings (kmod) beforehand, and nothing else. One
+line of TAP per command. The module is built, installed and found, but not loaded: the
+kernel is this machine's. tests/vng has the commands that need it.
 
   --demo  'make demo' as well, which takes ten minutes and needs PyPI
 EOF

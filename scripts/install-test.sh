@@ -8,8 +8,8 @@ me=install-test
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 suites=(bookworm trixie) # their kernels: 6.1 and 6.12
-tests=(make dkms setup deb)
-headers=linux-headers-$(dpkg --print-architecture)
+tests=(make dkms setup deb piuparts)
+tools="gcc libc6-dev make kmod linux-headers-$(dpkg --print-architecture) dkms openssl"
 
 usage()
 {
@@ -17,7 +17,8 @@ usage()
 usage: install-test.sh [-h] [TEST[:SUITE]...]
 
 Runs tests/install/TEST.sh (default: ${tests[*]}) in a minimal Debian SUITE
-(default: each of ${suites[*]}), with the headers of its kernel; see debian-chroot.sh.
+(default: each of ${suites[*]}), with the headers of its kernel, or with piuparts; see
+debian-chroot.sh.
 EOF
 }
 
@@ -39,12 +40,17 @@ for arg; do
 	for suite in "${suites[@]}"; do
 		[[ $arg == "$name" || $arg == "$name:$suite" ]] || continue
 		echo "# $name in $suite"
+		there=$tools dir=$work/$suite
+		[[ $name != piuparts ]] || there="piuparts debootstrap"
 		# Packages are built where there are compilers, and installed where there are headers.
-		[[ $name != deb ]] || "$repo/scripts/debian-chroot.sh" -b "$work" \
-			-p "build-essential debhelper dh-dkms lintian" "$suite" \
-			tests/install/deb-build.sh "$work" || failures=$((failures + 1))
-		"$repo/scripts/debian-chroot.sh" -b "$work" -p "gcc libc6-dev make kmod $headers dkms openssl" \
-			"$suite" "tests/install/$name.sh" "$work" || failures=$((failures + 1))
+		if [[ $name == @(deb|piuparts) && ! -d $dir ]]; then
+			mkdir "$dir"
+			"$repo/scripts/debian-chroot.sh" -b "$work" \
+				-p "build-essential debhelper dh-dkms lintian" "$suite" \
+				tests/install/deb-build.sh "$dir" || failures=$((failures + 1))
+		fi
+		"$repo/scripts/debian-chroot.sh" -b "$work" -p "$there" \
+			"$suite" "tests/install/$name.sh" "$dir" || failures=$((failures + 1))
 	done
 done
 exit $((failures > 0))

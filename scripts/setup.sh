@@ -43,6 +43,8 @@ distribution=$(. /etc/os-release && echo "${ID:-}")
 build_packages()
 {
 	echo gcc libc6-dev make kmod xz-utils
+	# what its kernels' modules are compressed with
+	[[ $distribution != ubuntu ]] || echo zstd
 }
 
 demo_packages()
@@ -75,7 +77,7 @@ check_packages()
 source_package()
 {
 	case $distribution in
-	ubuntu) echo linux-source ;;
+	ubuntu) echo linux-source bzip2 ;;
 	*) echo linux-source-6.12 ;;
 	esac
 }

@@ -71,6 +71,7 @@ install_into()
 	die "the module, dalbectl, a test of several processors or its sink does not build for $kernel"
 }
 cp "$repo/tests/vng/guest.sh" "$work"
+sed -nE 's/^    (sudo (sysctl|ip) .*)/\1/p' "$repo/docs/operate.md" >"$work/settings"
 
 mode=(--disable-kvm)
 case ${VNG_KVM:-} in

@@ -170,8 +170,11 @@ const char *dalbe_regime_name(uint32_t regime)
 	"the cgroup forbids this device: systemd needs DeviceAllow=/dev/dalbe, docker --device=/dev/dalbe"
 
 #define NOT_LOADED "the module is not loaded: sudo modprobe tcp_dalbe_cdg"
-#define ENROL \
-	"; if that is refused, Secure Boot is on: sudo mokutil --import /var/lib/dkms/mok.pub, then reboot"
+#define ENROL(key) \
+	"; if that is refused, Secure Boot is on: sudo mokutil --import " key ", then reboot"
+/* Where DKMS has the key that it signs modules with: its own, or Ubuntu's for all such modules. */
+#define DKMS_KEY	"/var/lib/dkms/mok.pub"
+#define UBUNTU_KEY	"/var/lib/shim-signed/mok/MOK.der"
 #define OTHER_VERSION \
 	"the module that is loaded is of another version: once no connection uses it, sudo modprobe -r tcp_dalbe_cdg && sudo modprobe tcp_dalbe_cdg"
 
@@ -206,6 +209,13 @@ static bool signature_needed(void)
 	       file_has(lockdown, "[integrity]") || file_has(lockdown, "[confidentiality]");
 }
 
+static const char *not_loaded(void)
+{
+	if (!signature_needed())
+		return NOT_LOADED;
+	return access(UBUNTU_KEY, F_OK) ? NOT_LOADED ENROL(DKMS_KEY) : NOT_LOADED ENROL(UBUNTU_KEY);
+}
+
 const char *dalbe_strerror(enum dalbe_op op, int err)
 {
 	switch (err) {
@@ -214,7 +224,7 @@ const char *dalbe_strerror(enum dalbe_op op, int err)
 	case ENODEV:
 		if (op != DALBE_OP_ATTACH && device_hidden())
 			return DEVICE_HIDDEN;
-		return signature_needed() ? NOT_LOADED ENROL : NOT_LOADED;
+		return not_loaded();
 	case EACCES:
 		return op == DALBE_OP_ATTACH ?
 		       "the socket may not be changed: run as its owner" :

@@ -62,6 +62,9 @@ find_source()
 	fi
 	local found
 	found=$(find /usr/src -maxdepth 1 -name 'linux-source-6.12.tar.*' | sort | tail -n 1)
+	# Ubuntu has a source package of its own kernel only, like linux-source-6.8.0.
+	[[ -n $found ]] || found=$(find /usr/src -maxdepth 1 -name 'linux-source-[0-9]*.[0-9]*.[0-9]*.tar.*' |
+		sort -V | tail -n 1)
 	[[ -n $found ]] || die "no kernel source: apt-get install linux-source-6.12, or set KERNEL_SRC=TREE"
 	echo "$found"
 }

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# In a minimal Debian with git, make and sudo: README's command lines, verbatim, typed by
-# a user who may use sudo. scripts/fresh.sh starts it.
+# In a minimal Debian with git, make and sudo: the command lines of README and of
+# docs/operate.md, verbatim, typed by a user who may use sudo. scripts/fresh.sh starts it.
 #
 # Those that build and install come first, then those of dalbectl, of which none may
 # be refused as a bad command line (status 2): they go no further without the module.
+# Those that need the module itself are run by tests/vng/guest.sh.
 set -euo pipefail
 
 # shellcheck source=scripts/common.sh
@@ -54,12 +55,14 @@ all()
 	local line
 	commands "$1" make sudo >/tmp/build
 	commands "$1" dalbectl >/tmp/dalbectl
-	report "there are commands to build and install" test -s /tmp/build
-	report "there are commands of dalbectl" test -s /tmp/dalbectl
+	report "$1: there are commands to build and install" test -s /tmp/build
+	report "$1: there are commands of dalbectl" test -s /tmp/dalbectl
 	while read -r line <&3; do
 		case $line in
 		"make demo"*) [[ $demo ]] || continue ;;
 		"make reproduce"* | "make check"*) continue ;; # half an hour each
+		"sudo sysctl"* | "sudo ip"*) continue ;; # tests/vng/guest.sh
+		"sudo mokutil"* | "sudo reboot"*) continue ;; # a firmware's
 		esac
 		report "$line" typed "$line"
 	done 3</tmp/build
@@ -71,6 +74,7 @@ all()
 demo=
 [[ ${1:-} != --demo ]] || demo=yes
 all README.md
+all docs/operate.md
 
 # Would it have noticed? Each kind of line, broken on purpose.
 sed -E 's/^    make && sudo make install/    make \&\& sudo make instal/; s/^    (dalbectl run .*)--deadline/    \1--dedline/' \

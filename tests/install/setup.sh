@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # In a minimal Debian without Python: scripts/setup.sh, as `make demo` calls it, asks
-# apt for Python. scripts/install-test.sh starts it.
+# apt for Python. Then as if this were Ubuntu, of which only the names are to be had here.
+# scripts/install-test.sh starts it.
 set -euo pipefail
 
 # shellcheck source=tests/install/common.sh
@@ -31,4 +32,24 @@ for what in demo check; do
 done
 report "without Python, enter_venv says what to do" \
 	bash -c '(. scripts/common.sh; enter_venv) 2>&1 | grep "Python 3.11 or newer is needed"'
+
+sed -i 's/^ID=.*/ID=ubuntu/' /etc/os-release
+: >/tmp/asked
+report "Ubuntu: setup.sh fails where apt installs nothing" fails setup check
+for package in linux-source linux-image-generic linux-headers-generic zstd; do
+	report "Ubuntu: setup.sh asks apt for $package" asked "$package"
+done
+report "Ubuntu: and for no series of Debian's kernels" fails grep -F 6.12 /tmp/asked
+for tool in flex bison bc xz; do ln -sf /bin/true "/tmp/bin/$tool"; done
+: >/usr/src/linux-source-6.8.0.tar.bz2
+unpacked() # it goes no further with an empty tarball
+{
+	local said
+	said=$(PATH=/tmp/bin:$PATH testbed/guest/build-kernel.sh plain 2>&1) || true
+	echo "$said"
+	[[ $said == *"unpacking $1"* ]]
+}
+report "Ubuntu: its kernel's source is found" unpacked /usr/src/linux-source-6.8.0.tar.bz2
+: >/usr/src/linux-source-6.12.tar.xz
+report "6.12, where there is one, comes first" unpacked /usr/src/linux-source-6.12.tar.xz
 [[ ${failures:-0} -eq 0 ]]

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import time
 from pathlib import Path
+from typing import IO
 
 import pytest
 from dalbe_testbed.errors import TestbedError
@@ -105,6 +106,20 @@ def tcpsample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program
 
 
+def catches_sigterm(pid: int) -> bool:
+    _, _, after = Path(f"/proc/{pid}/status").read_text().partition("SigCgt:")
+    return bool(int(after.split()[0], 16) & 1 << (signal.SIGTERM - 1))
+
+
+def started(words: list[str | Path], stdout: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start a sampler, and wait until SIGTERM no longer kills it."""
+    sampler = subprocess.Popen(words, stdout=stdout, stderr=subprocess.PIPE)
+    while not catches_sigterm(sampler.pid):
+        assert sampler.poll() is None
+        time.sleep(0.01)
+    return sampler
+
+
 @pytest.mark.parametrize(("family", "host"), [("AF_INET", "127.0.0.1"), ("AF_INET6", "::1")])
 def test_the_sampler_sees_a_connection(tcpsample: Path, tmp_path: Path, family: str, host: str):
     output = tmp_path / "tcp"
@@ -115,7 +130,7 @@ def test_the_sampler_sees_a_connection(tcpsample: Path, tmp_path: Path, family: 
         receiver, _ = server.accept()
     sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
     with sender, receiver, output.open("wb") as file:
-        sampler = subprocess.Popen([tcpsample, "20"], stdout=file, stderr=subprocess.PIPE)
+        sampler = started([tcpsample, "20"], file)
         for _ in range(20):
             sender.sendall(bytes(10_000))
             receiver.recv(10_000, socket.MSG_WAITALL)
@@ -145,8 +160,7 @@ def test_the_sampler_refuses_a_bad_period(tcpsample: Path, period: str):
 
 def test_the_sampler_says_that_the_disk_is_full(tcpsample: Path):
     with Path("/dev/full").open("wb") as full:
-        sampler = subprocess.Popen([tcpsample, "60000"], stdout=full, stderr=subprocess.PIPE)
-        time.sleep(0.2)
+        sampler = started([tcpsample, "60000"], full)
         sampler.terminate()
         _, error = sampler.communicate(timeout=5)
     assert sampler.returncode == 1

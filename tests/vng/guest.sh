@@ -7,7 +7,8 @@
 #	              10 ms each way
 #
 # scripts/vng-test.sh starts it in a directory with the module, dalbectl, stress, accept
-# and sink, and old and new, in which make install has put this version and the next. Prints TAP, and "guest done" when it got to its end.
+# and sink, settings, which are commands of docs/operate.md, and old and new, in which make
+# install has put this version and the next. Prints TAP, and "guest done" when it got to its end.
 set -uo pipefail # not -e: what fails is reported, and the rest still runs
 
 ok() { echo "ok - $*"; }
@@ -132,6 +133,33 @@ if wait "$scavenger"; then ok "the scavenger ends"; else not_ok "the scavenger e
 check "it had no goal" grep -q '"had_goal": false' scavenger.log
 check "all of its bytes were counted" grep -q '"bytes_done": 2000000, .*"end": "done"' scavenger.log
 sed 's/^/#   /' scavenger.log
+
+# --- docs/operate.md -----------------------------------------------------------------
+step "the settings of docs/operate.md, as they stand there, in a namespace of their own"
+ip netns add other
+ip link add veth1 netns other type veth peer name veth1 netns far
+for side in other far; do
+	ip -n "$side" addr add "192.0.2.$([[ $side == other ]] && echo 2 || echo 1)/24" dev veth1
+	ip -n "$side" link set veth1 up
+done
+ip -n far addr add 198.51.100.1/32 dev lo
+check "there are some" test -s settings
+while read -r line; do
+	# shellcheck disable=SC2016 # to be expanded there
+	check "$line" ip netns exec other bash -c 'sudo() { "$@"; }; '"$line"
+done <settings
+# by the route, then, and no more by default
+ip netns exec other sysctl -q net.ipv4.tcp_congestion_control=cubic
+ip netns exec other busybox nc 198.51.100.1 5001 < <(sleep 300) >/dev/null 2>&1 &
+routed=$!
+seen=''
+for ((i = 0; i < 100; i++)); do
+	seen=$(ip netns exec other ./dalbectl get "$routed" 2>&1)
+	if grep -qw scavenger <<<"$seen"; then break; fi
+	sleep 0.1
+done
+check "a connection along that route is a scavenger" grep -w scavenger <<<"$seen"
+kill "$routed" && wait "$routed" 2>/dev/null
 
 # --- several processors at once -----------------------------------------------
 step "stress: goals set, changed and cleared while connections come and go"
