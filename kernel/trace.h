@@ -53,7 +53,7 @@ TRACE_EVENT(dalbe_update,
 		__field(u16, dport)
 		__field(u8, status)
 		__field(bool, app_limited)
-		__field(bool, contended)
+		__field(bool, others_seen)
 	),
 
 	/* Everything in its printed unit: perf and trace-cmd, which print from
@@ -84,10 +84,10 @@ TRACE_EVENT(dalbe_update,
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
 		__entry->status = s->control.status;
 		__entry->app_limited = n->app_limited;
-		__entry->contended = n->others_seen;
+		__entry->others_seen = n->others_seen;
 	),
 
-	TP_printk("sport=%u dport=%u goal_bytes=%llu bytes_done=%llu time_left_ms=%lld target_Bps=%llu rate_Bps=%llu w_ppm=%u phi_ppm=%u trim_ppm=%u g_ns=%u srtt_us=%u price_ppm=%llu price_std_ppm=%llu price_target_ppm=%llu losses=%u regime=%u drained_ppm=%u level_Bps=%llu status=%u app_limited=%u contended=%u",
+	TP_printk("sport=%u dport=%u goal_bytes=%llu bytes_done=%llu time_left_ms=%lld target_Bps=%llu rate_Bps=%llu w_ppm=%u phi_ppm=%u trim_ppm=%u g_ns=%u srtt_us=%u price_ppm=%llu price_std_ppm=%llu price_target_ppm=%llu losses=%u regime=%u drained_ppm=%u level_Bps=%llu status=%u app_limited=%u others_seen=%u",
 		  __entry->sport, __entry->dport,
 		  __entry->goal_bytes, __entry->bytes_done,
 		  __entry->time_left_ms,
@@ -98,7 +98,7 @@ TRACE_EVENT(dalbe_update,
 		  __entry->price_target_ppm,
 		  __entry->losses, __entry->regime, __entry->drained_ppm,
 		  __entry->level_Bps, __entry->status,
-		  __entry->app_limited, __entry->contended)
+		  __entry->app_limited, __entry->others_seen)
 );
 
 /**
@@ -138,7 +138,7 @@ TRACE_EVENT(dalbe_loss,
 		__entry->answers = s->losses.answers;
 	),
 
-	TP_printk("sport=%u dport=%u episode=%s effect=%u cwnd=%u ssthresh=%u episodes=%u answers=%u",
+	TP_printk("sport=%u dport=%u episode=%s regime_state=%u cwnd=%u ssthresh=%u episodes=%u answers=%u",
 		  __entry->sport, __entry->dport,
 		  __print_symbolic(__entry->episode,
 				   { PATH_CWR, "reduction" },
@@ -183,9 +183,9 @@ TRACE_EVENT(dalbe_round,
 		__field(u32, best_effort)
 		__field(u16, sport)
 		__field(u16, dport)
-		__field(u8, effect)
-		__field(u8, asking)
-		__field(bool, answered)
+		__field(u8, regime_state)
+		__field(u8, probe_rounds)
+		__field(bool, probe_alone)
 		__field(bool, backoff)
 	),
 
@@ -206,20 +206,20 @@ TRACE_EVENT(dalbe_round,
 		__entry->best_effort = found.best_effort;
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
-		__entry->effect = s->regime;
-		__entry->asking = found.probe_rounds;
-		__entry->answered = found.probe_alone;
+		__entry->regime_state = s->regime;
+		__entry->probe_rounds = found.probe_rounds;
+		__entry->probe_alone = found.probe_alone;
 		__entry->backoff = r->backoff;
 	),
 
-	TP_printk("sport=%u dport=%u rtt_min_us=%u rtt_max_us=%u gradient_min_ns=%lld gradient_max_ns=%lld gradient_ns=%lld g_ns=%u g_used_ns=%u cwnd=%u ssthresh=%u base_rtt_us=%u effect=%u asking=%u answered=%u drained_ppm=%u best_effort=%u backoff=%u",
+	TP_printk("sport=%u dport=%u rtt_min_us=%u rtt_max_us=%u gradient_min_ns=%lld gradient_max_ns=%lld gradient_ns=%lld g_ns=%u g_used_ns=%u cwnd=%u ssthresh=%u base_rtt_us=%u regime_state=%u probe_rounds=%u probe_alone=%u drained_ppm=%u best_effort=%u backoff=%u",
 		  __entry->sport, __entry->dport,
 		  __entry->rtt_min_us, __entry->rtt_max_us,
 		  __entry->gradient_min_ns, __entry->gradient_max_ns,
 		  __entry->gradient_ns,
 		  __entry->g_ns, __entry->g_used_ns,
 		  __entry->cwnd, __entry->ssthresh, __entry->base_rtt_us,
-		  __entry->effect, __entry->asking, __entry->answered,
+		  __entry->regime_state, __entry->probe_rounds, __entry->probe_alone,
 		  __entry->drained_ppm, __entry->best_effort, __entry->backoff)
 );
 

@@ -69,7 +69,7 @@ def write(
     pl.DataFrame(flows).write_parquet(directory / "flows.parquet")
     times = [400 + n * 0.05 for n in range(26000)]
     alone = [1001 <= t < 1010 + (rounds - 1) * 0.05 - 1e-6 for t in times]
-    effects = {"t_s": times, "flow": ["ours"] * len(times), "effect": [2 - 2 * a for a in alone]}
+    effects = {"t_s": times, "flow": ["ours"] * len(times), "regime_state": [2 - 2 * a for a in alone]}
     pl.DataFrame(effects).write_parquet(directory / "rounds.parquet")
     updates = range(1, 131)
     control = {

@@ -73,7 +73,7 @@ def sawtooth(packets: int, *, loss: bool) -> pl.DataFrame:
                 "flow": "ours",
                 "cwnd": cwnd,
                 "ssthresh": ssthresh,
-                "effect": 0,
+                "regime_state": 0,
                 "backoff": cut and not loss,
             }
         )

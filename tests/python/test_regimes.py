@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 def rounds(*rows: tuple[float, str, int]) -> pl.DataFrame:
     """A row per round: t_s, flow, effect; in any order, with a column that does not count."""
-    table = pl.DataFrame(list(rows), schema=["t_s", "flow", "effect"], orient="row")
+    table = pl.DataFrame(list(rows), schema=["t_s", "flow", "regime_state"], orient="row")
     return table.with_columns(pl.lit(9, pl.Int64).alias("cwnd"))
 
 
@@ -75,6 +75,6 @@ def test_two_halves_make_the_whole_in_any_order_of_rows(rows, middle: float):
 def test_what_was_not_traced_is_no_error_rate_of_zero():
     with pytest.raises(TestbedError, match=r"rounds.parquet: b has no round before 20 s"):
         regimes.carried_on_percent(rounds((1, "a", 0), (21, "b", 0)), ["a", "b"], 10, 20)
-    without = rounds((1, "a", 0)).drop("effect")
+    without = rounds((1, "a", 0)).drop("regime_state")
     with pytest.raises(TestbedError, match=r"lacks effect"):
         regimes.yields_per_minute(without, ["a"], 10, 20)

@@ -97,10 +97,10 @@ def _gap_percent(run: Run, rates: pl.DataFrame, over_s: float) -> float | None:
 def _rounds_to_yield(rounds: pl.DataFrame, arrival_s: float) -> int | None:
     """Return how many rounds ended until ours was not alone; None if it had not been."""
     own = rounds.filter(flow=OURS).sort("t_s")
-    before = own.filter(pl.col("t_s") < arrival_s)["effect"]
+    before = own.filter(pl.col("t_s") < arrival_s)["regime_state"]
     if before.is_empty() or before[-1] != regimes.ALONE:
         return None
-    after = own.filter(pl.col("t_s") >= arrival_s)["effect"]
+    after = own.filter(pl.col("t_s") >= arrival_s)["regime_state"]
     return _first(after != regimes.ALONE) or len(after)
 
 

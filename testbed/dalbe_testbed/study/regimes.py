@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Error rates of the effect test: yields when alone, carries on when contended.
 
-A flow's regime is what its last judged RTT round ended in: the column `effect` of rounds.parquet.
+A flow's regime is what its last judged RTT round ended in: the column `regime_state` of rounds.parquet.
 It holds until the flow's next round and into whatever window follows; a flow begins alone.
 """
 
@@ -19,22 +19,22 @@ ALONE = 0
 def spans(rounds: pl.DataFrame, flows: Sequence[str], start_s: float, end_s: float) -> pl.DataFrame:
     """Return a row per round of the flows, and one for what was before their first.
 
-    Columns: t_s, flow, effect, before (the flow's regime until then) and seconds, the part of
+    Columns: t_s, flow, regime_state, before (the flow's regime until then) and seconds, the part of
     [start_s, end_s) for which it held. Raises TestbedError for a flow without a round before end_s.
     """
-    if "effect" not in rounds.columns:
+    if "regime_state" not in rounds.columns:
         raise TestbedError("rounds.parquet lacks effect: the module had no effect test")
     silent = set(flows) - set(rounds.filter(pl.col("t_s") < end_s)["flow"])
     if silent:
         raise TestbedError(f"rounds.parquet: {min(silent)} has no round before {end_s:g} s")
-    beginning = pl.DataFrame({"t_s": -math.inf, "flow": flows, "effect": ALONE})
+    beginning = pl.DataFrame({"t_s": -math.inf, "flow": flows, "regime_state": ALONE})
     own = rounds.filter(pl.col("flow").is_in(flows)).select(beginning.columns)
     until = pl.col("t_s").shift(-1, fill_value=math.inf).over("flow")
     return (
         pl.concat([beginning, own], how="vertical_relaxed")
         .sort("t_s", maintain_order=True)
         .with_columns(
-            pl.col("effect").shift(1).over("flow").alias("before"),
+            pl.col("regime_state").shift(1).over("flow").alias("before"),
             (until.clip(start_s, end_s) - pl.col("t_s").clip(start_s, end_s)).alias("seconds"),
         )
     )
@@ -50,7 +50,7 @@ def yields_per_minute(
     found = spans(rounds, flows, start_s, end_s).filter(
         pl.col("t_s").is_between(start_s, end_s, closed="left"),
         pl.col("before") == ALONE,
-        pl.col("effect") != ALONE,
+        pl.col("regime_state") != ALONE,
     )
     return found.height * 60 / (end_s - start_s) / len(flows)
 
@@ -67,11 +67,11 @@ def held_percent(rounds: pl.DataFrame, flows: Sequence[str], start_s: float, end
 
     Raises TestbedError as spans() does.
     """
-    return _percent((rounds, flows, start_s, end_s), pl.col("effect") != ALONE)
+    return _percent((rounds, flows, start_s, end_s), pl.col("regime_state") != ALONE)
 
 
 def carried_on_percent(
     rounds: pl.DataFrame, flows: Sequence[str], start_s: float, end_s: float
 ) -> float:
     """Return the part for which they were alone, as held_percent()."""
-    return _percent((rounds, flows, start_s, end_s), pl.col("effect") == ALONE)
+    return _percent((rounds, flows, start_s, end_s), pl.col("regime_state") == ALONE)
