@@ -110,9 +110,13 @@ class Site:
         """Write when (s) each of our flows came to be alone (0), yielding (1) or contended (2)."""
         ours = [flow.name for flow in run.point.experiment.flows if flow.w is not None]
         rows = [
-            {"t_s": t_s, "flow": name, "regime_state": effect} for name in ours for t_s, effect in regimes
+            {"t_s": t_s, "flow": name, "regime_state": effect}
+            for name in ours
+            for t_s, effect in regimes
         ]
-        schema = {"t_s": pl.Float64, "flow": pl.String} | ({"regime_state": pl.Int64} if ours else {})
+        schema = {"t_s": pl.Float64, "flow": pl.String} | (
+            {"regime_state": pl.Int64} if ours else {}
+        )
         rounds = pl.DataFrame(rows, schema=schema)
         rounds.write_parquet(self.out / run.directory / "rounds.parquet")
 

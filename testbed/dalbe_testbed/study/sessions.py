@@ -18,7 +18,7 @@ from dalbe_testbed.plan.web import object_wire_bytes
 from dalbe_testbed.reduce import capture
 from dalbe_testbed.study import engine, stats
 from dalbe_testbed.study.engine import Case, Found, Study, Verdict, judge
-from dalbe_testbed.study.results import Group, Results, Row, cc, frame, rtt_ms, window, wire_bytes
+from dalbe_testbed.study.results import Group, Results, Row, frame, rtt_ms, window, wire_bytes
 
 OURS = "ours"
 """The transfers' flow."""
@@ -77,8 +77,15 @@ def _has_goals(group: Group) -> bool:
     return any(flow.goal for flow in group.point.experiment.flows)
 
 
+def _sends(point: Point) -> str:
+    """Return what makes the transfers: a congestion control, or a base and how w changes it."""
+    sends = point.values.get("in_place", "dalbe")
+    return "dalbe_cdg" if sends == "dalbe" else str(sends)
+
+
 def _where(group: Group) -> str:
-    whose = "" if _has_goals(group) else f"{cc(group.point)}, "
+    sends = _sends(group.point)
+    whose = "" if sends == "dalbe_cdg" else f"{sends}, "
     return f"{whose}{rtt_ms(group.point):g} ms, load {_web(group.point).load:g}"
 
 
@@ -164,7 +171,7 @@ def _summary(found: Found) -> list[Row]:
         rows.append(
             {
                 **engine.settings(group.point),
-                "cc": cc(group.point),
+                "cc": _sends(group.point),
                 "transfers": len(parts),
                 **_missed(_parts(group)),
                 "least": parts.min(),
@@ -180,7 +187,7 @@ def _summary(found: Found) -> list[Row]:
 def _curves(found: Found) -> pl.DataFrame:
     """Return a row per transfer, by RTT, load and congestion control."""
     return frame(
-        {"rtt": rtt_ms(p), "load": _web(p).load, "cc": cc(p), "part": part}
+        {"rtt": rtt_ms(p), "load": _web(p).load, "cc": _sends(p), "part": part}
         for group in found.groups
         for p in [group.point]
         for part in _parts(group)
