@@ -13,6 +13,7 @@ from dalbe_testbed.study import (
     five,
     goals,
     impairments,
+    ledbat,
     model,
     robust,
     scoreboard,
@@ -42,6 +43,7 @@ STUDIES: Mapping[Figure | None, Study] = {
     "sessions": sessions.STUDY,
     "model": model.STUDY,
     "scoreboard": scoreboard.STUDY,
+    "ledbat": ledbat.STUDY,
 }
 
 Findings = Mapping[str, Finding]
