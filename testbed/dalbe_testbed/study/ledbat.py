@@ -12,7 +12,7 @@ import polars as pl
 
 from dalbe_testbed.plan.experiment import Experiment
 from dalbe_testbed.plan.sweep import Run, Sweep
-from dalbe_testbed.study import engine
+from dalbe_testbed.study import engine, verdict
 from dalbe_testbed.study.engine import Found, Group, Row, Study, who
 from dalbe_testbed.study.results import Results
 from dalbe_testbed.study.tradeoff import SETTLED_S, Window
@@ -141,15 +141,14 @@ def _require(found: Found) -> list[Verdict]:
         there = [g for g in at("voice", name) if g.point.experiment.link.rate_mbps == PAPER_MBPS]
         return there[0] if there else None
 
-    ours = OURS
     verdicts = []
     if others := at("equal", "ledbat"):
         text = "LEDBAT: the last to come has the most, in every run"
         verdicts.append(found.judge(text, [g.point for g in others], _latecomer))
-    if four := at("equal", ours):
+    if four := at("equal", OURS):
         text = f"ours: four within {DEVIATION_PERCENT:g} % of their mean, in every run; off by"
         verdicts.append(found.judge(text, [g.point for g in four], _together))
-    theirs, mine = added("ledbat"), added(ours)
+    theirs, mine = added("ledbat"), added(OURS)
     if theirs is None or mine is None:  # another rate, or LEDBAT is left out
         return verdicts
     ledbat = theirs.mean("added_ms")
@@ -205,4 +204,10 @@ def _curves(found: Found) -> pl.DataFrame:
     return engine.concat(curves)
 
 
-STUDY = Study(measure, _require, summary=_summary, curves=_curves, rounded=True)
+def _say(found: Found) -> str:
+    """Return the verdicts in a sentence, or that there are none."""
+    verdicts = _require(found)
+    return verdict.say(verdicts) if verdicts else "Of these nothing is required."
+
+
+STUDY = Study(measure, _require, summary=_summary, curves=_curves, say=_say, rounded=True)
