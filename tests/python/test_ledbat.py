@@ -20,7 +20,7 @@ figure = "ledbat"
 seeds = 2
 [[grid]]
 scene = ["equal", "rtts", "voice"]
-who = ["w0.01", "ledbat"]
+who = ["w0.01", "ledbat", "ledbat-slow-start"]
 """
 OURS, THEIRS = [0.2, 0.2, 0.2, 0.2], [0.1, 0.1, 0.2, 0.5]
 
@@ -103,4 +103,4 @@ def test_without_the_peers_ours_alone_is_judged_and_the_report_says_so(
     monkeypatch.delenv(sweep.PEERS)
     found = made(tmp_path, OURS, THEIRS)
     assert met(found) == [True]
-    assert "Left out, as DALBE_PEERS is not set: ledbat." in found.sentence
+    assert "Left out, as DALBE_PEERS is not set: ledbat, ledbat-slow-start." in found.sentence

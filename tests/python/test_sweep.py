@@ -166,7 +166,7 @@ def test_peers_are_left_out_until_somebody_names_their_directory(
     assert there.left_out == ()
     flow = there.points[1].experiment.flows[0]
     assert (flow.cc, flow.peer, flow.w) == ("peer", "/some/where/LEDBAT", None)
-    assert flow.peer_parameters == "target=25 do_ss=0"
+    assert flow.peer_parameters == "target=25 noise_filter_len=3 do_ss=0"
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,9 @@ end, counts."""
 DEVIATION_PERCENT = 20.0
 """Required of ours once joined: each flow's rate off the mean of the four, at most."""
 
-PAPER_MS, PAPER_MBPS, FACTOR = 35.0, 1.0, 1.5
-"""The paper's call beside LEDBAT: delay added on average, at this rate; to be met by a factor."""
+CALLED, PAPER_MS, PAPER_MBPS, FACTOR = "ledbat-slow-start", 35.0, 1.0, 1.5
+"""The paper's call beside LEDBAT, whose slow start is seen in it: the delay added on average, at
+this rate; to be met by a factor."""
 
 OURS, HALF = "w0.01", 0.5
 """Required of ours: so much of the delay that LEDBAT adds, at most."""
@@ -148,7 +149,7 @@ def _require(found: Found) -> list[Verdict]:
     if four := at("equal", OURS):
         text = f"ours: four within {DEVIATION_PERCENT:g} % of their mean, in every run; off by"
         verdicts.append(found.judge(text, [g.point for g in four], _together))
-    theirs, mine = added("ledbat"), added(OURS)
+    theirs, mine = added(CALLED), added(OURS)
     if theirs is None or mine is None:  # another rate, or LEDBAT is left out
         return verdicts
     ledbat = theirs.mean("added_ms")
