@@ -13,6 +13,7 @@ cell01, cell02 and so on, and a value of the combination replaces the one drawn.
 """
 
 import itertools
+import os
 import shlex
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -33,6 +34,10 @@ from dalbe_testbed.plan.sample import Draw, Value
 
 RESULTS = ("manifest.json", "rates.parquet")
 """Files of a finished run that the workflow and the analysis need."""
+
+PEERS = "DALBE_PEERS"
+"""Variable of the environment: the directory of others' congestion controls, one in each of its own
+as the peer key has it. Values of an axis whose settings name it are left out while it is unset."""
 
 Kernel = Literal["6.1", "6.12", "7.2"]
 Backend = Literal["uml", "host", "qemu"]
@@ -57,6 +62,7 @@ Figure = Literal[
     "sessions",
     "model",
     "scoreboard",
+    "ledbat",
 ]
 
 
@@ -104,10 +110,15 @@ class Axis(BaseModel):
         if value == self.default or self.environment:
             return []
         if self.settings:
-            return self.settings[str(value)]
+            peers = os.environ.get(PEERS, "")
+            return [text.replace(f"${PEERS}", peers) for text in self.settings[str(value)]]
         if self.nearest_in_tree_g:
             value = in_tree_g_ms(float(value))
         return [f"{key}={value}" for key in self.keys]
+
+    def needs_peers(self, value: Value) -> bool:
+        """Return whether a value's settings name the peers' directory."""
+        return any(f"${PEERS}" in text for text in self.settings.get(str(value), []))
 
 
 class _Axes(RootModel[dict[str, Axis]]):
@@ -245,7 +256,8 @@ def kernel_arguments(series: str, hz: int) -> list[str]:
 class Sweep:
     """A sweep file, read and checked. `name` is the file's, without .toml.
 
-    last_s: the seconds at the end of a phase that count, see tradeoff.windows().
+    last_s: the seconds at the end of a phase that count, see tradeoff.windows(). left_out: values
+    of axes whose points are not there, as nobody named the peers' directory.
     """
 
     name: str
@@ -255,6 +267,7 @@ class Sweep:
     last_s: float | None
     seeds: tuple[int, ...]
     points: tuple[Point, ...]
+    left_out: tuple[str, ...] = ()
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
@@ -422,6 +435,13 @@ def _combinations(grid: _Grid, draw: Draw | None, where: str) -> Iterator[Combin
         )
 
 
+def _peers_missing(values: dict[str, Value]) -> list[str]:
+    """Return those of a point's values that need the peers' directory, if it has no name."""
+    if os.environ.get(PEERS):
+        return []
+    return [str(value) for name, value in values.items() if axis(name).needs_peers(value)]
+
+
 def find(name: str) -> Path:
     """Return the file of a sweep given by name ("figure3") or by path.
 
@@ -453,8 +473,12 @@ def load(path: Path) -> Sweep:
         raise TestbedError(explain(error, _File, text, where)) from None
     file = _experiment(data.experiment, path)
     points: dict[str, Point] = {}
+    left_out: dict[str, None] = {}
     for grid in data.grid:
         for combination in _combinations(grid, data.draw, where):
+            if absent := _peers_missing(combination.values):
+                left_out |= dict.fromkeys(absent)
+                continue
             point = _point(file, combination, path)
             same = points.setdefault(point.name, point)
             if (same.file, same.settings) != (point.file, point.settings):
@@ -467,6 +491,7 @@ def load(path: Path) -> Sweep:
         last_s=data.last_s,
         seeds=tuple(range(1, min(data.seeds, int(limit or data.seeds)) + 1)),
         points=tuple(points.values()),
+        left_out=tuple(left_out),
     )
 
 
