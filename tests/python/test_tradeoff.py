@@ -162,6 +162,16 @@ def test_a_missing_run_fails_what_it_should_have_shown(tmp_path: Path):
     assert "1 run missing" in found.verdicts[0].detail
 
 
+def test_a_missing_run_of_the_yardstick_fails_the_use_alone(tmp_path: Path):
+    site = Site(tmp_path, TWO_RTTS.replace("[20, 50]", "[50]"))
+    for run in site.runs:
+        if (run.point.values["who"], run.seed) != ("cubic", 3):
+            site.write(run, {"ours1": 8.0}, {"ours1": 0.1, "cubic1": 9.9})
+    found = tradeoff.STUDY.find(site.results(), site.sweep)
+    assert [verdict.met for verdict in found.verdicts] == [False, True, True]
+    assert "1 run missing" in found.verdicts[0].detail
+
+
 def test_nothing_is_claimed_without_a_yardstick_or_runs_of_ours(two_rtts: Site):
     who = points(two_rtts.sweep)
     for found in ([], [measured(who["w0.01"], 8.0)], [measured(who["cubic"], 8.0)]):
