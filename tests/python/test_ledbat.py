@@ -104,3 +104,14 @@ def test_without_the_peers_ours_alone_is_judged_and_the_report_says_so(
     found = made(tmp_path, OURS, THEIRS)
     assert met(found) == [True]
     assert "Left out, as DALBE_PEERS is not set: ledbat, ledbat-slow-start." in found.sentence
+
+
+def test_calls_alone_have_a_picture(tmp_path: Path):
+    site = Site(tmp_path, TEXT.replace('"equal", "rtts", ', ""))
+    for run in site.runs:
+        site.write_rates(run, lambda _flow, _t_s: 0.5)
+        voice = pl.DataFrame({"t_s": [1.0, 50.0], "queue_ms": [0.0, 9.0]})
+        voice.write_parquet(site.out / run.directory / "voice.parquet")
+    found = ledbat.STUDY.find(site.results(), site.sweep)
+    assert found.summary["added_ms"].to_list() == [9, 9, 9]
+    picture.draw(found, tmp_path / "it.png")

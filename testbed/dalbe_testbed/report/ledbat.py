@@ -11,8 +11,8 @@ from dalbe_testbed.study.ledbat import FLOWS, SEED
 def draw(found: Finding, path: Path) -> None:
     """Draw the rate of every flow: a row of panels per congestion control, a column per scene."""
     curves = found.curves
-    scenes = curves["scene"].unique(maintain_order=True).to_list()
-    names = curves["who"].unique(maintain_order=True).to_list()
+    scenes = curves["scene"].unique(maintain_order=True).to_list() or ["calls only"]
+    names = curves["who"].unique(maintain_order=True).to_list() or [""]
     size = (5 * len(scenes), 2 * len(names) + 1)
     options: Style = {"sharex": True, "sharey": True, "layout": "constrained"}
     with sheet(path, len(names), len(scenes), size=size, **options) as (figure, panels):

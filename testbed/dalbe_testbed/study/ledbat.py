@@ -36,6 +36,9 @@ OURS, HALF = "w0.01", 0.5
 SEED, CURVE_S = 1, 10.0
 """The picture shows this seed, in bins of so many seconds."""
 
+CURVES = {"t_s": pl.Float64, "flow": pl.String, "mbps": pl.Float64}
+CURVES |= {"scene": pl.String, "who": pl.String}
+
 
 def phases(what: Experiment) -> Mapping[str, Window]:
     """Return which part of a run counts for each phase."""
@@ -199,7 +202,7 @@ def _curves(found: Found) -> pl.DataFrame:
             .sort("flow", "t_s")
             .with_columns(**place)
         )
-    return engine.concat(curves)
+    return pl.concat(curves) if curves else pl.DataFrame(schema=CURVES)
 
 
 def _say(found: Found) -> str:
