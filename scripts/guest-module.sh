@@ -10,11 +10,13 @@ me=guest-module
 usage()
 {
 	cat <<EOF
-usage: guest-module.sh [-h] KERNEL_BUILD [DIR]
+usage: guest-module.sh [-h] KERNEL_BUILD [DIR [NUMBER]]
 
 Builds dalbe.ko, or the one module that the Makefile in DIR names, against
 KERNEL_BUILD (which testbed/guest/build-kernel.sh prints, or a distribution's
 headers: /lib/modules/RELEASE/build) and prints its path.
+With NUMBER DIR's tcp_NAME is called tcp_NAMEn: a kernel can have it several
+times then, each with its own parameters.
 It is built in the cache, so that several kernels can be built for at a time.
 EOF
 }
@@ -28,7 +30,23 @@ kernel=$(realpath "$1")
 arch=()
 [[ ! -e $kernel/linux ]] || arch=(ARCH=um)
 
-peer=${2:-}
+# copy_peer DIR: the peer's sources, under its name and number. A hook that runs per
+# ACK must not wait for memory; published modules do, in kernels that do not notice.
+copy_peer()
+{
+	local source name
+	cp "${sources[@]}" "$1"
+	sed -i 's/\bGFP_KERNEL\b/GFP_ATOMIC/g' "$1"/*.[ch]
+	[[ -n $number ]] || return 0
+	for source in "$1"/tcp_*.c; do
+		name=$(basename "$source" .c)
+		sed -i "s/\"${name#tcp_}\"/\"${name#tcp_}$number\"/" "$source"
+		sed -i "s/\b$name\b/$name$number/g" "$1/Makefile"
+		mv "$source" "$1/$name$number.c"
+	done
+}
+
+peer=${2:-} number=${3:-}
 if [[ -n $peer ]]; then
 	if [[ ! -e $peer/Makefile ]] || ! compgen -G "$peer/tcp_*.c" >/dev/null; then
 		die "'$peer': no tcp_*.c with a Makefile in there"
@@ -37,7 +55,7 @@ if [[ -n $peer ]]; then
 else
 	sources=("$repo"/Kbuild "$repo"/{,core/,kernel/}*.[ch])
 fi
-key=$({ echo "$kernel"; cat "${sources[@]}"; } | sha256sum | cut -c 1-12)
+key=$({ echo "$kernel${peer:+ peer $number}"; cat "${sources[@]}"; } | sha256sum | cut -c 1-12)
 dir=$cache/module/$key
 mkdir -p "$cache/module"
 exec 9>"$cache/module/lock"
@@ -47,7 +65,7 @@ if [[ ! -e $dir/.complete ]]; then
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	if [[ -n $peer ]]; then
-		cp "${sources[@]}" "$dir"
+		copy_peer "$dir"
 	else
 		copy_module "$dir"
 	fi

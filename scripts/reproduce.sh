@@ -14,7 +14,8 @@ full=(figure3-full figure2 table1 ablation-hz ablation-kernel ablation-backgroun
 usage()
 {
 	cat <<EOF2
-usage: reproduce.sh [-h] [--full] [--sweep NAME]... [--jobs N] [--profile DIR] [--check] OUT
+usage: reproduce.sh [-h] [--full] [--sweep NAME]... [--peers DIR] [--jobs N]
+       [--profile DIR] [--check] OUT
 
 Installs what is missing, makes the runs that OUT lacks and writes
 OUT/report/index.html. After an interruption the same command goes on. Makes
@@ -23,6 +24,8 @@ on two cores within half an hour, or with --full
   ${full[*]}
 
   --sweep NAME   this sweep instead: one of testbed/sweeps, or a TOML file
+  --peers DIR    others' congestion controls, each in a directory of its own:
+                 LEDBAT, LEDBAT-Plus-Plus, FlexiS; without it they are left out
   --jobs N       guests at once (default: one per core)
   --profile DIR  a Snakemake profile: testbed/workflow/slurm for a cluster
   --check        exit with 1 if a requirement is not met
@@ -36,6 +39,7 @@ while [[ $# -gt 0 ]]; do
 	-h | --help) usage; exit 0 ;;
 	--full) sweeps+=("${full[@]}") ;;
 	--sweep) value "$@"; sweeps+=("$2"); shift ;;
+	--peers) value "$@"; DALBE_PEERS=$(realpath -e "$2") || die "no directory '$2'"; export DALBE_PEERS; shift ;;
 	--jobs | --profile) value "$@"; run_options+=("$1" "$2"); shift ;;
 	--check) report_options+=("$1") ;;
 	-*) die "unknown option '$1': type 'scripts/reproduce.sh -h'" ;;

@@ -152,6 +152,23 @@ def test_the_first_seed_of_every_point_comes_first():
     assert {run.seed for run in one.runs[: len(one.points)]} == {1}
 
 
+def test_peers_are_left_out_until_somebody_names_their_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    text = MINIMAL.replace("cell", "scavenger") + 'who = ["w0.01", "ledbat"]'
+    monkeypatch.delenv(sweep.PEERS, raising=False)
+    without = written(tmp_path, text)
+    assert [point.name for point in without.points] == ["base"]
+    assert without.left_out == ("ledbat",)
+    monkeypatch.setenv(sweep.PEERS, "/some/where")
+    there = written(tmp_path, text)
+    assert [point.name for point in there.points] == ["base", "ledbat"]
+    assert there.left_out == ()
+    flow = there.points[1].experiment.flows[0]
+    assert (flow.cc, flow.peer, flow.w) == ("peer", "/some/where/LEDBAT", None)
+    assert flow.peer_parameters == "target=25 noise_filter_len=3 do_ss=0"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

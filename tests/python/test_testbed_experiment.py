@@ -198,6 +198,8 @@ def test_every_experiment_and_contender_is_valid(path: Path):
         ("contenders={a=1}", "contenders.a: 1 is not allowed; give a table"),
         ("flows=[1]", "flows.(number 1): 1 is not allowed; give a table"),
         ("flows.one.peer=here", "flows.one.peer: 'here' is not allowed; give a string that match"),
+        ("flows.one.peer_parameters=target=25", "flows.one: peer_parameters is for cc = 'peer'"),
+        ("flows.one.peer_parameters=25", "flows.one.peer_parameters: 25 is not allowed; give a st"),
         ("flows.one.peer=/here", "cc = 'peer' needs peer, the directory of its module; nothing el"),
         ("flows.one.cc=peer", "flows.one: cc = 'peer' needs peer, the directory of its module"),
         ("link.rtt_ms=0 bin_s=0", "(and 1 more)"),

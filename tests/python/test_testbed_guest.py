@@ -313,9 +313,20 @@ PEER_SOURCE = """
 #include <linux/module.h>
 #include <net/tcp.h>
 
+static_assert(GFP_KERNEL == GFP_ATOMIC, "a hook must not wait for memory");
+
+static int most = 1000;
+module_param(most, int, 0444);
+
+static void mine_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	tcp_reno_cong_avoid(sk, ack, acked);
+	tcp_snd_cwnd_set(tcp_sk(sk), min_t(u32, tcp_snd_cwnd(tcp_sk(sk)), most));
+}
+
 static struct tcp_congestion_ops mine = {
 	.ssthresh = tcp_reno_ssthresh,
-	.cong_avoid = tcp_reno_cong_avoid,
+	.cong_avoid = mine_cong_avoid,
 	.undo_cwnd = tcp_reno_undo_cwnd,
 	.owner = THIS_MODULE,
 	.name = "mine",
@@ -326,7 +337,7 @@ static int __init mine_init(void)
 	return tcp_register_congestion_control(&mine);
 }
 module_init(mine_init);
-MODULE_DESCRIPTION("Reno by another name");
+MODULE_DESCRIPTION("Reno by another name, up to a window");
 MODULE_LICENSE("GPL");
 """
 
@@ -334,7 +345,8 @@ MODULE_LICENSE("GPL");
 def test_a_module_of_others_stands_in_an_experiment(kernel: Path, tmp_path: Path):
     peer = tmp_path / "peer"
     settings = [*SHORT, *(f"flows.cdg{n}.g_ms=none" for n in (1, 2))]
-    settings += ["flows.cdg1.cc=peer", f"flows.cdg1.peer={peer}"]
+    settings += [f"flows.cdg{n}.{key}" for n in (1, 2) for key in ("cc=peer", f"peer={peer}")]
+    settings += ["flows.cdg2.peer_parameters=most=3"]
     cell = experiment.load(TESTBED / "experiments/cell.toml", settings)
     peer.mkdir()
     with pytest.raises(TestbedError, match=r"no tcp_\*\.c with a Makefile in there"):
@@ -343,6 +355,10 @@ def test_a_module_of_others_stands_in_an_experiment(kernel: Path, tmp_path: Path
     (peer / "Makefile").write_text("obj-m := tcp_mine.o\n")
     run = runner.run(cell, 1, tmp_path / "run", Tools(uml.Uml(kernel)))
     assert run.flow("cdg1")["payload_bytes"] > 1e6
+    late = run.connections.filter(pl.col("t_s") > 5)
+    windows = {flow: late.filter(flow=flow)["cwnd_packets"] for flow in ("cdg1", "cdg2")}
+    assert windows["cdg1"].max() > 3
+    assert windows["cdg2"].max() <= 3
 
 
 def test_no_receiver_is_too_slow_for_the_fastest_link(kernel: Path, tmp_path: Path):

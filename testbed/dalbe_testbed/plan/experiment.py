@@ -120,8 +120,8 @@ class Flow(Model):
     after another, each so long after the one before; none begins after the experiment's duration_s.
     both_ways: the receiver sends as well, as much as it can, on the same connection. read_mbps: the
     most that the receiving program reads. inflate: what w changes of dalbe_cubic, for all flows of
-    the host. peer: the directory with the module of cc = 'peer'. count: so many such flows, see
-    expand().
+    the host. peer: the directory with the module of cc = 'peer'. peer_parameters: of this module.
+    count: so many such flows, see expand().
     """
 
     name: Name
@@ -143,6 +143,7 @@ class Flow(Model):
     w: Annotated[float, Field(ge=0.001, le=1)] | None = None
     inflate: Literal["phantom", "beta"] | None = None
     peer: Annotated[str, Field(pattern=r"^/[^\s'\"]+$")] | None = None
+    peer_parameters: Annotated[str, Field(pattern=r"^\w+=-?\w+( \w+=-?\w+)*$")] | None = None
     bwlimit_Bps: Annotated[int, Field(ge=1024)] | None = None  # noqa: N815 (unit)
     pause: Pause | None = None
     both_ways: bool = False
@@ -166,6 +167,8 @@ class Flow(Model):
             yield f"w needs cc = {OURS}, no goal and no g_ms"
         if (self.cc == "peer") != (self.peer is not None):
             yield "cc = 'peer' needs peer, the directory of its module; nothing else does"
+        if self.peer_parameters is not None and self.peer is None:
+            yield "peer_parameters is for cc = 'peer'"
         if self.inflate is not None and self.cc != "dalbe_cubic":
             yield f"inflate is for cc = 'dalbe_cubic', not '{self.cc}'"
 

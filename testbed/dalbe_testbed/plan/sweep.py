@@ -13,6 +13,7 @@ cell01, cell02 and so on, and a value of the combination replaces the one drawn.
 """
 
 import itertools
+import os
 import shlex
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -31,6 +32,11 @@ from dalbe_testbed.plan.link import Host, Model
 from dalbe_testbed.plan.sample import Draw, Value
 
 RESULTS = ("manifest.json", "rates.parquet")  # of a finished run, without which it is none
+
+PEERS = "DALBE_PEERS"
+"""Variable of the environment: the directory of others' congestion controls, one in each of its own
+as the peer key has it. Values of an axis whose settings name it are left out while it is unset."""
+
 Kernel = Literal["6.1", "6.12", "7.2"]
 Backend = Literal["uml", "host", "qemu"]
 Figure = Literal[
@@ -54,6 +60,7 @@ Figure = Literal[
     "sessions",
     "model",
     "scoreboard",
+    "ledbat",
 ]
 
 
@@ -96,7 +103,8 @@ class Axis(Model):
         if value == self.default or self.environment:
             return []
         if str(value) in self.settings:
-            return self.settings[str(value)]
+            peers = os.environ.get(PEERS, "")
+            return [text.replace(f"${PEERS}", peers) for text in self.settings[str(value)]]
         if self.settings:
             usual = [] if self.default is None else [str(self.default)]
             known = ", ".join(dict.fromkeys([*usual, *self.settings]))
@@ -104,6 +112,10 @@ class Axis(Model):
         if self.nearest_in_tree_g:
             value = in_tree_g_ms(float(value))
         return [f"{key}={value}" for key in self.keys]
+
+    def needs_peers(self, value: Value) -> bool:
+        """Return whether a value's settings name the peers' directory."""
+        return any(f"${PEERS}" in text for text in self.settings.get(str(value), []))
 
 
 class _Axes(RootModel[dict[str, Axis]]):
@@ -231,7 +243,8 @@ def kernel_arguments(series: str, hz: int) -> list[str]:
 class Sweep:
     """A sweep file, read and checked. `name` is the file's, without .toml.
 
-    last_s: the seconds at the end of a phase that count, see tradeoff.windows().
+    last_s: the seconds at the end of a phase that count, see tradeoff.windows(). left_out: values
+    of axes whose points are not there, as nobody named the peers' directory.
     """
 
     name: str
@@ -241,6 +254,7 @@ class Sweep:
     last_s: float | None
     seeds: tuple[int, ...]
     points: tuple[Point, ...]
+    left_out: tuple[str, ...] = ()
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
@@ -363,8 +377,15 @@ def _points(file: Path, grid: _Grid, draw: Draw | None) -> Iterator[Point]:
         for combination in itertools.product(*grid.lists.values()):
             listed = dict(zip(grid.lists, combination, strict=True))
             merged = drawn | listed
+            if any(_needs_missing_peers(name, value) for name, value in merged.items()):
+                continue
             cell = draw.name(number) if draw else None
             yield _point(file, merged | _times(grid, merged), listed.keys() - drawn.keys(), cell)
+
+
+def _needs_missing_peers(name: str, value: Value) -> bool:
+    """Return whether a value needs the peers' directory, and nobody has named it."""
+    return not os.environ.get(PEERS) and axis(name).needs_peers(value)
 
 
 def find(name: str) -> Path:
@@ -408,6 +429,15 @@ def load(path: Path) -> Sweep:
         last_s=data.last_s,
         seeds=tuple(range(1, min(data.seeds, int(limit or data.seeds)) + 1)),
         points=tuple(points.values()),
+        left_out=tuple(
+            dict.fromkeys(
+                str(value)
+                for grid in data.grid
+                for name, values in grid.lists.items()
+                for value in values
+                if _needs_missing_peers(name, value)
+            )
+        ),
     )
 
 

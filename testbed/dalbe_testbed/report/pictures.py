@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from dalbe_testbed.plan.sweep import Figure
-from dalbe_testbed.report import deadlines, model, scavenger, scoreboard
+from dalbe_testbed.report import deadlines, ledbat, model, scavenger, scoreboard
 from dalbe_testbed.study.engine import Finding
 
 DRAW: Mapping[Figure | None, Callable[[Finding, Path], None]] = {
@@ -25,4 +25,5 @@ DRAW: Mapping[Figure | None, Callable[[Finding, Path], None]] = {
     "sessions": deadlines.sessions,
     "model": model.draw,
     "scoreboard": scoreboard.draw,
+    "ledbat": ledbat.draw,
 }

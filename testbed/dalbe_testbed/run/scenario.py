@@ -68,25 +68,35 @@ class Tools:
     dalbectl: Path | None = None
 
 
-def _build_peer(peer: str, tools: Tools) -> Path:
+def _peers(experiment: Experiment) -> dict[tuple[str, str], str]:
+    """Return by directory and parameters what is added to the name of each peer's module.
+
+    A kernel has one module of a name, with one set of parameters: the others get a number.
+    """
+    asked = sorted({(f.peer, f.peer_parameters or "") for f in experiment.flows if f.peer})
+    return {pair: str(number or "") for number, pair in enumerate(asked)}
+
+
+def _build_peer(peer: str, number: str, tools: Tools) -> Path:
     """Build the module in a directory. Raises TestbedError."""
     words = [str(TESTBED.parent / "scripts/guest-module.sh"), str(tools.backend.build_dir), peer]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = subprocess.run([*words, number], capture_output=True, text=True, check=False)
     if done.returncode:
         raise TestbedError(f"peer '{peer}': {done.stderr.strip()}")
     return Path(done.stdout.strip())
 
 
-def _control(flow: Flow, tools: Tools) -> str:
+def _control(experiment: Experiment, flow: Flow, tools: Tools) -> str:
     """Return the flow's congestion control; a peer's is called as its module, tcp_NAME."""
     if flow.peer is None:
         return flow.cc
-    return _build_peer(flow.peer, tools).stem.removeprefix("tcp_")
+    number = _peers(experiment)[flow.peer, flow.peer_parameters or ""]
+    return _build_peer(flow.peer, number, tools).stem.removeprefix("tcp_")
 
 
 def _modules(experiment: Experiment, tools: Tools) -> Iterator[str]:
-    for peer in sorted({flow.peer for flow in experiment.flows if flow.peer}):
-        yield str(_build_peer(peer, tools))
+    for (peer, parameters), number in _peers(experiment).items():
+        yield f"{_build_peer(peer, number, tools)} {parameters}".rstrip()
     ccs: set[str] = {flow.cc for flow in experiment.flows}
     ccs |= {some.cc for some in (experiment.short_flows, experiment.web) if some}
     for cc in sorted(ccs - {"cubic", "reno", "peer"}):
@@ -155,7 +165,7 @@ def _command(experiment: Experiment, planned: PlannedFlow, tools: Tools, payload
         much.append("--full-duplex")
     family = ["-V"] if flow.ipv6 else []
     # dalbectl selects dalbe_cdg for what has a goal, unless the program has selected another.
-    cc = [] if flow.goal and flow.cc == "dalbe_cdg" else ["-Z", _control(flow, tools)]
+    cc = [] if flow.goal and flow.cc == "dalbe_cdg" else ["-Z", _control(experiment, flow, tools)]
     # SO_MAX_PACING_RATE, which TCP itself keeps where there is no fq
     pace = [] if flow.paced_bps is None else ["--fq-rate", str(flow.paced_bps)]
     program = ["iperf", *family, "-e", "-c", address, "-p", str(planned.port), *cc, *pace, *much]

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from dalbe_testbed.plan.sample import Value
-from dalbe_testbed.plan.sweep import Point, Run, Sweep
+from dalbe_testbed.plan.sweep import PEERS, Point, Run, Sweep
 from dalbe_testbed.study.results import Group, Results, Row, frame, weight
 from dalbe_testbed.study.stats import Estimate
 
@@ -260,8 +260,11 @@ class Study:
         found = self.look(results, sweep)
         verdicts = self.require(found)
         runs = table(found.groups, self.about)
+        sentence = self.say(found) if self.say else say_verdicts(verdicts)
+        if sweep.left_out:
+            sentence += f" Left out, as {PEERS} is not set: {', '.join(sweep.left_out)}."
         return Finding(
-            self.say(found) if self.say else say_verdicts(verdicts),
+            sentence,
             verdicts,
             rounded(runs) if self.rounded else runs,
             frame(self._summary(found)),

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""LEDBAT's evaluation: four scavengers that begin one after another, and a call beside one.
+
+A run of the four has a row per phase: after the last has come, beside the upload, after it, beside
+web requests, and at the end. Rates are TCP payload. In a call's run the delay that counts is its
+mean from our start on, less its mean before.
+"""
+
+import math
+from collections.abc import Mapping
+
+import polars as pl
+
+from dalbe_testbed.plan.experiment import Experiment
+from dalbe_testbed.plan.sweep import Run, Sweep
+from dalbe_testbed.study import engine
+from dalbe_testbed.study.engine import Case, Found, Study, Verdict, say_verdicts, who
+from dalbe_testbed.study.results import Group, Results, Row, Window
+from dalbe_testbed.study.tradeoff import SETTLED_S
+
+FLOWS = ("first", "second", "third", "fourth")
+JOINED_S, LAST_S = 60.0, 30.0
+"""The four have joined so long after the last began; so long before the web requests, and at the
+end, counts."""
+
+DEVIATION_PERCENT = 20.0
+"""Required of ours once joined: each flow's rate off the mean of the four, at most."""
+
+CALLED, PAPER_MS, PAPER_MBPS, FACTOR = "ledbat-slow-start", 35.0, 1.0, 1.5
+"""The paper's call beside LEDBAT, whose slow start is seen in it: the delay added on average, at
+this rate; to be met by a factor."""
+
+OURS, HALF = "w0.01", 0.5
+"""Required of ours: so much of the delay that LEDBAT adds, at most."""
+
+SEED, CURVE_S = 1, 10.0
+"""The picture shows this seed, in bins of so many seconds."""
+
+CURVES = {"t_s": pl.Float64, "flow": pl.String, "mbps": pl.Float64}
+CURVES |= {"scene": pl.String, "who": pl.String}
+
+
+def phases(what: Experiment) -> Mapping[str, Window]:
+    """Return which part of a run counts for each phase."""
+    flows, short = {flow.name: flow for flow in what.flows}, what.short_flows
+    assert short is not None
+    upload_s, web_s = flows["upload"].start_s, short.start_s
+    done_s = upload_s + (flows["upload"].duration_s or 0)
+    joined_s = max(flows[name].latest_start_s for name in FLOWS) + JOINED_S
+    return {
+        "joined": Window(joined_s, upload_s),
+        "upload": Window(upload_s + SETTLED_S, done_s),
+        "after": Window(web_s - LAST_S, web_s),
+        "web": Window(web_s, what.short_flows_stop_s),
+        "end": Window(what.duration_s - LAST_S, what.duration_s),
+    }
+
+
+def _phase(results: Results, run: Run, name: str, window: Window) -> Row:
+    """Return what a phase shows; off_percent and late_percent are null if nobody sent.
+
+    off_percent: how far a flow is off the mean of the four, the furthest. late_percent: by how much
+    the last exceeds the mean of the others.
+    """
+    rates = results.table(run, "rates")
+    every = [window.mean_mbps(rates, [flow]) for flow in FLOWS]
+    total, mean = window.mean_mbps(rates, rates["flow"].unique().to_list()), sum(every) / len(every)
+    others = sum(every[:-1]) / len(every[:-1])
+    row: Row = {"phase": name} | {f"{n}_mbps": x for n, x in zip(FLOWS, every, strict=True)}
+    row |= {
+        "ours_mbps": sum(every),
+        "share_percent": 100 * sum(every) / total if total else None,
+        "off_percent": 100 * max(abs(x / mean - 1) for x in every) if mean else None,
+        "late_percent": 100 * (every[-1] / others - 1) if others else None,
+        "queue_ms": window.of(results.table(run, "queue"))["queue_ms"].mean(),
+    }
+    if name == "web":
+        requests = results.table(run, "requests")
+        seconds = (requests["end_s"] - requests["start_s"]).fill_null(float("inf"))
+        row |= {
+            "median_s": seconds.quantile(0.5, "higher"),
+            "p95_s": seconds.quantile(0.95, "higher"),
+        }
+    return row
+
+
+def _call(results: Results, run: Run) -> Row:
+    """Return what the flow adds to the call's delay; null if no packet arrived, then or before."""
+    first = run.point.experiment.flows[0]
+    voice = results.table(run, "voice")
+    before = voice.filter(pl.col("t_s") < first.start_s)["queue_ms"].drop_nulls()
+    beside = voice.filter(pl.col("t_s") >= first.latest_start_s)["queue_ms"]
+    there = not before.is_empty() and beside.null_count() < beside.len()
+    window = Window(first.latest_start_s + SETTLED_S, run.point.experiment.duration_s)
+    base = before.mean() if there else None
+    quantile = beside.drop_nulls().quantile(0.95, "linear") if there else None
+    return {
+        "phase": "call",
+        "ours_mbps": window.mean_mbps(results.table(run, "rates"), [first.name]),
+        "added_ms": beside.mean() - base if there else None,  # type: ignore[operator]
+        "added_p95_ms": quantile - base if there else None,  # type: ignore[operator]
+        "lost_percent": 100 * beside.null_count() / max(1, beside.len()),
+    }
+
+
+def measure(results: Results, run: Run, _sweep: Sweep) -> list[Row]:
+    """Return a run's rows, one per phase or one of its call."""
+    what = run.point.experiment
+    if what.voice:
+        return [_call(results, run)]
+    return [_phase(results, run, name, window) for name, window in phases(what).items()]
+
+
+def _of(group: Group, phase: str) -> Group:
+    """Return the rows of a phase."""
+    rows = [row for row in group.rows if row["phase"] == phase]
+    return Group(group.point, rows, group.missing)
+
+
+def _latecomer(group: Group) -> Case:
+    """Return whether the last has the most in every run."""
+    rows = _of(group, "joined").rows
+    late = [row["late_percent"] or 0.0 for row in rows]
+    most = sum(row["fourth_mbps"] == max(row[f"{name}_mbps"] for name in FLOWS) for row in rows)
+    said = f"in {most} of {len(rows)}; {min(late):.0f} to {max(late):.0f} % above the others' mean"
+    return Case("", said if rows else "no run", bool(rows) and most == len(rows), group.missing)
+
+
+def _together(group: Group) -> Case:
+    """Return whether each of the four is near their mean in every run."""
+    rows = _of(group, "joined").rows
+    off = [float("inf") if row["off_percent"] is None else row["off_percent"] for row in rows]
+    said = ", ".join(f"{value:.0f}" for value in sorted(off)) + " %" if off else "no run"
+    return Case("", said, bool(off) and max(off) <= DEVIATION_PERCENT, group.missing)
+
+
+def _require(found: Found) -> list[Verdict]:
+    sweep = found.sweep
+
+    def at(scene: str, name: str) -> list[Group]:
+        points = [p for p in sweep.points if p.values["scene"] == scene and who(p) == name]
+        return [found.at(point) for point in points]
+
+    def added(name: str) -> Group | None:
+        there = [g for g in at("voice", name) if g.point.experiment.link.rate_mbps == PAPER_MBPS]
+        return there[0] if there else None
+
+    verdicts = []
+    if others := at("equal", "ledbat"):
+        text = "LEDBAT: the last to come has the most, in every run"
+        verdicts.append(found.judge(text, [g.point for g in others], _latecomer))
+    if four := at("equal", OURS):
+        text = f"ours: four within {DEVIATION_PERCENT:g} % of their mean, in every run; off by"
+        verdicts.append(found.judge(text, [g.point for g in four], _together))
+    theirs, mine = added(CALLED), added(OURS)
+    if theirs is None or mine is None:  # another rate, or LEDBAT is left out
+        return verdicts
+    ledbat = theirs.mean("added_ms")
+
+    def judged(text: str, group: Group, least_ms: float, most_ms: float) -> Verdict:
+        bounds = {"least": least_ms, "most": most_ms, "form": "{} ms"}
+        return found.judge_mean(text, "added_ms", [group.point], lambda _point: "", **bounds)
+
+    text = f"LEDBAT adds {PAPER_MS:g} ms to a call on average, within a factor of {FACTOR:g}"
+    verdicts.append(judged(text, theirs, PAPER_MS / FACTOR, PAPER_MS * FACTOR))
+    text = "ours adds at most half of what LEDBAT adds to a call"
+    half_ms = HALF * ledbat.mean if ledbat else -math.inf
+    verdicts.append(judged(text, mine, -math.inf, half_ms))
+    return verdicts
+
+
+MEANS = (
+    *(f"{name}_mbps" for name in FLOWS),
+    *("ours_mbps", "share_percent", "off_percent", "late_percent", "queue_ms", "median_s", "p95_s"),
+    *("added_ms", "added_p95_ms", "lost_percent"),
+)
+
+
+def _summary(found: Found) -> list[Row]:
+    rows = []
+    for group in found.groups:
+        for phase in dict.fromkeys(row["phase"] for row in group.rows):
+            some = _of(group, phase)
+            finite = [name for name in MEANS if float("inf") not in some.values(name)]
+            row = engine.settings(some.point) | {"phase": phase, "runs": len(some.rows)}
+            worst = max(some.values("off_percent"), default=None)
+            rows.append(row | {"worst_off_percent": worst} | engine.means(some, finite))
+    return rows
+
+
+def _curves(found: Found) -> pl.DataFrame:
+    """Return the rates of every flow over time, of the seed that the picture shows."""
+    curves = []
+    for group in found.groups:
+        if group.point.experiment.voice or all(row["seed"] != SEED for row in group.rows):
+            continue
+        rates = found.results.table(Run(group.point, SEED), "rates")
+        place = {name: pl.lit(str(group.point.values[name])) for name in ("scene", "who")}
+        curves.append(
+            rates.group_by((pl.col("t_s") // CURVE_S * CURVE_S).alias("t_s"), "flow")
+            .agg(mbps=pl.col("payload_bytes").sum() * 8e-6 / CURVE_S)
+            .sort("flow", "t_s")
+            .with_columns(**place)
+        )
+    return pl.concat(curves) if curves else pl.DataFrame(schema=CURVES)
+
+
+def _say(found: Found) -> str:
+    """Return the verdicts in a sentence, or that there are none."""
+    verdicts = _require(found)
+    return say_verdicts(verdicts) if verdicts else "Of these nothing is required."
+
+
+STUDY = Study(measure, _require, summary=_summary, curves=_curves, say=_say, rounded=True)
