@@ -310,7 +310,9 @@ def test_room_that_nobody_takes_is_taken_back(pure: Any, lost_part: bool) -> Non
     assert rounds(pure, effect, [SHORT_US - 1]) == [pure.VERDICT_NONE]  # once
 
 
-@pytest.mark.parametrize(("queue_us", "lossy"), [(5_001, 9), (KIN_US, 9), (KIN_US + 1, 0), (QUEUE_US, 0)])
+@pytest.mark.parametrize(
+    ("queue_us", "lossy"), [(5_001, 9), (KIN_US, 9), (KIN_US + 1, 0), (QUEUE_US, 0)]
+)
 def test_room_that_is_taken_is_a_newcomers(pure: Any, queue_us: int, lossy: int) -> None:
     effect, _ = surged(pure)
     effect.lossy = lossy
