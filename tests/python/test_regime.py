@@ -390,9 +390,7 @@ def test_room_is_taken_where_more_than_a_quarter_of_the_queue_is_left(
     """Or of the shortest queue there is to judge by; where packets were lost lately."""
     queue_us = 20_000 if grown_us == 15_000 else grown_us
     for more_us, verdict in ((0, pure.VERDICT_ROOM_FREE), (1, pure.VERDICT_YIELD)):
-        effect = pure.new(
-            "regime", ramp__rounds=STEADY, times__since_us=-OFTEN_US % 2**64, lossy=9
-        )
+        effect = pure.new("regime", ramp__rounds=STEADY, times__since_us=-OFTEN_US % 2**64, lossy=9)
         rtt_us = base_us + queue_us
         assert pure.room_urgent(effect, rtt_us, rtt_us - grown_us, base_us)
         ssthresh = pure.room_cut(effect, 100, rtt_us, base_us, 7)
