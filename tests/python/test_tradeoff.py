@@ -127,6 +127,18 @@ def test_the_least_weight_is_judged(tmp_path: Path, alone, queue, share, met: li
     assert (tmp_path / "it.png").stat().st_size > 5000
 
 
+def test_a_sweep_without_cubic_has_a_figure(tmp_path: Path):
+    """Use is in percent of CUBIC's, and so not known there."""
+    site = Site(tmp_path, TWO_RTTS.replace("[20, 50]", "[50]").replace(', "cubic"', ""))
+    assert "cubic" not in [run.point.values["who"] for run in site.runs]
+    for run in site.runs:
+        site.write(run, {"ours1": 8.0}, {"ours1": 0.1, "cubic1": 9.9})
+    found = tradeoff.STUDY.find(site.results(), site.sweep)
+    assert found.summary["use_percent"].null_count() == found.summary.height
+    figures_scavenger.tradeoff(found, tmp_path / "it.png")
+    assert (tmp_path / "it.png").stat().st_size > 5000
+
+
 def test_the_effect_tests_errors_are_our_flows_alone(tmp_path: Path):
     site = Site(tmp_path, TWO_RTTS.replace("[20, 50]", "[50]").replace("seeds = 3", "seeds = 1"))
     for run in site.runs:

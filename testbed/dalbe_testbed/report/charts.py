@@ -4,6 +4,7 @@
 Colours are from Okabe and Ito's palette, which colour-blind readers can tell apart.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,16 +91,22 @@ def save(figure: Figure, path: Path) -> None:
 
 def bars(rows: pl.DataFrame, name: str) -> Any:
     """Return the distances of means to the ends of their intervals, as errorbar() wants them."""
+    mean = _drawable(rows, name)
     low, high = (
-        rows[f"{name}_{end}"].cast(pl.Float64).fill_null(rows[name]) for end in ("low", "high")
+        rows[f"{name}_{end}"].cast(pl.Float64).fill_null(mean) for end in ("low", "high")
     )
-    return [(rows[name] - low).to_list(), (high - rows[name]).to_list()]
+    return [(mean - low).to_list(), (high - mean).to_list()]
+
+
+def _drawable(rows: pl.DataFrame, name: str) -> pl.Series:
+    """Return a column with NaN where nothing is known, as there is nothing to compare with."""
+    return rows[name].cast(pl.Float64).fill_null(math.nan)
 
 
 def means(axes: Axes, x: Any, rows: pl.DataFrame, name: str, **style: Any) -> None:
     """Draw the means of a column over `x`, with their intervals."""
     usual: Style = {"capsize": 3, "linestyle": "none"}
-    axes.errorbar(x, rows[name], yerr=bars(rows, name), **usual | style)
+    axes.errorbar(x, _drawable(rows, name), yerr=bars(rows, name), **usual | style)
 
 
 @contextmanager
