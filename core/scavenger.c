@@ -128,23 +128,6 @@ static u32 scavenger_guaranteed_cwnd(const struct sender *s, const struct tcp_pa
 	return fp_mul_q16(sc->loss_only.window_q16, s->control.w_q16) >> 16;
 }
 
-/* B after a cut for delay to @ssthresh, packets in Q16. Whole packets are no proportion of a small
- * window: flows of eight packets and of sixteen would lose one each, and never come to share a
- * link. So B keeps the part of a packet that the queue leaves it.
- */
-static u64 scavenger_kept_q16(const struct sender *s, const struct tcp_path *p, u32 ssthresh)
-{
-	u64 whole_q16 = (u64)ssthresh << 16, window_q16 = (u64)p->cwnd << 16;
-	u32 base_rtt_us = cdg_base_rtt_us(&s->cdg);
-
-	if (!base_rtt_us || p->cwnd >= QUEUE_LARGE_CWND)
-		return whole_q16;
-	window_q16 = max(window_q16, s->scavenger.best_effort.window_q16);
-	return clamp_t(u64, fp_mul_div(window_q16, base_rtt_us,
-				       max_t(u32, s->cdg.rtt_prev.min_us, base_rtt_us)),
-		       whole_q16, whole_q16 + Q16_ONE - 1);
-}
-
 /* A backoff's cut, of a flow that is alone. */
 static u32 scavenger_cut_delay(struct sender *s, const struct tcp_path *p, u32 ssthresh)
 {
@@ -165,7 +148,9 @@ static u32 scavenger_cut_delay(struct sender *s, const struct tcp_path *p, u32 s
 	} else {
 		ssthresh = max(ssthresh, least);
 	}
-	cubic_start(&sc->best_effort, scavenger_kept_q16(s, p, ssthresh), 0);
+	cubic_start(&sc->best_effort,
+		    queue_kept_q16(max(sc->best_effort.window_q16, (u64)p->cwnd << 16), ssthresh,
+				   base_rtt_us, rtt_us), 0);
 	return ssthresh;
 }
 

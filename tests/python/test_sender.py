@@ -89,6 +89,14 @@ def drive(pure: Any, seed: int, end_s: int = TOGETHER_END_S, **flows: int) -> An
     return out
 
 
+@pytest.mark.parametrize("ours", [2, 4])
+def test_flows_like_us_have_equal_shares(pure: Any, ours: int) -> None:
+    """Their windows are of ten and twenty packets: one whole packet less is no proportion."""
+    runs = [drive(pure, FIRST_SEED + n, ours=ours, theirs=0) for n in range(10)]
+    assert part([out.least / out.most for out in runs], 0.5) >= 0.85
+    assert min(out.least / out.most for out in runs) >= 0.75
+
+
 @pytest.mark.parametrize("ours", [1, 2, 5])
 def test_flows_like_us_use_a_link_together_and_do_not_yield_to_each_other(
     pure: Any, ours: int

@@ -281,6 +281,7 @@ void drive(const struct drive_in *in, struct drive_out *out)
 	u64 tick_us = max(1000000 / in->rate_pps, 1u), now_us, end_us = in->end_ms * 1000ull;
 	u64 to_us = in->to_ms * 1000ull;
 	u32 half_ms = (in->from_ms + in->to_ms) / 2, ours = 0, theirs = 0, n;
+	u32 half[DRIVE_FLOWS_MAX] = {};
 	u64 contended_us = 0;
 
 	*out = (struct drive_out) { .cwnd_min = U32_MAX };
@@ -300,6 +301,8 @@ void drive(const struct drive_in *in, struct drive_out *out)
 		if (passes(now_us, tick_us, half_ms)) {
 			ours = delivered(d, true);
 			theirs = delivered(d, false);
+			for (n = 0; n < in->ours; n++)
+				half[n] = d->flow[n].delivered;
 		}
 		if (now_us >= half_ms * 1000ull && now_us < to_us)
 			contended_us += tick_us * in_regime(d, REGIME_CONTENDED);
@@ -313,6 +316,11 @@ void drive(const struct drive_in *in, struct drive_out *out)
 	}
 	out->contended_ms = contended_us / 1000;
 	out->after = delivered(d, true) - out->after;
+	out->least = U32_MAX;
+	for (n = 0; n < in->ours; n++) {
+		out->least = min(out->least, d->flow[n].delivered - half[n]);
+		out->most = max(out->most, d->flow[n].delivered - half[n]);
+	}
 	for (n = 0; n < in->ours; n++)
 		out->yields += sender_report(&d->flow[n].sender).yields;
 	free(d);

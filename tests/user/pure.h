@@ -89,6 +89,8 @@ struct drive_in {
  * @ours: our packets in the second half of their time
  * @theirs: and theirs
  * @after: our packets after they left
+ * @least: packets from the middle of their time to the end, of that flow of ours that has least
+ * @most: the same of the one that has most
  * @contended_ms: in the second half of their time, the sum over ours
  * @seen_ms: after they left, until one of ours was alone; 0: none was
  * @yields: how often we yielded
@@ -106,6 +108,8 @@ struct drive_out {
 	u32 ours;
 	u32 theirs;
 	u32 after;
+	u32 least;
+	u32 most;
 	u32 contended_ms;
 	u32 seen_ms;
 	u32 yields;
