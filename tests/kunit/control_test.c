@@ -134,7 +134,7 @@ static void no_goal_no_end(struct kunit *test)
 		.controller = DALBE_CONTROLLER_WEIGHT, .wmin_q16 = 655,
 	};
 	struct control_sample s = {
-		.now_ns = 5, .elapsed_ns = NSEC_PER_SEC, .contended = true,
+		.now_ns = 5, .elapsed_ns = NSEC_PER_SEC, .others_seen = true,
 	};
 	struct control d;
 	int i;
