@@ -192,7 +192,18 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 			(int)VERDICT_ROOM_FREE);
 	KUNIT_EXPECT_EQ(test, (int)e.state, (int)REGIME_ALONE);
 
+	/* As long as scavengers leave it, the queue is theirs. */
 	e = room_made(test, 100, 51);
+	KUNIT_EXPECT_EQ(test, (int)round_at(&e, BASE_US / 4, 0),
+			(int)VERDICT_ROOM_FREE);
+	e = room_made(test, 100, 51);
+	KUNIT_EXPECT_EQ(test, (int)round_at(&e, BASE_US / 4 + 1, 0),
+			(int)VERDICT_YIELD);
+	KUNIT_EXPECT_EQ(test, (int)e.state, (int)REGIME_CONTENDED);
+
+	/* But they lose no packets: more than a quarter of the queue is too much then. */
+	e = room_made(test, 100, 51);
+	e.lossy = 2;
 	KUNIT_EXPECT_EQ(test, (int)round_at(&e, 5001, 0),
 			(int)VERDICT_YIELD);
 	KUNIT_EXPECT_EQ(test, (int)e.state, (int)REGIME_CONTENDED);
