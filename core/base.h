@@ -69,8 +69,8 @@ struct base_report {
  * @backs_off: is the window to be cut for delay? @before_us is the lowest RTT of the round
  *	before; @gradient_sum_us is cdg_round()'s; NULL: never
  * @cut_delay: the window to cut to for delay, packets; cdg_ssthresh() says @ssthresh
- * @cut_loss: the same for a loss or a mark; NULL: @ssthresh stands, CDG's answer, which halves the
- *	window but for CDG's heuristics: another base does not use it
+ * @cut_loss: the same for a loss or a mark; NULL: @ssthresh stands. That is CDG's answer, half of
+ *	the window but for CDG's heuristics, so another base computes its own
  * @grow: an ACK came of so many packets: set p->cwnd; not of one that finds the window not in use,
  *	but see @grows_unused
  * @event: something else has happened, which may set the window; NULL: nothing to be done
@@ -78,7 +78,8 @@ struct base_report {
  * @price: a Tw has ended: fill in what the base pays at w = 1, and whether others were seen.
  *	In a unit of its own, that of @model_q40, as only their ratio counts: CDG per round, F(22),
  *	CUBIC per packet, Vegas seconds, the scavenger 1/B. The counts of rounds and losses, and
- *	the price of losses alone, are filled in already. It has to outlast a Tw without a loss
+ *	the price of losses alone, are filled in already. It must not become 0 in a Tw
+ *	without a loss
  * @model_q40: F(12): the price at which the base sends so fast on a struct tcp_path
  * @steer: a Tw has ended, and w is known: from now on answer 1/mu of the price, by
  *	control_mu_q16() or, where the unit is per round, by control.price_target_q40, of which

@@ -12,8 +12,8 @@
  * thousand packets. Below w = 1 we are more modest than Linux:
  *   o The window grows only while it is in use. Linux' grows in every round, however little the
  *     program sends, and the next burst overflows the queue.
- *   o The base RTT outlives a timeout, and a pause that is too short for TCP to start slowly again.
- *     Linux measures it anew whenever nothing was under way, in others' queue, too.
+ *   o The base RTT outlives a timeout and a short pause. Linux measures it anew whenever nothing was
+ *     under way, in others' queue, too.
  *
  * Differences from the framework paper:
  *   o The BDP that bounds alpha is the largest that we have seen, and alpha may be 15 in any case:
@@ -22,10 +22,9 @@
  *   o The delay in the model is the mean of the last Tw and of half of the one before, and
  *     longer by RTT / base RTT: diff, as Linux has it, is that much more than what is queued.
  *
- * References, F(n) is equation n of the second:
+ * References; F(n) is equation n of the paper that base.h names:
  *   L.S. Brakmo, L.L. Peterson, "TCP Vegas: End to end congestion avoidance on a global
  *   Internet", IEEE JSAC 13(8), 1995.
- *   The paper that base.h names.
  */
 #include "sender.h"
 
@@ -151,7 +150,7 @@ static u32 vegas_cut_loss(struct sender *s, const struct tcp_path *p, u32 ssthre
 
 	if (!s->vegas.alpha_q16 || c->w_q16 != Q16_ONE ||
 	    (u64)get_random_u32() * control_mu_q16(c) >> 32 < Q16_ONE)
-		return ssthresh;
+		return max(p->cwnd >> 1, 2U);
 	return p->cwnd;
 }
 

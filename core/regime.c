@@ -54,7 +54,7 @@ static enum verdict regime_alone(struct regime *r, u64 now_us,
 	return why;
 }
 
-/* Urgent transfers skip a part of a waiting time: how much of it, us. */
+/* Haste times @us: what an urgent transfer does not wait, or how long it doubts. */
 static u32 regime_haste_us(const struct regime *r, u32 us)
 {
 	return fp_mul_q16(us, min(r->haste_q16, Q16_ONE));

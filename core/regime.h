@@ -69,7 +69,7 @@
 enum regime_state {
 	REGIME_ALONE,		/* nobody else's queue in sight */
 	REGIME_YIELDING,	/* a cut had no effect: stand back and look */
-	REGIME_CONTENDED,	/* the queue stayed: it is somebody else's */
+	REGIME_CONTENDED,	/* the queue stayed, or the room was taken: somebody else's */
 };
 
 enum verdict {
@@ -77,7 +77,9 @@ enum verdict {
 	VERDICT_CUT_DEEPER,	/* in REGIME_ALONE: cut once more, and deeper */
 	VERDICT_GROW_ON,	/* in REGIME_ALONE: slow start ended too early */
 	VERDICT_ROOM_FREE,	/* in REGIME_ALONE: nobody took the room that was made */
-	VERDICT_YIELD,		/* from REGIME_ALONE: stand back now */
+	VERDICT_YIELD,		/* from REGIME_ALONE: stand back now; REGIME_YIELDING, or
+				 * REGIME_CONTENDED where the room was taken
+				 */
 	VERDICT_WAS_OURS,	/* to REGIME_ALONE: the queue went with us */
 	VERDICT_TAKE,		/* to REGIME_ALONE: the others have gone */
 	VERDICT_TRY,		/* to REGIME_ALONE, from the window as it is: the others may be

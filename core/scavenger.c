@@ -177,7 +177,7 @@ static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p,
 	return regime_round(r, rtt_us, base_rtt_us, p->now_us);
 }
 
-/* Go on alone, for the reason @why; true where the window is no longer one for CDG to judge. */
+/* Carry out the verdict; true where the window is no longer one for CDG to judge. */
 static bool scavenger_act(struct sender *s, struct tcp_path *p, enum verdict why)
 {
 	struct scavenger *sc = &s->scavenger;
@@ -403,7 +403,7 @@ static void scavenger_recovery(struct sender *s, struct tcp_path *p)
 	if (!regime_repair(&sc->regime, p->now_us))
 		return;
 	s->regime = sc->regime.state;
-	/* from the room's window, cut for the loss as well, where that is more than TCP's */
+	/* at most the larger of TCP's answer and restore_cwnd, which we have cut for the loss */
 	scavenger_yield(s, p, max(most, sc->regime.room.restore_cwnd));
 	p->ssthresh = min(most, p->cwnd);
 }

@@ -76,5 +76,5 @@ def test_what_was_not_traced_is_no_error_rate_of_zero():
     with pytest.raises(TestbedError, match=r"rounds.parquet: b has no round before 20 s"):
         regimes.carried_on_percent(rounds((1, "a", 0), (21, "b", 0)), ["a", "b"], 10, 20)
     without = rounds((1, "a", 0)).drop("regime_state")
-    with pytest.raises(TestbedError, match=r"lacks effect"):
+    with pytest.raises(TestbedError, match=r"lacks regime_state"):
         regimes.yields_per_minute(without, ["a"], 10, 20)

@@ -20,7 +20,7 @@ RTT (CDG). Others help to tell where its errors come from:
   losses per round. Cuts that come at random find the mean window, those of a sawtooth its peak.
 
 MBC must be able to do its work with `own`. It multiplies the model's errors up, a
-quarter of each interval's, and holds their product to 1/8 .. 8 (dalbe_mbc_trim()): beyond that it
+quarter of each interval's, and holds their product to 1/8 .. 8 (control_mbc_trim()): beyond that it
 never gets to zeta. And 25 % at the median, either way: eight of the 128 intervals of a window leave
 less than 3 % of that, and transfers aim 1/32 of the window early.
 """

@@ -23,7 +23,7 @@ def spans(rounds: pl.DataFrame, flows: Sequence[str], start_s: float, end_s: flo
     [start_s, end_s) for which it held. Raises TestbedError for a flow without a round before end_s.
     """
     if "regime_state" not in rounds.columns:
-        raise TestbedError("rounds.parquet lacks effect: the module had no effect test")
+        raise TestbedError("rounds.parquet lacks regime_state: the module traced no regime")
     silent = set(flows) - set(rounds.filter(pl.col("t_s") < end_s)["flow"])
     if silent:
         raise TestbedError(f"rounds.parquet: {min(silent)} has no round before {end_s:g} s")
