@@ -68,7 +68,7 @@ struct base_report {
  *	and no backoff is to be thought of; NULL: never
  * @backs_off: is the window to be cut for delay? @before_us is the lowest RTT of the round
  *	before; @gradient_sum_us is cdg_round()'s; NULL: never
- * @cut_delay: the window to cut to for delay, packets; cdg_ssthresh() says @ssthresh
+ * @cut_delay: the window to cut to for delay, packets; NULL: @ssthresh stands, cdg_ssthresh()'s
  * @cut_loss: the same for a loss or a mark; NULL: @ssthresh stands. That is CDG's answer, half of
  *	the window but for CDG's heuristics, so another base computes its own
  * @grow: an ACK came of so many packets: set p->cwnd; not of one that finds the window not in use,

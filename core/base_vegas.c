@@ -12,8 +12,8 @@
  * thousand packets. Below w = 1 we are more modest than Linux:
  *   o The window grows only while it is in use. Linux' grows in every round, however little the
  *     program sends, and the next burst overflows the queue.
- *   o The base RTT outlives a timeout and a short pause. Linux measures it anew whenever nothing was
- *     under way, in others' queue, too.
+ *   o The base RTT outlives a timeout and a short pause. Linux measures it anew whenever nothing
+ *     was under way, in others' queue, too.
  *
  * Differences from the framework paper:
  *   o The BDP that bounds alpha is the largest that we have seen, and alpha may be 15 in any case:

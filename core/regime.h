@@ -69,7 +69,9 @@
 enum regime_state {
 	REGIME_ALONE,		/* nobody else's queue in sight */
 	REGIME_YIELDING,	/* a cut had no effect: stand back and look */
-	REGIME_CONTENDED,	/* the queue stayed, or the room was taken: somebody else's */
+	REGIME_CONTENDED,	/* the queue stayed, or the room was taken: somebody else's.
+				 * Set in regime.c only
+				 */
 };
 
 enum verdict {

@@ -84,9 +84,9 @@ struct regime;
  * @surge_us: growth of the queue in the last round, for the next cut, where that is a surge and
  *	not ours; else 0
  * @restored_us: lowest RTT of the surge that was over at the last VERDICT_ROOM_FREE
- * @restore_cwnd: window to return to if the test of the last cut shows nobody, packets: for room, the
- *	window less our queue from before the surge; after scavenger_cut_delay() the guaranteed
- *	window at least; a loss cuts it, too. 0: not to return
+ * @restore_cwnd: window to return to if the test of the last cut shows nobody, packets: for room,
+ *	the window less our queue from before the surge; after scavenger_cut_delay() the
+ *	guaranteed window at least; a loss cuts it, too. 0: not to return
  * @stood_us: when the path last stood still, TCP's clock modulo 2^32
  */
 struct room {

@@ -172,12 +172,12 @@ static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p,
 	else
 		evidence_part(r, path_delivered(p) - s->round.delivered, elapsed_us, rtt_us,
 			      base_rtt_us);
-	/* Urgent transfers skip the politeness delay. */
+	/* Urgent transfers have less patience with short flows. */
 	r->haste_q16 = control_haste_q16(&s->control);
 	return regime_round(r, rtt_us, base_rtt_us, p->now_us);
 }
 
-/* Carry out the verdict; true where the window is no longer one for CDG to judge. */
+/* Do what the verdict says; true where the window is no longer one for CDG to judge. */
 static bool scavenger_act(struct sender *s, struct tcp_path *p, enum verdict why)
 {
 	struct scavenger *sc = &s->scavenger;
