@@ -62,6 +62,11 @@ def _is_yardstick(point: Point) -> bool:
     return point.values["controller"] == YARDSTICK
 
 
+def _knows_regimes(point: Point) -> bool:
+    """Return whether the transfer looks for others: CUBIC and Vegas as its base do not."""
+    return any(flow.name == OURS and flow.cc == "dalbe_cdg" for flow in point.experiment.flows)
+
+
 def _times(run: Run, flows: pl.DataFrame) -> dict[str, tuple[float, float]]:
     """Return start and end, s, of every flow; one that outlived the run ends with it."""
     ends = pl.col("end_s").fill_null(run.point.experiment.duration_s)
@@ -143,7 +148,7 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
     over_s = times[OURS][1]
     starts = [times[name][0] for name in names(run.point, "xsender")]
     until: list[int | None] = []
-    if not _is_yardstick(run.point):
+    if _knows_regimes(run.point):
         rounds = results.table(run, "rounds")
         arrivals = [start for start in starts if TRANSFER.start_s < start < over_s]
         until = [_rounds_to_yield(rounds, start) for start in arrivals]
