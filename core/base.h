@@ -73,7 +73,8 @@ struct base_report {
  *	the window but for CDG's heuristics, so another base computes its own
  * @grow: an ACK came of so many packets: set p->cwnd; not of one that finds the window not in use,
  *	but see @grows_unused
- * @event: something else has happened, which may set the window; NULL: nothing to be done
+ * @event: something else has happened; at BASE_RECOVERY and BASE_TIMEOUT the base may set the
+ *	window; NULL: nothing to be done
  * @resume: TCP sends, and nothing was under way for path.idle_ticks; NULL: not of interest
  * @price: a Tw has ended: fill in what the base pays at w = 1, and whether others were seen.
  *	In a unit of its own, that of @model_q40, as only their ratio counts: CDG per round, F(22),

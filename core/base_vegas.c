@@ -154,7 +154,7 @@ static u32 vegas_cut_loss(struct sender *s, const struct tcp_path *p, u32 ssthre
 	return p->cwnd;
 }
 
-/* What was measured before a pause, or while TCP repaired a loss, is void. */
+/* A pause, or the repair of a loss, voids what was measured before. */
 static void vegas_event(struct sender *s, struct tcp_path *p, enum base_event event)
 {
 	struct vegas *v = &s->vegas;

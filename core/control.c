@@ -279,8 +279,7 @@ static void control_judge(struct control *d, u64 now_ns, bool best_effort)
 static void control_learn_headroom(struct control *d, const struct control_sample *s,
 				   u32 needed_q16)
 {
-	u32 headroom_q16 = min_t(u64, fp_ratio_q16(Q16_ONE, needed_q16),
-			     DALBE_HEADROOM_MAX_Q16);
+	u32 headroom_q16 = min_t(u64, fp_ratio_q16(Q16_ONE, needed_q16), DALBE_HEADROOM_MAX_Q16);
 
 	if (s->price_q40 != s->price_std_q40 &&
 	    d->updates <= DALBE_HEADROOM_TPHI * DALBE_TPHI_UPDATES)

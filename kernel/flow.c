@@ -134,7 +134,8 @@ static u64 dalbe_level_Bps(const struct sock *sk)
 /**
  * dalbe_get_regime - alone or not, and how that was found out
  * @sk: a locked socket of ours, established
- * @state: all of that is set, to 0 where the base does not look for others
+ * @state: regime, drained_ppm, yields and resumes are set, to 0 where the base does not look for
+ *	others; level_Bps only while the flow is not alone
  */
 void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state)
 {

@@ -89,4 +89,3 @@ struct control_config dalbe_config(const struct sock *sk,
 						  1000000)),
 	};
 }
-

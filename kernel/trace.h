@@ -122,7 +122,7 @@ TRACE_EVENT(dalbe_loss,
 		__field(u16, sport)
 		__field(u16, dport)
 		__field(u8, episode)
-		__field(u8, regime)
+		__field(u8, regime_state)
 		__field(u32, episodes)
 		__field(u32, answers)
 	),
@@ -133,7 +133,7 @@ TRACE_EVENT(dalbe_loss,
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
 		__entry->episode = state;
-		__entry->regime = s->regime;
+		__entry->regime_state = s->regime;
 		__entry->episodes = s->losses.episodes;
 		__entry->answers = s->losses.answers;
 	),
@@ -144,7 +144,7 @@ TRACE_EVENT(dalbe_loss,
 				   { PATH_CWR, "reduction" },
 				   { PATH_RECOVERY, "recovery" },
 				   { PATH_LOSS, "timeout" }),
-		  __entry->regime, __entry->cwnd, __entry->ssthresh,
+		  __entry->regime_state, __entry->cwnd, __entry->ssthresh,
 		  __entry->episodes, __entry->answers)
 );
 
