@@ -248,6 +248,13 @@ def test_the_interval_of_a_miss_rate_is_exact() -> None:
     assert stats.proportion(10, 10) == (pytest.approx(0.6915, abs=1e-4), 1)
 
 
+@pytest.mark.parametrize("name", ["scoreboard", "scoreboard-framework", "scoreboard-bases"])
+def test_each_transfer_of_the_sweeps_has_a_line_in_the_picture(name: str) -> None:
+    points = sweep.load(sweep.find(name)).points
+    transfers = {scoreboard.transfer(point) for point in points} - {"nobody"}
+    assert set(figures_scoreboard._order(pl.Series(list(transfers)))) == transfers
+
+
 @pytest.mark.parametrize(
     ("name", "over_need"),
     [("scoreboard", [1, 1.0508, 1.3953]), ("scoreboard-framework", [1.0501])],

@@ -38,12 +38,15 @@ LABELS = {
     "mbc": "dalbe_cdg, MBC",
     "pid": "dalbe_cdg, PID",
     "floor": "dalbe_cdg, rate floor",
+    "phantom": "dalbe_cubic, phantom signals",
+    "beta": "dalbe_cubic, beta",
+    "dalbe-vegas": "dalbe_vegas",
     "vegas": "Vegas",
     "lp": "TCP-LP",
     "cubic": "CUBIC",
     "strict_priority": "strict priority",
 }
-OURS = ("mbc", "pid", "floor")
+OURS = ("mbc", "pid", "floor", "phantom", "beta", "dalbe-vegas")
 PEERS = ("cdg-g0.1", "cdg-g3", "cdg-g120", "vegas", "lp", "cubic", "strict_priority")
 """From above to below: ours, the rate caps, these, of which the last is the limit."""
 
