@@ -180,7 +180,7 @@ static inline bool sender_not_alone(const struct sender *s)
 	return s->regime != REGIME_ALONE;
 }
 
-/* What the base has found out about others. */
+/* The base tells of others. */
 static inline struct base_report sender_report(const struct sender *s)
 {
 	struct base_report report = {};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What every base congestion control has to do, whichever it is: parts of their tests.
+ * Tests that every base congestion control has to pass, whichever it is.
  */
 #ifndef BASE_H
 #define BASE_H

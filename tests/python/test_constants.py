@@ -12,7 +12,7 @@ from dalbe_testbed.purecode import CORE
 # A comment, and the constants that follow it without an empty line between.
 GROUP = re.compile(r"/\*((?:(?!\*/).)*)\*/\n((?:#define [^\n]*\n)+)", re.DOTALL)
 SENTENCES = re.compile(r"(\S+ ){8,}\S+[.]$")
-# What half and twice of it would do; or that others have given it, or that nothing comes near it.
+# A comment says half and twice of it; or that others have given it, or that nothing comes near it.
 REASON = re.compile(
     r"(?=.*\bhalf\b).*\btwice\b|\bgiven by\b|\bbounds? of arithmetic\b", re.IGNORECASE
 )
