@@ -264,7 +264,7 @@ bool evidence_plateau(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 			    EVIDENCE_PLATEAU_SHIFT);
 
 	r->plateau.least_us = least_us;
-	if (now_us - r->plateau.since_us < period_us)
+	if ((u32)now_us - r->plateau.since_us < period_us)
 		return false;
 	r->plateau.since_us = now_us;
 	r->plateau.least_us = U32_MAX;

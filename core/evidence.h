@@ -100,13 +100,13 @@ struct ramp {
  * @periods: in a row, whose lowest RTT was like @rtt_us
  * @rtt_us: lowest RTT of the first of them
  * @least_us: lowest RTT in the period under way
- * @since_us: when that began
+ * @since_us: when that began, TCP's clock modulo 2^32
  */
 struct plateau {
 	u8 periods;
 	u32 rtt_us;
 	u32 least_us;
-	u64 since_us;
+	u32 since_us;
 };
 
 void evidence_expect(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us, u32 base_rtt_us);

@@ -19,8 +19,8 @@
  * Of ten scavengers each drains a tenth. So a queue as short as scavengers leave it, and that
  * loses no packet, is theirs, however little was drained.
  *
- * evidence.c says what cuts and rounds show, room.c how a newcomer is told from a stall, probe.c
- * asks whether a queue is our own.
+ * evidence.c says what cuts and rounds show, room.c how a newcomer is told from a stall, stall.c
+ * that others have the processor, probe.c asks whether a queue is our own.
  */
 #include "regime.h"
 
@@ -120,8 +120,16 @@ static enum verdict regime_yield(struct regime *r, u64 now_us)
 	return VERDICT_YIELD;
 }
 
-/* A newcomer is there for sure: be contended at once, without standing back to look. */
-static enum verdict regime_give_way(struct regime *r, u64 now_us)
+/**
+ * regime_give_way - somebody else is there for sure
+ * @r: the flow, REGIME_ALONE
+ * @now_us: clock
+ *
+ * Be contended at once, without standing back to look.
+ *
+ * Return: VERDICT_YIELD.
+ */
+enum verdict regime_give_way(struct regime *r, u64 now_us)
 {
 	regime_yield(r, now_us);
 	r->state = REGIME_CONTENDED;

@@ -164,9 +164,16 @@ struct regime {
 
 void regime_start(struct regime *r, u64 now_us);
 bool regime_may_err(const struct regime *r, u64 now_us);
+enum verdict regime_give_way(struct regime *r, u64 now_us);
 bool regime_repair(struct regime *r, u64 now_us);
 u64 regime_look_us(u32 base_rtt_us);
 void regime_probe(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us, u64 now_us);
 enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us, u64 now_us);
+
+/* Alone, and slow start has been over for so long that a queue is not its doing. */
+static inline bool regime_steady(const struct regime *r)
+{
+	return r->state == REGIME_ALONE && r->ramp.rounds >= EVIDENCE_RAMP_ROUNDS;
+}
 
 #endif /* DALBE_REGIME_H */

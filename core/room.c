@@ -7,7 +7,8 @@
  * ours, and a long one, by making room for twice the surge, which slow start sends next: without
  * room the newcomer leaves slow start early, and we hold the link. The next round tells
  * (regime.c): late packets have been delivered, the queue is gone, and the window comes back. A
- * newcomer's queue has grown. Where the ACKs were silent meanwhile, we know a stall at once.
+ * newcomer's queue has grown. Where the ACKs were silent meanwhile, we know a stall at once
+ * (stall.c).
  */
 #include "regime.h"
 
@@ -128,7 +129,7 @@ bool room_urgent(struct regime *r, u32 rtt_us, u32 before_us,
 	r->room.surge_us = 0;
 	if (r->state != REGIME_ALONE)
 		return false;
-	if (r->ramp.rounds >= EVIDENCE_RAMP_ROUNDS)	/* else the surge is ours */
+	if (regime_steady(r))	/* else the surge is ours */
 		r->room.surge_us = surge_us;
 	return surge_us ||
 	       (base_rtt_us &&
@@ -151,28 +152,6 @@ void room_begin_round(struct regime *r)
 bool room_under_test(const struct regime *r)
 {
 	return r->cut.before_us && r->room.made;
-}
-
-/**
- * room_silence - the ACKs were silent for long: did the path stand still?
- * @r: the flow
- * @rtt_us: the RTT of the ACK that ends the silence, above 0
- * @silence_us: since the ACK before, see room_silent()
- * @before_us: lowest RTT of the round before; 0: there was none
- * @base_rtt_us: lowest RTT known
- * @now_us: clock; may wrap
- *
- * Sets room.stood_us if so; not unless REGIME_ALONE, with slow start over.
- */
-void room_silence(struct regime *r, u32 rtt_us, u32 silence_us, u32 before_us, u32 base_rtt_us,
-		  u32 now_us)
-{
-	u32 surge_us = room_surge_us(rtt_us, before_us, base_rtt_us, ROOM_SURGE_SHIFT);
-
-	if (r->state == REGIME_ALONE && r->ramp.rounds >= EVIDENCE_RAMP_ROUNDS &&
-	    surge_us && silence_us >= surge_us / ROOM_STOOD_PART &&
-	    now_us - r->room.stood_us >= (u64)base_rtt_us * ROOM_STOOD_RTTS)
-		r->room.stood_us = now_us;
 }
 
 /**

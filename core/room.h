@@ -48,31 +48,6 @@ struct regime;
  */
 #define ROOM_RESTORED_ROUNDS	8
 
-/* Where no ACK has come for as long as the link takes for 28 packets, the path stood still. A
- * newcomer's second window of twenty falls into the gap that its first ten have left in ours, and
- * ACKs are late by four or so for the background. Half, 14: that second window passes for a stall,
- * and a newcomer at 10 Mbit/s and 100 ms waits for 19 round trips instead of 12. Twice: a stall of
- * 50 ms at 10 Mbit/s costs half a window for a round trip, and the link two fifths of its use.
- */
-#define ROOM_STOOD_PACKETS	28
-
-/* The queue drains while the path stands still, so the silence is shorter than what the RTT has
- * grown by: half of it will do. With half of that a queue of three times the silence passes
- * unseen; with twice, a flow with a queue of its own knows no stall.
- */
-#define ROOM_STOOD_PART		2
-
-/* No surge is shorter than G, and no silence that explains half of it shorter than this. Given by
- * these two; it saves most ACKs the rest of the question.
- */
-#define ROOM_SILENCE_LEAST_US	(QUEUE_ALONE_G_NS / 1000 / ROOM_STOOD_PART)
-
-/* A path that is silent every few rounds sends in clumps, and there a silence says nothing: once in
- * eight base RTTs, CDG's window, counts. Half: a quarter of the rounds is not looked at. Twice: of
- * two stalls in a row the second costs room.
- */
-#define ROOM_STOOD_RTTS		8
-
 /**
  * struct room - surges, and the room made for them
  * @made: the last cut made room for a newcomer, or withdrew the guaranteed window for a round trip
@@ -87,7 +62,6 @@ struct regime;
  * @restore_cwnd: window to return to if the test of the last cut shows nobody, packets: for room,
  *	the window less our queue from before the surge; after scavenger_cut_delay() the
  *	guaranteed window at least; a loss cuts it, too. 0: not to return
- * @stood_us: when the path last stood still, TCP's clock modulo 2^32
  */
 struct room {
 	bool made;
@@ -99,7 +73,6 @@ struct room {
 	u32 surge_us;
 	u32 restored_us;
 	u32 restore_cwnd;
-	u32 stood_us;
 };
 
 u32 room_surge_us(u32 rtt_us, u32 before_us, u32 base_rtt_us, int shift);
@@ -107,40 +80,7 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us, u32 ssthre
 bool room_urgent(struct regime *r, u32 rtt_us, u32 before_us, u32 base_rtt_us);
 void room_begin_round(struct regime *r);
 bool room_under_test(const struct regime *r);
-void room_silence(struct regime *r, u32 rtt_us, u32 silence_us, u32 before_us, u32 base_rtt_us,
-		  u32 now_us);
 bool room_sample(struct regime *r, u32 rtt_us, u32 packets, u32 before_us, u32 base_rtt_us,
 		 u32 cwnd);
-
-/**
- * room_silent - has there been no ACK for longer than others' packets explain?
- * @silence_us: since the last ACK
- * @cwnd: congestion window, packets, which is in use
- * @before_us: lowest RTT of the round before
- *
- * No more than a newcomer's first or second window passes between two packets of ours.
- */
-static inline bool room_silent(u32 silence_us, u32 cwnd, u32 before_us)
-{
-	return silence_us >= ROOM_SILENCE_LEAST_US &&
-	       (u64)silence_us * cwnd >= (u64)before_us * ROOM_STOOD_PACKETS;
-}
-
-/**
- * room_stood - did the path stand still while the packet of this RTT was under way?
- * @room: the flow's
- * @rtt_us: the RTT, above 0
- * @now_us: clock; may wrap, and then an RTT may be left out for nothing
- *
- * Then the time by which the packet is late is no queue: room for it would leave the link idle. If
- * it was a newcomer's queue after all, the packets that we send later meet it as well, one round
- * trip later.
- *
- * Return: true if so, and the RTT says nothing of a queue.
- */
-static inline bool room_stood(const struct room *room, u32 rtt_us, u32 now_us)
-{
-	return now_us - room->stood_us < rtt_us;
-}
 
 #endif /* DALBE_ROOM_H */

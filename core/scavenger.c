@@ -174,6 +174,8 @@ static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p,
 			      base_rtt_us);
 	/* Urgent transfers have less patience with short flows. */
 	r->haste_q16 = control_haste_q16(&s->control);
+	if (r->state == REGIME_ALONE && stall_others(&s->scavenger.stall))
+		return regime_give_way(r, p->now_us);
 	return regime_round(r, rtt_us, base_rtt_us, p->now_us);
 }
 
@@ -309,12 +311,15 @@ static void scavenger_grow(struct sender *s, struct tcp_path *p, u32 acked)
 static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, u32 rtt_us)
 {
 	struct regime *r = &s->scavenger.regime;
+	struct stall *stall = &s->scavenger.stall;
 	u32 before_us = s->cdg.rtt_prev.min_us, base_rtt_us = cdg_base_rtt_us(&s->cdg);
+	u32 usual_us = before_us ?: base_rtt_us;
 
-	if (room_silent(sample->silence_us, sample->cwnd, before_us) && !s->round.limited &&
-	    !sample->repairs)
-		room_silence(r, rtt_us, sample->silence_us, before_us, base_rtt_us, sample->now_us);
-	if (room_stood(&r->room, rtt_us, sample->now_us))
+	if (r->state == REGIME_ALONE && !s->round.limited && !sample->repairs &&
+	    stall_silent(sample->silence_us, sample->cwnd, usual_us, regime_steady(r)))
+		stall_silence(stall, rtt_us, sample->silence_us, usual_us, base_rtt_us,
+			      sample->now_us);
+	if (stall_stood(stall, rtt_us, sample->now_us))
 		return;
 	rtt_us = cdg_rtt_sample(&s->cdg, rtt_us, sample->packets, sample->sacked);
 	if (!rtt_us)

@@ -10,6 +10,7 @@
 
 #include "cubic.h"
 #include "regime.h"
+#include "stall.h"
 
 /**
  * struct scavenger - state of scavenger_base
@@ -17,6 +18,7 @@
  * @regime: alone or not
  * @loss_only: the largest window since the link was taken that only losses have cut: cuts for
  *	delay leave it as it is, and it does not grow by itself
+ * @stall: moments in which the path stood still
  * @resume_cwnd: window to return to if the queue goes with us while we yield, packets
  * @undo_lossy: regime.lossy before the last answer to a loss
  * @undo_window_q16: B, likewise, packets
@@ -27,6 +29,7 @@ struct scavenger {
 	struct cubic best_effort;
 	struct regime regime;
 	struct cubic loss_only;
+	struct stall stall;
 	u32 resume_cwnd;
 	u8 undo_lossy;
 	u64 undo_window_q16;

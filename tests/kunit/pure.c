@@ -8,6 +8,7 @@
 #include "../../core/hystart.c"
 #include "../../core/cubic.c"
 #include "../../core/room.c"
+#include "../../core/stall.c"
 #include "../../core/evidence.c"
 #include "../../core/probe.c"
 #include "../../core/regime.c"

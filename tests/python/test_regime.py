@@ -446,17 +446,17 @@ SILENCE_US = BASE_US * 28 // 40  # two windows of a newcomer, of a window of 40
 
 
 def stood(
-    pure: Any, regime: Any, silence_us: int, now_us: int, **other: int
+    pure: Any, stall: Any, silence_us: int, now_us: int, **other: int
 ) -> Callable[..., bool]:
     """After this silence: was the path standing still while the packet of an RTT was under way?"""
-    args = {"cwnd": 40, "before_us": BASE_US} | other
+    args = {"cwnd": 40, "before_us": BASE_US, "steady": 1} | other
 
     def of(rtt_us: int, after_us: int = 0) -> bool:
         silent_us = 0 if after_us else silence_us
         clock_us = (now_us + after_us) % 2**32
-        if pure.pure_room_silent(silent_us, args["cwnd"], args["before_us"]):
-            pure.room_silence(regime, rtt_us, silent_us, args["before_us"], BASE_US, clock_us)
-        return bool(pure.pure_room_stood(regime, rtt_us, clock_us))
+        if pure.pure_stall_silent(silent_us, args["cwnd"], args["before_us"], args["steady"]):
+            pure.stall_silence(stall, rtt_us, silent_us, args["before_us"], BASE_US, clock_us)
+        return bool(pure.pure_stall_stood(stall, rtt_us, clock_us))
 
     return of
 
@@ -465,7 +465,7 @@ def stood(
 def test_where_a_path_stood_still_what_was_under_way_says_nothing(pure: Any, now_us: int) -> None:
     """What is sent later does: a newcomer's queue is there in the next round as well."""
     late_us = BASE_US + SILENCE_US
-    says_nothing = stood(pure, pure.new("regime", ramp__rounds=STEADY), SILENCE_US, now_us)
+    says_nothing = stood(pure, pure.new("stall"), SILENCE_US, now_us)
     assert says_nothing(late_us)
     assert says_nothing(late_us, after_us=late_us - 1)
     assert not says_nothing(late_us, after_us=late_us)
@@ -477,38 +477,92 @@ def test_where_a_path_stood_still_what_was_under_way_says_nothing(pure: Any, now
     {"cwnd": 0},  # too little to send
     {"before_us": BASE_US * 40 // 39 + 1},  # a queue stood already: fewer packets in that time
     {"grown_us": SURGE_US - 1},  # no surge
+    {"steady": 0, "silence_us": 2 * BASE_US - 1},  # of our own window, in slow start
+    {"steady": 0, "cwnd": 10},  # 28 packets of a window of ten are 2.8 round trips
     {"grown_us": 2 * SILENCE_US + 2},  # it does not explain what is late
 ])  # fmt: skip
 def test_a_short_silence_is_none(pure: Any, fields: dict[str, int]) -> None:
     other = {"grown_us": SILENCE_US, "silence_us": SILENCE_US, "before_us": BASE_US} | fields
     silence_us, rtt_us = other.pop("silence_us"), other["before_us"] + other.pop("grown_us")
-    regime = pure.new("regime", ramp__rounds=STEADY)
-    assert not stood(pure, regime, silence_us, 10**6, **other)(rtt_us)
+    assert not stood(pure, pure.new("stall"), silence_us, 10**6, **other)(rtt_us)
 
 
 def test_a_surge_that_a_silence_explains_is_none(pure: Any) -> None:
     for grown_us in (SURGE_US, 2 * SILENCE_US + 1):
-        regime = pure.new("regime", ramp__rounds=STEADY)
-        assert stood(pure, regime, SILENCE_US, 10**6)(BASE_US + grown_us)
+        assert stood(pure, pure.new("stall"), SILENCE_US, 10**6)(BASE_US + grown_us)
 
 
-def test_only_a_flow_alone_with_an_even_window_knows_silences(pure: Any) -> None:
+def test_only_a_flow_alone_has_an_even_window(pure: Any) -> None:
     """Contended, two packets at a time leave; in slow start a window at a time does."""
     for state in range(3):
         for steady in (STEADY - 1, STEADY):
             regime = pure.new("regime", state=state, ramp__rounds=steady)
-            says_nothing = stood(pure, regime, SILENCE_US, 10**6)(BASE_US + SILENCE_US)
-            assert says_nothing == (state == pure.REGIME_ALONE and steady == STEADY)
+            even = state == pure.REGIME_ALONE and steady == STEADY
+            assert pure.pure_regime_steady(regime) == even
+
+
+@pytest.mark.parametrize(("silence_us", "says_nothing"), [(2 * BASE_US - 1, False),
+                                                          (2 * BASE_US, True)])  # fmt: skip
+def test_in_slow_start_two_round_trips_without_an_ack_are_a_stall(
+    pure: Any, silence_us: int, says_nothing: bool
+) -> None:
+    late = stood(pure, pure.new("stall"), silence_us, 10**6, steady=0)
+    assert late(BASE_US + silence_us) is says_nothing
 
 
 @pytest.mark.parametrize(("rounds_later", "says_nothing"), [(7, False), (8, True)])
 def test_clumps_every_few_rounds_hide_no_queue(
     pure: Any, rounds_later: int, says_nothing: bool
 ) -> None:
-    regime, now_us, late_us = pure.new("regime", ramp__rounds=STEADY), 10**6, BASE_US + SILENCE_US
-    assert stood(pure, regime, SILENCE_US, now_us)(late_us)
+    stall, now_us, late_us = pure.new("stall"), 10**6, BASE_US + SILENCE_US
+    assert stood(pure, stall, SILENCE_US, now_us)(late_us)
     now_us += rounds_later * BASE_US
-    assert stood(pure, regime, SILENCE_US, now_us)(late_us) == says_nothing
+    assert stood(pure, stall, SILENCE_US, now_us)(late_us) == says_nothing
+
+
+def others_have_it(pure: Any, silence_us: int, between_us: int, times: int = 100) -> int:
+    """The path of 1 ms stands still so long, so often: after how many times is it others'?"""
+    stall, now_us = pure.new("stall"), 2**32 - 10**6
+    for n in range(times):
+        now_us = (now_us + between_us + silence_us) % 2**32
+        pure.stall_silence(stall, 1000 + silence_us, silence_us, 1000, 1000, now_us)
+        if pure.stall_others(stall):
+            return n + 1
+    return 0
+
+
+@pytest.mark.parametrize(("silence_us", "between_us", "others"), [
+    (20_000, 10_000, True),  # each of two competitors has the processor for 10 ms
+    (20_000, 20_000, False),  # half of the time is not more than half
+    (50_000, 950_000, False),  # a host is not scheduled once in a second
+    (10_000, 8_000, True),
+    (10_000, 7_999, False),  # clumps of ACKs
+    (4_000_000, 8_000, True),
+])  # fmt: skip
+def test_a_path_that_stands_still_for_more_than_half_of_the_time_is_others(
+    pure: Any, silence_us: int, between_us: int, others: bool
+) -> None:
+    assert bool(others_have_it(pure, silence_us, between_us)) is others
+
+
+def test_two_long_stalls_are_not_others_yet(pure: Any) -> None:
+    assert others_have_it(pure, 4_000_000, 8_000) > 6
+    assert others_have_it(pure, 20_000, 10_000) > 8
+
+
+@pytest.mark.parametrize(("stall_ms", "others"), [(20, True), (10, False)])
+def test_a_scavenger_yields_where_others_have_the_processor(
+    pure: Any, stall_ms: int, others: bool
+) -> None:
+    """They have no queue before ours, but the path stands still for so many of each 25 ms."""
+    given = pure.new(
+        "drive_in", seed=1, rate_pps=20_000, base_us=500, buffer=4000, ours=1, w_q16=Q16 // 100,
+        stall_ms=stall_ms, stall_every_ms=25, from_ms=10_000, to_ms=30_000, end_ms=31_000,
+    )  # fmt: skip
+    out = pure.new("drive_out")
+    pure.drive(given, out)
+    assert (out.contended_ms >= 9_000) is others
+    assert (out.ours >= 0.9 * 10 * 20_000 * (1 - stall_ms / 25)) is not others
 
 
 def test_four_rtts_as_before_end_the_round_that_judges_the_room(pure: Any) -> None:
@@ -1237,7 +1291,7 @@ states = st.fixed_dictionaries(
         "plateau__periods": st.integers(0, 255),
         "plateau__rtt_us": u32,
         "plateau__least_us": u32,
-        "plateau__since_us": u64,
+        "plateau__since_us": u32,
         "yields": u32,
         "resumes": u32,
     }

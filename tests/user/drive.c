@@ -266,7 +266,8 @@ static void tick(struct drive *d, u64 now_us, bool there)
 	for (n = 0; n < flows; n++)
 		if (there || is_ours(d, n))
 			send(d, n, now_us);
-	if (!d->in->stall_ms || now_us / 1000 % 1000 >= d->in->stall_ms)
+	if (!d->in->stall_ms ||
+	    now_us / 1000 % (d->in->stall_every_ms ?: 1000) >= d->in->stall_ms)
 		serve(d, now_us);
 }
 

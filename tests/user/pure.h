@@ -36,8 +36,9 @@ u32 pure_queue_above_us(u32 rtt_us, u32 base_rtt_us);
 void pure_cubic_acked(struct cubic *c, u32 packets);
 s32 pure_cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool sacked);
 u32 pure_owd_rtt_us(struct owd *o, u32 val, u64 now_us, u32 rtt_us, u32 base_rtt_us);
-bool pure_room_silent(u32 silence_us, u32 cwnd, u32 before_us);
-bool pure_room_stood(const struct regime *r, u32 rtt_us, u32 now_us);
+bool pure_stall_silent(u32 silence_us, u32 cwnd, u32 before_us, bool steady);
+bool pure_stall_stood(const struct stall *st, u32 rtt_us, u32 now_us);
+bool pure_regime_steady(const struct regime *r);
 void pure_seed(u32 seed);
 const struct lbe_base *pure_cubic(void);
 const struct lbe_base *pure_vegas(void);
@@ -60,7 +61,8 @@ void pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sam
  * @cubic: the base of ours is CUBIC; without either it is the scavenger
  * @beta: CUBIC's w inflates what a loss costs
  * @loss_ppm: packets lost at random, of a million
- * @stall_ms: the path stands still for so long, once a second
+ * @stall_ms: the path stands still for so long
+ * @stall_every_ms: so often; 0: once a second
  * @from_ms: the CUBIC flows come
  * @to_ms: and leave
  * @end_ms: the simulation ends
@@ -78,6 +80,7 @@ struct drive_in {
 	u32 beta;
 	u32 loss_ppm;
 	u32 stall_ms;
+	u32 stall_every_ms;
 	u32 from_ms;
 	u32 to_ms;
 	u32 end_ms;
