@@ -28,12 +28,15 @@ void stall_silence(struct stall *st, u32 rtt_us, u32 silence_us, u32 before_us, 
 	u32 surge_us = room_surge_us(rtt_us, before_us, base_rtt_us, ROOM_SURGE_SHIFT);
 	u64 apart_us = (u64)base_rtt_us * STALL_APART_RTTS;
 	u32 since_us = now_us - st->stood_us;
+	s32 off_q16;
 
 	if (!surge_us || silence_us < surge_us / STALL_LATE_PART || since_us < apart_us)
 		return;
 	st->stood_us = now_us;
-	if (since_us >= silence_us + apart_us)	/* else clumps */
-		st->part_q16 += ((s32)(((u64)silence_us << 16) / since_us) - st->part_q16) / STALL_MEAN;
+	if (since_us < silence_us + apart_us)	/* clumps */
+		return;
+	off_q16 = (s32)fp_ratio_q16(silence_us, since_us) - st->part_q16;
+	st->part_q16 += off_q16 / STALL_MEAN;
 }
 
 /**
