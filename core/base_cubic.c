@@ -48,7 +48,7 @@ static bool cubic_base_recent(struct cubictcp_signals *n, const struct tcp_path 
 /* The paper's Figure 3: P[loss] (1/w - 1) for each packet. */
 static bool cubic_base_phantom(const struct cubictcp *c, u32 acked)
 {
-	u32 inflation_q16 = fp_ratio_q16(Q16_ONE, c->w_q16) - Q16_ONE;
+	u32 inflation_q16 = fp_ratio_q16(Q16_ONE, c->mu_q16) - Q16_ONE;
 	u64 chance_q32 = fp_mul_div((u64)inflation_q16 << 24, acked, c->signals.packets_q8);
 
 	if (c->signals.count < 2)
@@ -60,7 +60,7 @@ static void cubic_base_grow(struct sender *s, struct tcp_path *p, u32 acked)
 {
 	struct cubictcp *c = &s->cubictcp;
 
-	if (cubic_base_recent(&c->signals, p) && c->w_q16 && !s->h.inflate_beta &&
+	if (cubic_base_recent(&c->signals, p) && c->mu_q16 && !s->h.inflate_beta &&
 	    !path_repairs(p) && cubic_base_phantom(c, acked)) {
 		sender_begin_round(s, p);
 		sender_back_off(s, p);
@@ -94,7 +94,7 @@ static u32 cubic_base_cut_loss(struct sender *s, const struct tcp_path *p, u32 s
 
 	cubic_base_count(&c->signals, p);
 	ssthresh = cubictcp_cut(c, p->cwnd);
-	return s->h.inflate_beta && c->w_q16 ? fp_mul_q16(ssthresh, c->w_q16) : ssthresh;
+	return s->h.inflate_beta && c->mu_q16 ? fp_mul_q16(ssthresh, c->mu_q16) : ssthresh;
 }
 
 static void cubic_base_event(struct sender *s, struct tcp_path *p, enum base_event event)
@@ -135,12 +135,12 @@ static u64 cubic_base_model_q40(const void *path, u64 rate_Bps)
 
 static void cubic_base_steer(struct sender *s, u64 price_std_q40)
 {
-	s->cubictcp.w_q16 = clamp_t(u32, control_mu_q16(&s->control), 1, Q16_ONE);
+	s->cubictcp.mu_q16 = clamp_t(u32, control_mu_q16(&s->control), 1, Q16_ONE);
 }
 
 static void cubic_base_let_go(struct sender *s)
 {
-	s->cubictcp.w_q16 = 0;
+	s->cubictcp.mu_q16 = 0;
 }
 
 const struct lbe_base cubic_base = {

@@ -112,13 +112,13 @@ struct cubictcp_signals {
 
 /**
  * struct cubictcp - Linux' CUBIC of one flow
- * @w_q16: mu; 0: no controller sets it
+ * @mu_q16: mu = w * phi, at most 1, and phi of CUBIC is 1; 0: no controller sets it
  * @curve: the window's
  * @train: slow start's
  * @signals: what the network charges
  */
 struct cubictcp {
-	u32 w_q16;
+	u32 mu_q16;
 	struct cubictcp_curve curve;
 	struct cubictcp_train train;
 	struct cubictcp_signals signals;
