@@ -47,6 +47,7 @@ void control_start(struct control *d, const struct control_config *config,
 	d->w_q16 = config->wmin_q16;
 	d->phi_q16 = Q16_ONE;
 	d->mbc.trim_q16 = Q16_ONE;
+	d->mbc.headroom_q16 = DALBE_HEADROOM_Q16;
 	d->goal.start_ns = now_ns;
 	d->goal.done = bytes_done;
 	d->goal.deadline_ns = S64_MAX;	/* never */
@@ -233,20 +234,20 @@ static bool control_overrun(const struct control *d)
  * user, make Tw a larger part of it, waiting for twenty Tw would be waiting for
  * the deadline. And to wait is to take less now and more later; where the w that
  * is needed is near 1 there is no more to be had later. So above 1/2 the limit is
- * divided by the room that is left, 2 (1 - w).
+ * divided by the part of w that is left up to best effort, 2 (1 - w).
  */
 static u32 control_w_limit_q16(const struct control *d, u32 srtt_us, u32 needed_q16)
 {
 	u64 limit_q16 = fp_mul_div(DALBE_W_LIMIT_Q16 * DALBE_UPDATES,
 				   control_tw_ns(d, srtt_us),
 				   d->goal.deadline_ns - d->goal.start_ns);
-	u32 headroom_q16;
+	u32 left_q16;
 
 	if (d->config.unlimited)
 		return Q16_ONE;
 	limit_q16 = max_t(u64, limit_q16, DALBE_W_LIMIT_Q16);
-	headroom_q16 = min_t(u32, 2 * (Q16_ONE - min(needed_q16, Q16_ONE)), Q16_ONE);
-	return min_t(u64, fp_mul_div(limit_q16, Q16_ONE, headroom_q16), Q16_ONE);
+	left_q16 = min_t(u32, 2 * (Q16_ONE - min(needed_q16, Q16_ONE)), Q16_ONE);
+	return min_t(u64, fp_mul_div(limit_q16, Q16_ONE, left_q16), Q16_ONE);
 }
 
 /* Is w = 1 enough? Each interval that was sent at it says by how much it was not:

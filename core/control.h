@@ -191,7 +191,7 @@ struct control_goal {
  * struct control_mbc - what the model-based controller remembers
  * @expected_Bps: what the model expects at w_q16
  * @trim_q16: 1 + eps, with memory
- * @headroom_q16: mean of 1 over the w that was needed
+ * @headroom_q16: mean of (1 / needed w): the best-effort rate over the needed rate
  */
 struct control_mbc {
 	u64 expected_Bps;
