@@ -16,7 +16,8 @@
  *
  * PID and MBC are the paper's controllers. The rate floor is MBC without eps and without
  * reserve: the target rate, no more while contended, and no less once F(19) has let it;
- * where the model is exact.
+ * where the model is exact. The weight controller computes nothing: w = wmin, with a goal
+ * or without.
  *
  * Differences from the paper, the reasons in docs/framework.md:
  *   o MBC's error, F(13), has a memory: control_mbc_trim().
@@ -193,7 +194,7 @@ static u32 control_wanted_q16(struct control *d, const struct control_sample *s,
 			      const struct control_model *model)
 {
 	bool spare = !s->others_seen && d->rate_Bps > d->mbc.expected_Bps;
-	u64 model_q40;
+	u64 qhat_q40;
 
 	if (d->config.controller == DALBE_CONTROLLER_PID) {
 		s64 u_q16 = control_pid_update(&d->pid, d->w_q16, d->target_Bps,
@@ -202,9 +203,9 @@ static u32 control_wanted_q16(struct control *d, const struct control_sample *s,
 		return clamp_t(s64, u_q16, 0, U32_MAX);
 	}
 
-	model_q40 = model->model_q40(model->arg, d->target_Bps);
+	qhat_q40 = model->model_q40(model->arg, d->target_Bps);
 	if (d->config.controller == DALBE_CONTROLLER_FLOOR)
-		return control_mbc_weight(s->price_q40, d->phi_q16, model_q40,
+		return control_mbc_weight(s->price_q40, d->phi_q16, qhat_q40,
 					Q16_ONE);
 
 	/* eps is not updated while F(19) holds w back (the paper), nor at either
@@ -215,7 +216,7 @@ static u32 control_wanted_q16(struct control *d, const struct control_sample *s,
 		d->mbc.trim_q16 = control_mbc_trim(d->mbc.trim_q16, d->mbc.expected_Bps,
 						   d->rate_Bps);
 
-	return control_mbc_weight(s->price_q40, d->phi_q16, model_q40,
+	return control_mbc_weight(s->price_q40, d->phi_q16, qhat_q40,
 				d->mbc.trim_q16);
 }
 
@@ -337,7 +338,7 @@ static u32 control_mbc_take_q16(struct control *d, const struct control_sample *
 				 max(needed_q16, mean_q16));
 }
 
-static void control_steer(struct control *d, const struct control_sample *s,
+static void control_set_w(struct control *d, const struct control_sample *s,
 			  const struct control_model *model)
 {
 	bool best_effort = d->w_q16 == Q16_ONE;
@@ -410,7 +411,7 @@ void control_update(struct control *d, const struct control_sample *s,
 	} else if (s->now_ns >= d->goal.deadline_ns) {
 		control_after_deadline(d);
 	} else {
-		control_steer(d, s, model);
+		control_set_w(d, s, model);
 	}
 	d->price_target_q40 = fp_mul_div(s->price_q40, Q16_ONE,
 					 control_mu_q16(d));
