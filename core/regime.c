@@ -2,18 +2,25 @@
 /*
  * Alone or not: whose queue is it?
  *
- *	     two cuts that drained too little; a loss in the room that we made
+ *	             regime_judge(): two cuts drained too little
+ *	             regime_repair(): TCP repairs a loss in the room that we made
  *	ALONE ------------------------------------------------------------> YIELDING
- *	  ^ ^ |                                                              |   |
- *	  | | |       WAS_OURS: the queue went with us                       |   |
- *	  | +-|--------------------------------------------------------------+   |
- *	  |   |                                                                  |
- *	  |   +--- the room that we made was taken ---+          the queue stayed |
- *	  |                                           v                          |
- *	  +--------------------------------------- CONTENDED <-------------------+
- *	     TAKE: the queue was away in three of six looks, or went when we probed
+ *	 ^ ^ |                                                               |   |
+ *	 | | |       regime_round(): RESUME, the queue went with us          |   |
+ *	 | +-|---------------------------------------------------------------+   |
+ *	 |   |                                                                   |
+ *	 |   |  regime_give_way(): a mark in the room,                           |
+ *	 |   |  or a queue that stays there                                      |
+ *	 |   +-----------------------+              regime_round(): it stayed    |
+ *	 |                           v                                           |
+ *	 +----------------------- CONTENDED <------------------------------------+
+ *	   regime_round():
+ *	     TAKE: the queue was away in three of six looks
+ *	     TAKE: it went when we probed (probe_answered())
  *	     TRY: it is as short as scavengers leave it, on average
- *	     LONGER: it has not moved for 32 s, so the path is longer
+ *	     LONGER: it has not moved for 32 s, so the path is longer (evidence_plateau())
+ *
+ * A timeout moves nothing: it voids the test under way (evidence_forget()).
  *
  * One cut is enough where the window is too small to be cut: the others have to drain the queue.
  * Of ten scavengers each drains a tenth. So a queue as short as scavengers leave it, and that
@@ -46,7 +53,7 @@ static enum verdict regime_alone(struct regime *r, u64 now_us,
 	r->state = REGIME_ALONE;
 	r->unsure = why != VERDICT_TAKE;
 	r->probe.alone = false;
-	if (why != VERDICT_WAS_OURS)
+	if (why != VERDICT_RESUME)
 		r->times.taken_us = now_us;
 	r->times.since_us = now_us;
 	r->lossy = 0;
@@ -81,7 +88,7 @@ static u32 regime_patience_us(const struct regime *r)
  */
 bool regime_may_err(const struct regime *r, u64 now_us)
 {
-	return now_us - r->times.taken_us < regime_haste_us(r, REGIME_OFTEN_US);
+	return now_us - r->times.taken_us < regime_haste_us(r, REGIME_DOUBT_US);
 }
 
 static enum verdict regime_yield(struct regime *r, u64 now_us)
@@ -300,7 +307,7 @@ enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 
 	if (r->state == REGIME_YIELDING && r->looks.gone) {
 		r->resumes++;
-		return regime_alone(r, now_us, VERDICT_WAS_OURS);
+		return regime_alone(r, now_us, VERDICT_RESUME);
 	}
 	if (hweight8(r->looks.gone) >= REGIME_LOOKS_GONE &&
 	    now_us - r->times.busy_us >= regime_patience_us(r))

@@ -35,6 +35,13 @@
 #define REGIME_OFTEN_US		16000000
 #define REGIME_SHORT_US		32000000
 
+/* A competitor that shows within haste times 16 s after we took the link may have been there all
+ * the time, in a pause after a loss (regime_may_err()): we keep w times the window that only losses
+ * have cut. CUBIC grows a large window again in less. Half: one that is slower squeezes an urgent
+ * flow below its share. Twice: a newcomer half a minute after that gets less of the link.
+ */
+#define REGIME_DOUBT_US		16000000
+
 /* Where short flows keep coming we leave the link to them for so long, which a transfer in no
  * hurry can afford: a page's objects come within 8 s. Half: we come between them. Twice: a link
  * with a page every half a minute is ours half of the time only.
@@ -68,9 +75,11 @@
 
 enum regime_state {
 	REGIME_ALONE,		/* nobody else's queue in sight */
-	REGIME_YIELDING,	/* a cut had no effect: stand back and look */
-	REGIME_CONTENDED,	/* the queue stayed, or the room was taken: somebody else's.
-				 * Set in regime.c only
+	REGIME_YIELDING,	/* whose queue is it? Two cuts drained too little, or TCP repairs a
+				 * loss in the room that we made: we stand back and look
+				 */
+	REGIME_CONTENDED,	/* somebody else's: the queue stayed (regime_round()), or the room
+				 * was taken (regime_give_way())
 				 */
 };
 
@@ -82,7 +91,9 @@ enum verdict {
 	VERDICT_YIELD,		/* from REGIME_ALONE: stand back now; REGIME_YIELDING, or
 				 * REGIME_CONTENDED where the room was taken
 				 */
-	VERDICT_WAS_OURS,	/* to REGIME_ALONE: the queue went with us */
+	VERDICT_RESUME,		/* to REGIME_ALONE: the queue went when we stood back, so it was
+				 * ours: back to the window from before
+				 */
 	VERDICT_TAKE,		/* to REGIME_ALONE: the others have gone */
 	VERDICT_TRY,		/* to REGIME_ALONE, from the window as it is: the others may be
 				 * scavengers
@@ -126,12 +137,14 @@ struct times {
 
 /**
  * struct regime - what one flow knows of others
- * @state: enum regime_state
- * @lossy: rounds for which the last loss is still remembered
- * @unsure: alone, but the others may have been there all the time: we are not so by VERDICT_TAKE
- * @keep_coming: short flows do: not to take the link again at once, and to make room early
+ * @state: enum regime_state; set in regime.c only. sender.regime is a copy, which scavenger.c keeps
+ * @lossy: rounds for which the last loss is still remembered; they count while alone only
+ * @unsure: alone by another verdict than VERDICT_TAKE (the queue went with us, a trial, a longer
+ *	path): the others may never have gone, so @times.came_us and @keep_coming stay
+ * @keep_coming: short flows keep coming: be patient (regime_patience_us()), and make room early
+ *	(room_shift())
  * @haste_q16: 0: patient, 1 or more: urgent; the largest w of late, set by the caller. This part
- *	of REGIME_PATIENCE_US we do not wait, and for this part of REGIME_OFTEN_US after we took
+ *	of REGIME_PATIENCE_US we do not wait, and for this part of REGIME_DOUBT_US after we took
  *	the link we may be wrong about being alone
  * @yields: how often it yielded
  * @resumes: of these, how often the queue went with us

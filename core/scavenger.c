@@ -197,7 +197,7 @@ static bool scavenger_act(struct sender *s, struct tcp_path *p, enum verdict why
 	case VERDICT_YIELD:
 		scavenger_yield(s, p, U32_MAX);
 		break;
-	case VERDICT_WAS_OURS:
+	case VERDICT_RESUME:
 		/* withdrawn only for a moment; but delays may have squeezed it before */
 		sc->resume_cwnd = max(sc->resume_cwnd, scavenger_guaranteed_cwnd(s, p));
 		scavenger_resume(s, p, s->restarting ? cwnd : sc->resume_cwnd, sc->resume_cwnd);

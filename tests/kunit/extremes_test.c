@@ -490,7 +490,7 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 					before == REGIME_ALONE &&
 					e.state != REGIME_ALONE);
 			KUNIT_ASSERT_EQ(test,
-					v == VERDICT_WAS_OURS || v == VERDICT_TAKE ||
+					v == VERDICT_RESUME || v == VERDICT_TAKE ||
 					v == VERDICT_TRY || v == VERDICT_LONGER,
 					before != REGIME_ALONE &&
 					e.state == REGIME_ALONE);

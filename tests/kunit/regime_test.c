@@ -268,7 +268,7 @@ static void resumes_where_the_queue_goes_with_us(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, (int)round_at(&e, QUEUE_US, 0),
 					(int)VERDICT_NONE);
 		KUNIT_EXPECT_EQ(test, (int)round_at(&e, QUEUE_US / 8, 0),
-				(int)VERDICT_WAS_OURS);
+				(int)VERDICT_RESUME);
 		KUNIT_EXPECT_EQ(test, (int)e.state, (int)REGIME_ALONE);
 		KUNIT_EXPECT_EQ(test, e.resumes, 1u);
 		KUNIT_EXPECT_EQ(test, (int)round_at(&e, QUEUE_US, 0),

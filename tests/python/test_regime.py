@@ -17,6 +17,7 @@ QUEUE_US = 40_000
 OURS = 0.2  # the part of the expected drain from which on a queue is ours
 SHORT_US = BASE_US // 16
 OFTEN_US, STAYED_US, PATIENCE_US = 16_000_000, 32_000_000, 8_000_000
+DOUBT_US = 16_000_000
 
 windows = magnitudes(3, U32_MAX)
 
@@ -51,8 +52,8 @@ def test_how_long_the_machine_has_been_up_is_of_no_concern(pure: Any, clock_us: 
     pure.regime_start(effect, clock_us)
     assert pure.regime_may_err(effect, clock_us) is False  # who is in no haste
     effect.haste_q16 = Q16
-    assert pure.regime_may_err(effect, clock_us + OFTEN_US - 1)
-    assert not pure.regime_may_err(effect, clock_us + OFTEN_US)
+    assert pure.regime_may_err(effect, clock_us + DOUBT_US - 1)
+    assert not pure.regime_may_err(effect, clock_us + DOUBT_US)
     effect.lossy = 9  # so it is not kin's
     for doubt in range(2):
         pure.evidence_expect(effect, 100, 90, BASE_US + QUEUE_US, BASE_US)
@@ -798,12 +799,12 @@ def test_an_answer_that_was_wrong_is_none_any_more(pure: Any) -> None:
     assert rounds(pure, effect, [QUEUE_US, 0], ASK_US)[-1] == pure.VERDICT_TAKE
     effect.haste_q16 = Q16
     assert effect.probe.alone
-    for after_us, may_err in ((OFTEN_US - 1, True), (OFTEN_US, False)):
+    for after_us, may_err in ((DOUBT_US - 1, True), (DOUBT_US, False)):
         assert bool(pure.regime_may_err(effect, ASK_US + after_us)) is may_err
     yields_at(pure, effect, ASK_US + 1)
     assert pure.regime_may_err(effect, ASK_US + 1)
     assert effect.probe.alone  # what it held meanwhile was not its own, perhaps
-    assert rounds(pure, effect, [QUEUE_US, 0], ASK_US + 2)[-1] == pure.VERDICT_WAS_OURS
+    assert rounds(pure, effect, [QUEUE_US, 0], ASK_US + 2)[-1] == pure.VERDICT_RESUME
     assert not effect.probe.alone
 
 
@@ -1022,7 +1023,7 @@ def test_it_resumes_where_the_queue_goes_with_us(pure: Any, at: int) -> None:
     """In any of three rounds after the first, whose packets were under way before."""
     effect = yielding(pure)
     queues_us = [QUEUE_US] * at + [QUEUE_US // 8]
-    assert rounds(pure, effect, queues_us) == [pure.VERDICT_NONE] * at + [pure.VERDICT_WAS_OURS]
+    assert rounds(pure, effect, queues_us) == [pure.VERDICT_NONE] * at + [pure.VERDICT_RESUME]
     assert (effect.state, effect.yields, effect.resumes) == (pure.REGIME_ALONE, 1, 1)
     assert rounds(pure, effect, [QUEUE_US] * 9) == [pure.VERDICT_NONE] * 9  # no test is left over
 
@@ -1041,7 +1042,7 @@ def test_a_queue_has_gone_at_an_eighth_of_its_peak_or_where_it_is_short(
     pure: Any, peak_us: int, gone_us: int
 ) -> None:
     for queue_us, verdict in (
-        (gone_us, pure.VERDICT_WAS_OURS),
+        (gone_us, pure.VERDICT_RESUME),
         (gone_us + 1, pure.VERDICT_NONE),
     ):
         effect = yielding(pure)
@@ -1130,21 +1131,21 @@ def test_a_link_that_is_lost_soon_was_taken_by_mistake(
     pure: Any, haste: int, resumed: bool
 ) -> None:
     """And for those in haste soon is later; to stand back for a moment changes nothing."""
-    soon_us = OFTEN_US * min(haste, Q16) // Q16
-    for after_us in (soon_us // 2, soon_us - 1, soon_us, 2 * OFTEN_US):
+    soon_us = DOUBT_US * min(haste, Q16) // Q16
+    for after_us in (soon_us // 2, soon_us - 1, soon_us, 2 * DOUBT_US):
         effect = contended(pure)
         effect.haste_q16 = haste
         taken_us = taken_after_us(pure, effect, 0)
         assert (effect.state, effect.times.taken_us) == (pure.REGIME_ALONE, taken_us)
         if resumed:
             yields_at(pure, effect, taken_us)
-            assert rounds(pure, effect, [QUEUE_US, 0], taken_us)[-1] == pure.VERDICT_WAS_OURS
+            assert rounds(pure, effect, [QUEUE_US, 0], taken_us)[-1] == pure.VERDICT_RESUME
         yields_at(pure, effect, taken_us + max(after_us, 0))
         mistaken = pure.regime_may_err(effect, taken_us + max(after_us, 0))
         assert mistaken is (0 <= after_us < soon_us)
 
 
-@pytest.mark.parametrize("back", ["WAS_OURS", "TRY"])
+@pytest.mark.parametrize("back", ["RESUME", "TRY"])
 def test_our_own_doubts_are_no_newcomers(pure: Any, back: str) -> None:
     """One flow that comes and stays, and is tried meanwhile, came once."""
     effect = contended(pure)
@@ -1156,7 +1157,7 @@ def test_our_own_doubts_are_no_newcomers(pure: Any, back: str) -> None:
         assert verdicts == {pure.VERDICT_TRY}
     else:
         effect = yielding(pure)
-        assert rounds(pure, effect, [QUEUE_US, 0]) == [pure.VERDICT_NONE, pure.VERDICT_WAS_OURS]
+        assert rounds(pure, effect, [QUEUE_US, 0]) == [pure.VERDICT_NONE, pure.VERDICT_RESUME]
     came_us = effect.times.came_us
     assert cut(pure, effect, 0) == pure.VERDICT_CUT_DEEPER
     assert cut(pure, effect, 0) == pure.VERDICT_YIELD
@@ -1337,7 +1338,7 @@ def test_from_any_state_to_a_valid_one(
         elif verdict == pure.VERDICT_YIELD:
             taken = pure.REGIME_CONTENDED if effect.room.made else stand_back
             assert arrow == (alone, taken)
-        elif verdict == pure.VERDICT_WAS_OURS:
+        elif verdict == pure.VERDICT_RESUME:
             assert arrow == (stand_back, alone)
         elif verdict == pure.VERDICT_ROOM_FREE:
             assert arrow == (alone, alone)
