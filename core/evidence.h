@@ -57,7 +57,7 @@ struct regime;
 
 /**
  * struct cut - the cut under test
- * @before_us: lowest RTT of the round before it; 0: no test
+ * @before_us: lowest RTT of the round before it; 0: no test, see evidence_under_test()
  * @expected_us: what it drains of the queue, were that all ours
  * @drained_q16: part of it that was drained at the last test, 0 .. 1
  * @doubt: a cut had too little effect: the next is deeper, and decides
@@ -108,6 +108,15 @@ struct plateau {
 	u32 least_us;
 	u32 since_us;
 };
+
+/**
+ * evidence_under_test - is a cut under test?
+ * @cut: the flow's
+ */
+static inline bool evidence_under_test(const struct cut *cut)
+{
+	return cut->before_us;
+}
 
 void evidence_expect(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us, u32 base_rtt_us);
 void evidence_forget(struct regime *r);

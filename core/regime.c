@@ -132,7 +132,8 @@ static enum verdict regime_yield(struct regime *r, u64 now_us)
  * @r: the flow, REGIME_ALONE
  * @now_us: clock
  *
- * Be contended at once, without standing back to look.
+ * Be contended at once, without standing back to look. After a loss that TCP repairs it is not
+ * sure: see regime_repair().
  *
  * Return: VERDICT_YIELD.
  */
@@ -145,14 +146,15 @@ enum verdict regime_give_way(struct regime *r, u64 now_us)
 }
 
 /**
- * regime_repair - TCP begins to repair a loss, and until it is done no round will end
+ * regime_repair - TCP begins to repair a loss
  * @r: the flow
  * @now_us: clock
  *
- * Where we have just made room we do not wait for that: a newcomer has taken the room, or the
- * path stood still for a moment, and our own packets then filled its buffer at once.
+ * No round ends while TCP repairs, so a test of room cannot end either. We do not wait: a loss in
+ * the room counts as a newcomer's, though it may be our own, where the path stood still for a
+ * moment and our packets then filled its buffer at once. So we stand back, and look.
  *
- * Return: true if so, and the flow is REGIME_YIELDING.
+ * Return: true where room was under test, and the flow is REGIME_YIELDING now.
  */
 bool regime_repair(struct regime *r, u64 now_us)
 {
@@ -217,8 +219,10 @@ static enum verdict regime_judge(struct regime *r, u32 rtt_us,
 		r->cut.doubt = false;
 		return VERDICT_NONE;
 	}
-	r->cut.doubt = !r->cut.doubt;
-	return r->cut.doubt ? VERDICT_CUT_DEEPER : regime_yield(r, now_us);
+	if (r->cut.doubt)	/* this was the deeper cut, which decides */
+		return regime_yield(r, now_us);
+	r->cut.doubt = true;
+	return VERDICT_CUT_DEEPER;
 }
 
 /**
@@ -275,8 +279,8 @@ enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 		regime_mean(r, queue_us);
 		if (evidence_more(r, rtt_us, base_rtt_us))
 			return VERDICT_GROW_ON;
-		return r->cut.before_us ? regime_judge(r, rtt_us, base_rtt_us,
-						   now_us) : VERDICT_NONE;
+		return evidence_under_test(&r->cut) ?
+		       regime_judge(r, rtt_us, base_rtt_us, now_us) : VERDICT_NONE;
 	}
 
 	r->looks.rounds += r->looks.rounds < U8_MAX;
@@ -288,7 +292,7 @@ enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 	r->looks.peak_us = max(r->looks.peak_us, queue_us);
 	if (r->probe.rounds && probe_answered(r, queue_us)) {
 		regime_alone(r, now_us, VERDICT_TAKE);
-		r->probe.alone = true;
+		r->probe.alone = true;	/* which regime_alone() has cleared */
 		return VERDICT_TAKE;
 	}
 	if (base_rtt_us && evidence_plateau(r, rtt_us, base_rtt_us, now_us))
