@@ -383,10 +383,13 @@ static void cdg_count_cut(struct cdg *c, u32 cut, u32 cwnd)
 }
 
 /**
- * cdg_ssthresh - where to cut to: C(5) after cdg_backoff(), half after a loss
+ * cdg_ssthresh - count a cut, and say where to cut to: C(5) after cdg_backoff(), half after a loss
  * @c: the flow
  * @h: heuristics in force
  * @cwnd: congestion window, packets
+ *
+ * To be called once for each cut, whatever the base is: sender_interval() has the number of losses,
+ * and with it the price that the standard congestion control pays, from here.
  *
  * Return: slow start threshold, packets, at least 2.
  */

@@ -184,7 +184,8 @@ void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked)
  * @p: the connection
  *
  * TCP asks once per window that has one. A cut for delay under way ends here, but what it has
- * cut stays cut.
+ * cut stays cut. cdg_ssthresh() counts the loss, of every base, also where that has an answer of
+ * its own.
  *
  * Return: ssthresh, at least 2 packets.
  */

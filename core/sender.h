@@ -70,13 +70,19 @@ struct interval {
  * (sender_met_loss()), in this order, but not always both: @answered tells the second that the
  * first came just before, @answer_end that it came earlier in the same window.
  *
- * @answer_end: sequence number up to which the last answer holds
+ * The last answer:
+ * @answer_end: sequence number up to which it holds
  * @answer_cwnd: window that it was given for, packets
- * @episodes: of losses and marks since the connection began, as TCP's state tells
+ *
+ * Counters since the connection began:
+ * @episodes: of losses and marks, as TCP's state tells
  * @answers: of these, those in whose window TCP has asked for ssthresh
  * @backoffs: cuts for losses and marks
- * @answered: TCP has asked for ssthresh, and has not said yet what for
- * @marked: a mark is to be answered
+ *
+ * Between two calls:
+ * @answered: from sender_loss() to sender_repair(): TCP has asked for ssthresh, and has not said
+ *	yet what for
+ * @marked: from sender_mark() to sender_met_loss(): a mark is to be answered
  */
 struct losses {
 	u32 answer_end;
@@ -134,7 +140,7 @@ struct rtt_doubts {
  * struct sender - an established connection
  * @base: the congestion control in force
  * @h: CDG's heuristics in force
- * @regime: enum regime_state of a base that knows others; else REGIME_ALONE
+ * @regime: of a base that knows others a copy of its regime.state; else REGIME_ALONE
  * @restarting: in the slow start that follows a timeout or a pause
  * @paced: a base has run that wants packets spaced: whether TCP spaces them is ours to say
  * @round: the RTT round under way
