@@ -82,11 +82,12 @@ static const struct lbe_base *dalbe_base(const struct sock *sk, bool controlled)
 }
 
 /**
- * dalbe_engage - make the connection what goal and settings ask for
+ * dalbe_engage - choose the base, and start the controller anew
  * @sk: a locked socket of ours
  *
- * CDG at a fixed G, or a transfer under control, from its beginning; without a goal it has no
- * end. Before the connection is established there is nothing to do.
+ * Called where a goal is set or cleared, where settings change that need it, and when the
+ * connection is established; before that it does nothing. The base runs at a fixed G, or under
+ * control: of a goal, or of a weight without one, which has no end.
  */
 void dalbe_engage(struct sock *sk)
 {
@@ -114,7 +115,7 @@ void dalbe_engage(struct sock *sk)
 		control_start(&s->control, &config, ca->goal_bytes, dalbe_bytes_done(sk),
 			      ca->goal_set_ns, ca->goal_deadline_ns);
 		cdg_forget(&s->cdg);
-		s->base->steer(s, 0);
+		s->base->steer(s, 0);	/* no price yet: the base begins at w = wmin */
 		cdg_set_idle_g(&s->cdg, READ_ONCE(dalbe_net_defaults(sock_net(sk))->idle_g_us) *
 					NSEC_PER_USEC);
 		dalbe_begin_interval(sk);
