@@ -9,8 +9,8 @@
  *	 | | |       regime_round(): RESUME, the queue went with us          |   |
  *	 | +-|---------------------------------------------------------------+   |
  *	 |   |                                                                   |
- *	 |   |  regime_give_way(): a mark in the room,                           |
- *	 |   |  or a queue that stays there                                      |
+ *	 |   |  regime_give_way(): a mark in the room, or a queue that stays     |
+ *	 |   |  there; or the path stands still for half of the time (stall.c)   |
  *	 |   +-----------------------+              regime_round(): it stayed    |
  *	 |                           v                                           |
  *	 +----------------------- CONTENDED <------------------------------------+

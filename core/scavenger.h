@@ -4,6 +4,19 @@
  *
  * It is a base congestion control: price 1/B, steered by w. Whether somebody else is there it
  * learns from its own cuts (regime.c).
+ *
+ * What losses and marks do to the window W (scavenger_cut_loss(), scavenger_recovery()):
+ *
+ *			a loss that TCP		a mark			a timeout
+ *			repairs
+ *	alone		0.7 W, and that cut	the same		slow start to 0.7 W;
+ *			is a test, too					no test
+ *	alone, room	yield: w * B, and 0.7	0.7 W; contended	as alone; the room
+ *	under test	of the window to	after the test		stays given up
+ *			return to
+ *	yielding,	w * 0.7 B, at most	the same		the same, by slow
+ *	contended	0.7 W; 0.7 of the				start
+ *			window to return to
  */
 #ifndef DALBE_SCAVENGER_H
 #define DALBE_SCAVENGER_H
