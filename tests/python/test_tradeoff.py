@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import EXPERIMENTS
-from dalbe_testbed.plan import experiment
+from dalbe_testbed.plan import experiment, sweep
 from dalbe_testbed.plan.sweep import Point, Sweep
+from dalbe_testbed.report import charts
 from dalbe_testbed.report import scavenger as figures_scavenger
 from dalbe_testbed.study import engine, tradeoff
 from dalbe_testbed.study.engine import Group
@@ -25,6 +26,17 @@ seeds = 3
 [[grid]]
 who = ["w0.01", "w1", "vegas", "cubic"]
 rtt = [20, 50]
+"""
+
+
+BEHIND_PIE = """
+title = "two weights behind PIE"
+experiment = "scavenger.toml"
+figure = "tradeoff"
+seeds = 3
+[[grid]]
+who = ["w0.01", "w0.2", "cubic"]
+impairment = ["pie"]
 """
 
 
@@ -125,6 +137,46 @@ def test_the_least_weight_is_judged(tmp_path: Path, alone, queue, share, met: li
     assert found.summary["queue_p95_ms"].to_list() == [queue, 30, 30, 30]
     figures_scavenger.tradeoff(found, tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000
+
+
+def found_there(tmp_path: Path, text: str, share: float = 40.0) -> engine.Finding:
+    """What was found where ours had so much of the link beside others, in percent."""
+    site = Site(tmp_path, text)
+    for run in site.runs:
+        site.write(run, {"ours1": 8.0}, {"ours1": share / 10, "cubic1": 10 - share / 10})
+    return tradeoff.STUDY.find(site.results(), site.sweep)
+
+
+def test_the_standard_cells_bars_are_for_the_standard_cell_alone(tmp_path: Path):
+    found = found_there(tmp_path / "pie", BEHIND_PIE)
+    assert not found.verdicts
+    assert found.sentence.startswith("At w = 0.01 (pie) 2 flows use 100.0 ")
+    assert "take 40.0 [40.0, 40.0] % from 2 flows of cubic." in found.sentence
+    assert "Nothing is required: " in found.sentence
+    text = BEHIND_PIE.replace('["pie"]', '["pie", "none"]')
+    verdicts = found_there(tmp_path / "both", text).verdicts
+    assert [verdict.met for verdict in verdicts] == [True, True, False]
+    assert all("w = 0.01 in the standard cell: " in verdict.requirement for verdict in verdicts)
+    another = text.replace("w0.01", "w0.05")  # no bar was set for it
+    assert not found_there(tmp_path / "w", another).verdicts
+
+
+def test_one_point_of_the_sweep_is_judged():
+    points = sweep.load(sweep.find("tradeoff")).points
+    assert [point.values["who"] for point in points if tradeoff.judged(point)] == ["w0.01"]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 2.0])
+def test_no_share_is_off_the_axis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float):
+    drawn = []
+    monkeypatch.setattr(charts, "save", lambda figure, _path: drawn.append(figure))
+    text = TWO_RTTS.replace("[20, 50]", "[50]")
+    figures_scavenger.tradeoff(found_there(tmp_path, text, share), tmp_path / "it.png")
+    (axes,) = drawn[0].axes
+    left, right = axes.get_xlim()
+    points = [x for line in axes.lines for x in line.get_xdata()]
+    assert len(points) > 4
+    assert all(left <= x <= right for x in points)
 
 
 def test_a_sweep_without_cubic_has_a_figure(tmp_path: Path):

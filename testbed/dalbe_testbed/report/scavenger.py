@@ -49,9 +49,12 @@ def tradeoff(found: Finding, path: Path) -> None:
     """Draw use of an idle link over the share taken from others: our curve over w, peers as points.
 
     The corner, a strict-priority scheduler, is off the left end of the logarithmic axis: drawn
-    at that end with its figures beside it, or with those of theory if it was not run.
+    at that end with its figures beside it, or with those of theory if it was not run. The axis
+    begins at 1 %, or below the smallest share above 0; a share of 0 is drawn at its end.
     """
     rows = found.summary.filter(pl.col("who") != CORNER)
+    left = min([1.0, *(0.8 * share for share in rows["share_percent"].drop_nulls() if share > 0)])
+    rows = rows.with_columns(pl.col("^share_percent.*$").clip(left))  # its interval, too
     ours = rows.filter(OURS).sort("w")
     peers = rows.filter(~OURS)["who"].to_list()
     with sheet(path, size=(9, 5)) as (_figure, [[axes]]):
@@ -78,19 +81,19 @@ def tradeoff(found: Finding, path: Path) -> None:
             axes.text(place, 95, f"w = {text}", color=BLUE, ha="center", va="top", fontsize=9)
         axes.set(
             xscale="log",
-            xlim=(1, 100),
+            xlim=(left, 100),
             ylim=(0, 108),
-            xlabel="share taken from two CUBIC flows, %",
+            xlabel="share taken from others, %",
             ylabel=f"use of an idle link, % of {YARDSTICK.upper()}'s",
-            title="w decides what is taken from others; what is idle is used whatever w",
+            title="What is used of an idle link, and taken of a busy one",
         )
         axes.xaxis.set_major_formatter("{x:g}")
         limit = "strict priority: 0 %, 100 %"
         corner = found.summary.filter(who=CORNER).select("share_percent", "use_percent")
         for share, use in corner.iter_rows():
             limit = f"strict priority: {share:.1f} %, {use:.0f} %"
-            axes.plot(max(1, share), use, color="black", marker="<", markersize=7, clip_on=False)
-        axes.annotate(limit, (1, 100), xytext=(1.04, 102.5), fontsize=9, style="italic")
+            axes.plot(max(left, share), use, color="black", marker="<", markersize=7, clip_on=False)
+        axes.annotate(limit, (left, 100), xytext=(1.04 * left, 102.5), fontsize=9, style="italic")
         axes.legend(loc="lower right")
 
 

@@ -12,10 +12,11 @@ from typing import Any
 import polars as pl
 
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.plan.experiment import Experiment
-from dalbe_testbed.plan.sweep import Point, Run, Sweep
+from dalbe_testbed.paths import EXPERIMENTS
+from dalbe_testbed.plan.experiment import Experiment, load
+from dalbe_testbed.plan.sweep import Point, Run, Sweep, axis, label
 from dalbe_testbed.study import regimes
-from dalbe_testbed.study.engine import Against, Found, Study, Verdict
+from dalbe_testbed.study.engine import Against, Found, Study, Verdict, place
 from dalbe_testbed.study.results import Group, Results, Row, Window, names, weight
 
 SETTLED_S = 10.0
@@ -24,8 +25,11 @@ SETTLED_S = 10.0
 YARDSTICK = "cubic"
 """The congestion control whose use of the idle link counts as all of it."""
 
-USE_PERCENT, QUEUE_MS, SHARE_PERCENT = 97.0, 10.0, 3.0
-"""Limits at the least weight: use at least, mean queue below, share at most."""
+STANDARD = EXPERIMENTS / "scavenger.toml"
+"""The standard cell."""
+
+LEAST_W, USE_PERCENT, QUEUE_MS, SHARE_PERCENT = 0.01, 97.0, 10.0, 3.0
+"""Limits at this weight in the standard cell: use at least, mean queue below, share at most."""
 
 CORNER = "strict_priority"
 """The limit of every scavenger: CUBIC flows that a scheduler lets send when nobody else does."""
@@ -116,33 +120,61 @@ def _least(found: Found) -> Group | None:
     return group if group and group.values(USE.name) else None
 
 
+def _cell(what: Experiment) -> Any:
+    """Return an experiment but for its names, and for whose the flows of `sender` are."""
+    others = [flow for flow in what.flows if flow.host == "xsender"]
+    return what.model_dump(exclude={"name", "title", "flows"}), others
+
+
+def judged(point: Point) -> bool:
+    """Return whether the limits are for the flows of a point, by their weight and their cell."""
+    return weight(point) == LEAST_W and _cell(point.experiment) == _cell(load(STANDARD))
+
+
+def _where(point: Point) -> str:
+    """Return where a point's flows are: what is another than the experiment's, or its title."""
+    own = {name: value for name, value in place(point).items() if value != axis(name).default}
+    return ", ".join(label(name, value) for name, value in own.items()) or point.experiment.title
+
+
+def _others(point: Point) -> str:
+    """Return who sends beside the flows of `sender`, as "2 flows of cubic"."""
+    ccs = [flow.cc for flow in point.experiment.flows if flow.host == "xsender"]
+    return f"{len(ccs)} flows of {' and '.join(sorted(set(ccs)))}"
+
+
 def say(found: Found) -> str:
     """Return the finding in a sentence: the least weight, whose flows take least."""
     if (group := _least(found)) is None:
         return "No run of CUBIC, or none of ours: nothing to compare."
+    point = group.point
     yields, held, carried_on = map(group.mean, ERRORS)
-    return (
-        f"At w = {weight(group.point):g} two flows use {group.mean(USE.name)} % of what CUBIC uses "
-        f"of an idle link, with a mean queue of {group.mean('queue_ms')} ms, and take "
-        f"{group.mean('share_percent')} % from two CUBIC flows. The effect test errs: alone, each "
-        f"yields {yields} times per minute and is held back for {held} % of the time; contended, "
-        f"it carries on for {carried_on} %."
+    said = (
+        f"At w = {weight(point):g} ({_where(point)}) {len(names(point, 'sender'))} flows use "
+        f"{group.mean(USE.name)} % of what CUBIC uses of an idle link, with a mean queue of "
+        f"{group.mean('queue_ms')} ms, and take {group.mean('share_percent')} % from "
+        f"{_others(point)}. The effect test errs: alone, each yields {yields} times per minute and "
+        f"is held back for {held} % of the time; contended, it carries on for {carried_on} %."
     )
+    if any(map(judged, found.ours)):
+        return said
+    return f"{said} Nothing is required: the limits are for w = {LEAST_W:g} in the standard cell."
 
 
 def _require(found: Found) -> list[Verdict]:
-    """Judge the least weight in the standard cell."""
-    least = _least(found)
-    points = [least.point] if least else []
+    """Judge LEAST_W in the standard cell; nothing where that is not in the sweep."""
+    points = [point for point in found.ours if judged(point)]
 
-    def judged(what: str, column: str, **bounds: Any) -> Verdict:
-        text = f"standard cell, least weight: {what}"
+    def mean(what: str, column: str, **bounds: Any) -> Verdict:
+        text = f"w = {LEAST_W:g} in the standard cell: {what}"
         return found.judge_mean(text, column, points, lambda _point: "", **bounds)
 
+    if not points:
+        return []
     return [
-        judged(f"use at least {USE_PERCENT:g} % of CUBIC's alone", USE.name, least=USE_PERCENT),
-        judged(f"mean queue alone below {QUEUE_MS:g} ms", "queue_ms", below=QUEUE_MS, form="{} ms"),
-        judged(
+        mean(f"use at least {USE_PERCENT:g} % of CUBIC's alone", USE.name, least=USE_PERCENT),
+        mean(f"mean queue alone below {QUEUE_MS:g} ms", "queue_ms", below=QUEUE_MS, form="{} ms"),
+        mean(
             f"share of two CUBIC flows' link at most {SHARE_PERCENT:g} %",
             "share_percent",
             most=SHARE_PERCENT,
