@@ -14,7 +14,8 @@
  *
  * Our part of the link is what we deliver while a queue stands.
  */
-#include "regime.h"
+#include "evidence.h"
+#include "room.h"
 
 /**
  * evidence_expect - begin the test of a cut: how much does it drain if the queue is ours?
@@ -130,7 +131,7 @@ void evidence_expect_loss(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
 	if (room_under_test(r))
 		return;
 	r->room.restore_cwnd = 0;
-	r->room.made = false;
+	r->room.withdrawn = false;
 	evidence_expect(r, cwnd, ssthresh, rtt_us, base_rtt_us);
 }
 
@@ -234,7 +235,7 @@ u32 evidence_fill(struct regime *r, u32 base_rtt_us)
  */
 bool evidence_more(struct regime *r, u32 rtt_us, u32 base_rtt_us)
 {
-	if (!r->ramp.unfilled || r->ramp.rounds < EVIDENCE_RAMP_ROUNDS)
+	if (!r->ramp.unfilled || r->ramp.rounds < REGIME_RAMP_ROUNDS)
 		return false;
 	r->ramp.unfilled = !queue_stands(rtt_us, base_rtt_us);
 	if (r->ramp.unfilled)

@@ -6,21 +6,14 @@
 #ifndef DALBE_EVIDENCE_H
 #define DALBE_EVIDENCE_H
 
+#include "others.h"
 #include "queue.h"
-
-struct regime;
 
 /* The queue is ours from a fifth of the expected drain on. A cut drains our share of the packets
  * under way, so up to five equal flows pass for "ours"; of more, the mean queue tells. Half: a
  * competitor with nine tenths of the link is not seen. Twice: noise makes us yield.
  */
 #define EVIDENCE_OURS_Q16	13107
-
-/* Rounds from slow start on whose queue may be our own: the packets that slow start sent too
- * many are under way for a round, queued in the next, and drained by a cut in the third. Half:
- * our own queue passes for a newcomer's. Twice: a newcomer in that time gets no room.
- */
-#define EVIDENCE_RAMP_ROUNDS	4
 
 /* Our part of the link is a mean of eight rounds or so, CDG's window. Half follows ACKs in
  * clumps; twice is slow after a rate change of the link.
@@ -54,60 +47,6 @@ struct regime;
  */
 #define EVIDENCE_PLATEAU_SHIFT	6
 #define EVIDENCE_PLATEAU_MIN_US	250
-
-/**
- * struct cut - the cut under test
- * @before_us: lowest RTT of the round before it; 0: no test, see evidence_under_test()
- * @expected_us: what it drains of the queue, were that all ours
- * @drained_q16: part of it that was drained at the last test, 0 .. 1
- * @doubt: a cut had too little effect: the next is deeper, and decides
- */
-struct cut {
-	u32 before_us;
-	u32 expected_us;
-	u32 drained_q16;
-	bool doubt;
-};
-
-/**
- * struct part - our part of the link
- * @last_us: lowest RTT of the last round handed to evidence_part(); 0: that was not, see
- *	evidence_limited()
- * @lost: in the last round a part of the link was lost in a surge
- * @ours_q16: packets per second that were ours while a queue stood; 0: not known
- * @link_q16: the most that @ours_q16 was while it was known, and half of what it was
- *	before; 0: not known
- */
-struct part {
-	u32 last_us;
-	bool lost;
-	u64 ours_q16;
-	u64 link_q16;
-};
-
-/**
- * struct ramp - since slow start
- * @rounds: since it ended, counted by the caller, saturating
- * @unfilled: no queue has shown since: the link may carry more
- */
-struct ramp {
-	u8 rounds;
-	bool unfilled;
-};
-
-/**
- * struct plateau - a contended queue that may be none
- * @periods: in a row, whose lowest RTT was like @rtt_us
- * @rtt_us: lowest RTT of the first of them
- * @least_us: lowest RTT in the period under way
- * @since_us: when that began, TCP's clock modulo 2^32
- */
-struct plateau {
-	u8 periods;
-	u32 rtt_us;
-	u32 least_us;
-	u32 since_us;
-};
 
 /**
  * evidence_under_test - is a cut under test?

@@ -6,7 +6,8 @@
  * else is there. So now and then we hold our window, for two round trips, to what fits the path
  * without a queue. If the queue goes with it, it was ours.
  */
-#include "regime.h"
+#include "evidence.h"
+#include "probe.h"
 
 /**
  * probe_later - the queue was not ours: wait twice as long before the next probe

@@ -5,9 +5,8 @@
 #ifndef DALBE_PROBE_H
 #define DALBE_PROBE_H
 
+#include "others.h"
 #include "queue.h"
-
-struct regime;
 
 /* Contended for so long, we probe; ever more rarely, up to the longest pause. 2 s as a trial has;
  * 16 s as REGIME_OFTEN_US, the most that an idle link stays idle. Half costs twice the rate;
@@ -23,24 +22,6 @@ struct regime;
  */
 #define PROBE_ROUNDS		2
 #define PROBE_PAUSE_RTTS	32
-
-/**
- * struct probe - the window held back to see whose queue it is
- * @rounds: for which it is still held back
- * @alone: the sender was last alone as a probe said so
- * @cwnd: the window meanwhile, packets
- * @left_us: the queue that is left then, if it was ours
- * @pause_us: how long not to probe
- * @since_us: when the last one began
- */
-struct probe {
-	u8 rounds;
-	bool alone;
-	u32 cwnd;
-	u32 left_us;
-	u32 pause_us;
-	u64 since_us;
-};
 
 void probe_later(struct regime *r);
 void probe_reject_early(struct regime *r, u32 rtt_us, u32 base_rtt_us);

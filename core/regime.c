@@ -192,13 +192,13 @@ static enum verdict regime_judge(struct regime *r, u32 rtt_us,
 	r->cut.drained_q16 = min_t(u32, fp_ratio_q16(drained_us, r->cut.expected_us),
 				   Q16_ONE);
 	r->cut.before_us = 0;
-	if (r->room.made) {
+	if (r->room.withdrawn) {
 		/* A mark in the room is a newcomer's (at a loss we have yielded already, see
 		 * regime_repair()). So is a queue that is left, but for the rounds after our own
 		 * slow start, whose queue that may be.
 		 */
 		if (r->room.lost ||
-		    (r->ramp.rounds >= EVIDENCE_RAMP_ROUNDS &&
+		    (r->ramp.rounds >= REGIME_RAMP_ROUNDS &&
 		     queue_above_us(rtt_us, base_rtt_us) >
 		     regime_free_us(r, before_us, base_rtt_us)))
 			return regime_give_way(r, now_us);

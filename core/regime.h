@@ -73,16 +73,6 @@
 #define REGIME_LOOK_RTTS	2
 #define REGIME_LOOK_US		300000
 
-enum regime_state {
-	REGIME_ALONE,		/* nobody else's queue in sight */
-	REGIME_YIELDING,	/* whose queue is it? Two cuts drained too little, or TCP repairs a
-				 * loss in the room that we made: we stand back and look
-				 */
-	REGIME_CONTENDED,	/* somebody else's: the queue stayed (regime_round()), or the room
-				 * was taken (regime_give_way())
-				 */
-};
-
 enum verdict {
 	VERDICT_NONE,		/* no change */
 	VERDICT_CUT_DEEPER,	/* in REGIME_ALONE: cut once more, and deeper */
@@ -103,78 +93,6 @@ enum verdict {
 				 */
 };
 
-/**
- * struct looks - at the queue while not alone
- * @rounds: since REGIME_YIELDING began, saturating
- * @gone: the last looks, a bit each; 1: the queue was gone
- * @peak_us: longest standing queue since then
- * @mean_us: mean queue of the last eight looks or so, or rounds in REGIME_ALONE
- * @try_us: how long to be contended before VERDICT_TRY
- * @last_us: when the last look was taken
- */
-struct looks {
-	u8 rounds;
-	u8 gone;
-	u32 try_us;
-	u32 peak_us;
-	u32 mean_us;
-	u64 last_us;
-};
-
-/**
- * struct times - when things were, on the caller's clock
- * @since_us: the regime began, REGIME_YIELDING and REGIME_CONTENDED as one
- * @taken_us: VERDICT_TAKE, VERDICT_TRY or VERDICT_LONGER, the last; else regime_start()
- * @came_us: the competitor came that the link was left to
- * @busy_us: the queue was last seen
- */
-struct times {
-	u64 since_us;
-	u64 taken_us;
-	u64 came_us;
-	u64 busy_us;
-};
-
-/**
- * struct regime - what one flow knows of others
- * @state: enum regime_state; set in regime.c only. sender.regime is a copy, which scavenger.c keeps
- * @lossy: rounds for which the last loss is still remembered; they count while alone only
- * @unsure: alone by another verdict than VERDICT_TAKE (the queue went with us, a trial, a longer
- *	path): the others may never have gone, so @times.came_us and @keep_coming stay
- * @keep_coming: short flows keep coming: be patient (regime_patience_us()), and make room early
- *	(room_shift())
- * @haste_q16: 0: patient, 1 or more: urgent; the largest w of late, set by the caller. This part
- *	of REGIME_PATIENCE_US we do not wait, and for this part of REGIME_DOUBT_US after we took
- *	the link we may be wrong about being alone
- * @yields: how often it yielded
- * @resumes: of these, how often the queue went with us
- * @cut: the cut under test
- * @ramp: since slow start
- * @room: surges, and room made for them
- * @part: our part of the link
- * @looks: at the queue while not alone
- * @times: when things were
- * @probe: the window held back to see whose queue it is
- * @plateau: a contended queue that may be none
- */
-struct regime {
-	u8 state;
-	u8 lossy;
-	bool unsure;
-	bool keep_coming;
-	struct ramp ramp;
-	u32 haste_q16;
-	struct cut cut;
-	struct room room;
-	struct part part;
-	struct looks looks;
-	struct times times;
-	struct probe probe;
-	struct plateau plateau;
-	u32 yields;
-	u32 resumes;
-};
-
 void regime_start(struct regime *r, u64 now_us);
 bool regime_may_err(const struct regime *r, u64 now_us);
 enum verdict regime_give_way(struct regime *r, u64 now_us);
@@ -182,11 +100,5 @@ bool regime_repair(struct regime *r, u64 now_us);
 u64 regime_look_us(u32 base_rtt_us);
 void regime_probe(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us, u64 now_us);
 enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us, u64 now_us);
-
-/* Alone, and slow start has been over for so long that a queue is not its doing. */
-static inline bool regime_steady(const struct regime *r)
-{
-	return r->state == REGIME_ALONE && r->ramp.rounds >= EVIDENCE_RAMP_ROUNDS;
-}
 
 #endif /* DALBE_REGIME_H */

@@ -10,7 +10,7 @@
  * newcomer's queue has grown. Where the ACKs were silent meanwhile, we know a stall at once
  * (stall.c).
  */
-#include "regime.h"
+#include "room.h"
 
 /* The least growth of the queue in one round that is a surge, us: the base RTT shifted right
  * by @shift, within bounds. The lower bound is G for a surge and 2 G for slow start: at a base
@@ -75,28 +75,29 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 {
 	u32 queue_us = queue_above_us(rtt_us, base_rtt_us);
 	bool stands = queue_stands(rtt_us, base_rtt_us);
-	u32 surge_us = stands ? r->room.surge_us : 0, room_us = 0, before_us, kept;
+	u32 surge_us = stands ? r->room.surge_us : 0;
+	u32 room_us = 0, queue_before_us, kept;
 
 	r->room.restore_cwnd = 0;
-	r->room.made = false;
+	r->room.withdrawn = false;
 	r->room.lost = false;
 	r->room.surge_us = 0;
 	if (r->state != REGIME_ALONE || r->cut.doubt || !base_rtt_us ||
 	    (r->lossy && !stands))
 		return ssthresh;
-	r->room.made = surge_us && (r->part.lost || room_wanted(r, cwnd, surge_us, base_rtt_us));
-	if (r->room.made) {
+	r->room.withdrawn = surge_us && (r->part.lost || room_wanted(r, cwnd, surge_us, base_rtt_us));
+	if (r->room.withdrawn) {
 		room_us = surge_us;
 		/* Our window grows by a packet per round, so the surge is not ours. The queue
 		 * from before the surge may be, where it was long enough to tell: the window
 		 * that we restore leaves that out.
 		 */
-		before_us = queue_us - min(queue_us, surge_us);
-		if (before_us < QUEUE_SHORTEST_US)
-			before_us = 0;
+		queue_before_us = queue_us - min(queue_us, surge_us);
+		if (queue_before_us < QUEUE_SHORTEST_US)
+			queue_before_us = 0;
 		if (!r->room.restored || rtt_us <= r->room.restored_us)
 			r->room.restore_cwnd = fp_mul_div(cwnd, base_rtt_us,
-							  (u64)base_rtt_us + before_us);
+							  (u64)base_rtt_us + queue_before_us);
 	}
 	kept = queue_fit(cwnd, base_rtt_us,
 			 (u64)base_rtt_us + queue_us + ROOM_SURGES * room_us);
@@ -151,7 +152,7 @@ void room_begin_round(struct regime *r)
  */
 bool room_under_test(const struct regime *r)
 {
-	return r->cut.before_us && r->room.made;
+	return r->cut.before_us && r->room.withdrawn;
 }
 
 /**
@@ -177,7 +178,7 @@ bool room_sample(struct regime *r, u32 rtt_us, u32 packets, u32 before_us,
 	bool tells;
 
 	if (r->state != REGIME_ALONE || cwnd < QUEUE_SMALL_CWND ||
-	    (r->cut.before_us && !r->room.made))
+	    (r->cut.before_us && !r->room.withdrawn))
 		return false;
 	tells = room_under_test(r) ? rtt_us >= r->cut.before_us :
 		room_surge_us(rtt_us, before_us, base_rtt_us,

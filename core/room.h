@@ -5,9 +5,8 @@
 #ifndef DALBE_ROOM_H
 #define DALBE_ROOM_H
 
+#include "others.h"
 #include "queue.h"
-
-struct regime;
 
 /* A surge is growth of the queue by 1/8 of the base RTT in one round, HyStart's measure, and at
  * least by G. A flow alone grows by a packet per round, which is less wherever it holds eight
@@ -47,33 +46,6 @@ struct regime;
  * stalls costs the window.
  */
 #define ROOM_RESTORED_ROUNDS	8
-
-/**
- * struct room - surges, and the room made for them
- * @made: the last cut made room for a newcomer, or withdrew the guaranteed window for a round trip
- * @lost: packets were lost, or marked, after it
- * @samples: RTTs in a row, in this round, that tell of a surge
- * @restored: rounds for which VERDICT_ROOM_FREE is still remembered
- * @sampled_us: the lowest of @samples
- * @packets: acknowledged with them
- * @surge_us: growth of the queue in the last round, for the next cut, where that is a surge and
- *	not ours; else 0
- * @restored_us: lowest RTT of the surge that was over at the last VERDICT_ROOM_FREE
- * @restore_cwnd: window to return to if the test of the last cut shows nobody, packets: for room,
- *	the window less our queue from before the surge; after scavenger_cut_delay() the
- *	guaranteed window at least; a loss cuts it, too. 0: not to return
- */
-struct room {
-	bool made;
-	bool lost;
-	u8 samples;
-	u8 restored;
-	u32 sampled_us;
-	u32 packets;
-	u32 surge_us;
-	u32 restored_us;
-	u32 restore_cwnd;
-};
 
 u32 room_surge_us(u32 rtt_us, u32 before_us, u32 base_rtt_us, int shift);
 u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us, u32 ssthresh);

@@ -144,7 +144,7 @@ static u32 scavenger_cut_delay(struct sender *s, const struct tcp_path *p, u32 s
 	if (least > ssthresh && evidence_under_test(&sc->regime.cut)) {
 		/* We withdraw it for a round trip, and judge that as we judge room. */
 		sc->regime.room.restore_cwnd = max(sc->regime.room.restore_cwnd, least);
-		sc->regime.room.made = true;
+		sc->regime.room.withdrawn = true;
 	} else {
 		ssthresh = max(ssthresh, least);
 	}

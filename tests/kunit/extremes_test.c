@@ -405,7 +405,7 @@ static void any_effect(struct rnd_state *rnd, struct regime *e)
 		.lossy = random >> 8,
 		.ramp.rounds = random >> 3,
 		.room.restored = random >> 7,
-		.room.made = random & 0x800,
+		.room.withdrawn = random & 0x800,
 		.room.lost = random & 0x1000,
 		.room.samples = random >> 5,
 		.room.sampled_us = any_time_us(rnd),

@@ -172,7 +172,7 @@ static void cut_keeps_half_to_all_but_one(struct kunit *test)
 static struct regime room_made(struct kunit *test, u32 cwnd, u32 left)
 {
 	struct regime e = {
-		.ramp.rounds = EVIDENCE_RAMP_ROUNDS,
+		.ramp.rounds = REGIME_RAMP_ROUNDS,
 		.times.since_us = -(u64)REGIME_OFTEN_US,
 	};
 	u32 rtt_us = BASE_US + 20000;
@@ -210,12 +210,12 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 
 	/* A longer one soon: the room is left to it. */
 	e.state = REGIME_ALONE;
-	e.ramp.rounds = EVIDENCE_RAMP_ROUNDS;
+	e.ramp.rounds = REGIME_RAMP_ROUNDS;
 	e.room.restored = 1;
 	e.room.restored_us = BASE_US + 19999;
 	KUNIT_EXPECT_TRUE(test, room_urgent(&e, BASE_US + 20000, BASE_US, BASE_US));
 	room_cut(&e, 100, BASE_US + 20000, BASE_US, 7);
-	KUNIT_EXPECT_TRUE(test, e.room.made);
+	KUNIT_EXPECT_TRUE(test, e.room.withdrawn);
 	KUNIT_EXPECT_EQ(test, e.room.restore_cwnd, 0u);
 
 	/* After a loss it does not matter what is left of it. */
@@ -231,7 +231,7 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 
 	/* a small flow only drains its own: 50 of 70 ms */
 	e = room_made(test, 9, 6);
-	KUNIT_EXPECT_FALSE(test, e.room.made);
+	KUNIT_EXPECT_FALSE(test, e.room.withdrawn);
 	KUNIT_EXPECT_EQ(test, e.room.restore_cwnd, 0u);
 }
 

@@ -282,7 +282,7 @@ def test_room_is_made_for_twice_a_surge(pure: Any, fields: dict[str, int], room:
     cwnd, grown_us = fields.get("cwnd", 100), fields.get("grown_us", 15_000)
     kept = fit(cwnd, BASE_US, BASE_US + 20_000 + room * 2 * grown_us)
     assert ssthresh == max(kept, cwnd // 2)
-    assert effect.room.made is room
+    assert effect.room.withdrawn is room
     # without the queue from before the surge
     assert effect.room.restore_cwnd == room * (cwnd * BASE_US // (BASE_US + 20_000 - grown_us))
 
@@ -347,7 +347,7 @@ def test_a_longer_queue_that_surges_within_eight_rounds_keeps_its_room(
     again, _ = surged(
         pure, room__restored=first.room.restored, room__restored_us=rtt_us - 1 + before_us
     )
-    assert again.room.made
+    assert again.room.withdrawn
     assert (again.room.restore_cwnd > 0) is back
     assert rounds(pure, again, [0]) == [pure.VERDICT_ROOM_FREE if back else pure.VERDICT_NONE]
     assert again.state == pure.REGIME_ALONE
@@ -372,10 +372,10 @@ def test_a_loss_in_the_room_that_was_made_is_a_newcomers(pure: Any, told: str) -
     assert effect.state == pure.REGIME_CONTENDED
 
     effect = pure.new(
-        "regime", looks__mean_us=QUEUE_US, room__restore_cwnd=70, room__made=True
+        "regime", looks__mean_us=QUEUE_US, room__restore_cwnd=70, room__withdrawn=True
     )  # of a test long over
     pure.evidence_expect_loss(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
-    assert (effect.lossy, effect.room.restore_cwnd, effect.room.made) == (64, 0, False)
+    assert (effect.lossy, effect.room.restore_cwnd, effect.room.withdrawn) == (64, 0, False)
     assert rounds(pure, effect, [QUEUE_US]) == [pure.VERDICT_CUT_DEEPER]
 
 
@@ -396,7 +396,7 @@ def test_room_is_taken_where_more_than_a_quarter_of_the_queue_is_left(
         assert pure.room_urgent(effect, rtt_us, rtt_us - grown_us, base_us)
         ssthresh = pure.room_cut(effect, 100, rtt_us, base_us, 7)
         pure.evidence_expect(effect, 100, ssthresh, rtt_us, base_us)
-        assert effect.room.made
+        assert effect.room.withdrawn
         assert pure.regime_round(effect, base_us + left_us + more_us, base_us, 0) == verdict
 
 
@@ -416,7 +416,7 @@ def test_a_loss_of_old_times_says_nothing_of_what_is_lent_now(
     rtt_us = BASE_US + 20_000
     ssthresh = pure.room_cut(effect, 100, rtt_us, BASE_US, 7)
     pure.evidence_expect(effect, 100, ssthresh, rtt_us, BASE_US)
-    effect.room.restore_cwnd, effect.room.made, effect.ramp.rounds = 100, True, steady
+    effect.room.restore_cwnd, effect.room.withdrawn, effect.ramp.rounds = 100, True, steady
     assert rounds(pure, effect, [queue_us]) == [
         pure.VERDICT_YIELD if taken else pure.VERDICT_ROOM_FREE
     ]
@@ -430,14 +430,14 @@ def test_a_loss_under_repair_in_the_room_that_was_made_is_not_waited_for(pure: A
 
     for state in range(3):
         for fields in (
-            {"room__made": False, "cut__before_us": BASE_US},
-            {"room__made": True, "cut__before_us": 0},
+            {"room__withdrawn": False, "cut__before_us": BASE_US},
+            {"room__withdrawn": True, "cut__before_us": 0},
         ):
             effect = pure.new("regime", state=state, **fields)
             assert not pure.regime_repair(effect, 0)  # it was made elsewhere, or not at all
             assert (effect.state, effect.lossy, effect.yields) == (state, 64, 0)
     for state in (pure.REGIME_YIELDING, pure.REGIME_CONTENDED):
-        effect = pure.new("regime", state=state, room__made=True, cut__before_us=BASE_US)
+        effect = pure.new("regime", state=state, room__withdrawn=True, cut__before_us=BASE_US)
         assert not pure.regime_repair(effect, 0)
 
 
@@ -718,7 +718,8 @@ def test_a_part_is_forgotten_with_the_regime_and_where_there_was_nothing_to_send
     assert not busy_round(pure, effect, 0)
     effect = with_the_link_to_itself(pure)
     assert busy_round(pure, effect, 0)
-    effect.cut.before_us, effect.room.made, effect.ramp.rounds = BASE_US + SURGE_US, True, STEADY
+    effect.cut.before_us, effect.room.withdrawn = BASE_US + SURGE_US, True
+    effect.ramp.rounds = STEADY
     assert rounds(pure, effect, [QUEUE_US]) == [pure.VERDICT_YIELD]
     clock_us = int(pure.regime_look_us(BASE_US))
     verdicts = rounds(pure, effect, [0], 0)
@@ -827,7 +828,7 @@ def test_who_has_asked_in_vain_asks_ever_more_rarely(pure: Any) -> None:
 def test_who_was_wrong_asks_more_rarely_too(
     pure: Any, alone_us: int, lossy: int, pause_us: int
 ) -> None:
-    taken = {"room__made": True, "room__lost": True, "cut__before_us": BASE_US}
+    taken = {"room__withdrawn": True, "room__lost": True, "cut__before_us": BASE_US}
     effect = pure.new("regime", lossy=lossy, probe__pause_us=8_000_000, **taken)
     assert rounds(pure, effect, [0], alone_us) == [pure.VERDICT_YIELD]
     assert effect.probe.pause_us == pause_us
@@ -1281,7 +1282,7 @@ states = st.fixed_dictionaries(
         "ramp__rounds": st.integers(0, 255),
         "room__restored": st.integers(0, 255),
         "part__lost": st.booleans(),
-        "room__made": st.booleans(),
+        "room__withdrawn": st.booleans(),
         "room__lost": st.booleans(),
         "room__samples": st.integers(0, 255),
         "room__sampled_us": u32,
@@ -1336,7 +1337,7 @@ def test_from_any_state_to_a_valid_one(
             assert arrow == (alone, alone)
             assert effect.cut.doubt
         elif verdict == pure.VERDICT_YIELD:
-            taken = pure.REGIME_CONTENDED if effect.room.made else stand_back
+            taken = pure.REGIME_CONTENDED if effect.room.withdrawn else stand_back
             assert arrow == (alone, taken)
         elif verdict == pure.VERDICT_RESUME:
             assert arrow == (stand_back, alone)

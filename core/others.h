@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What one flow knows of others: is it alone, and what has it seen?
+ *
+ * Only data. evidence.c, room.c and probe.c each fill in their part, regime.c decides.
+ */
+#ifndef DALBE_OTHERS_H
+#define DALBE_OTHERS_H
+
+#include "fixed.h"
+
+/* Rounds from slow start on whose queue may be our own: the packets that slow start sent too
+ * many are under way for a round, queued in the next, and drained by a cut in the third. Half:
+ * our own queue passes for a newcomer's. Twice: a newcomer in that time gets no room.
+ */
+#define REGIME_RAMP_ROUNDS	4
+
+enum regime_state {
+	REGIME_ALONE,		/* nobody else's queue in sight */
+	REGIME_YIELDING,	/* whose queue is it? Two cuts drained too little, or TCP repairs a
+				 * loss in the room that we made: we stand back and look
+				 */
+	REGIME_CONTENDED,	/* somebody else's: the queue stayed (regime_round()), or the room
+				 * was taken (regime_give_way())
+				 */
+};
+
+/**
+ * struct cut - the cut under test
+ * @before_us: lowest RTT of the round before it; 0: no test, see evidence_under_test()
+ * @expected_us: what it drains of the queue, were that all ours
+ * @drained_q16: part of it that was drained at the last test, 0 .. 1
+ * @doubt: a cut had too little effect: the next is deeper, and decides
+ */
+struct cut {
+	u32 before_us;
+	u32 expected_us;
+	u32 drained_q16;
+	bool doubt;
+};
+
+/**
+ * struct part - our part of the link
+ * @last_us: lowest RTT of the last round handed to evidence_part(); 0: that was not, see
+ *	evidence_limited()
+ * @lost: in the last round a part of the link was lost in a surge
+ * @ours_q16: packets per second that were ours while a queue stood; 0: not known
+ * @link_q16: the most that @ours_q16 was while it was known, and half of what it was
+ *	before; 0: not known
+ */
+struct part {
+	u32 last_us;
+	bool lost;
+	u64 ours_q16;
+	u64 link_q16;
+};
+
+/**
+ * struct ramp - since slow start
+ * @rounds: since it ended, counted by the caller, saturating
+ * @unfilled: no queue has shown since: the link may carry more
+ */
+struct ramp {
+	u8 rounds;
+	bool unfilled;
+};
+
+/**
+ * struct room - surges, and the room made for them
+ * @withdrawn: the last cut gave up window that comes back if nobody takes it: room for a newcomer,
+ *	or the guaranteed window, for a round trip (scavenger_cut_delay())
+ * @lost: packets were lost, or marked, after it
+ * @samples: RTTs in a row, in this round, that tell of a surge
+ * @restored: rounds for which VERDICT_ROOM_FREE is still remembered
+ * @sampled_us: the lowest of @samples
+ * @packets: acknowledged with them
+ * @surge_us: growth of the queue in the last round, for the next cut, where that is a surge and
+ *	not ours; else 0
+ * @restored_us: lowest RTT of the surge that was over at the last VERDICT_ROOM_FREE
+ * @restore_cwnd: window to return to if the test of the last cut shows nobody, packets: for room,
+ *	the window less our queue from before the surge; after scavenger_cut_delay() the
+ *	guaranteed window at least; a loss cuts it, too. 0: not to return
+ */
+struct room {
+	bool withdrawn;
+	bool lost;
+	u8 samples;
+	u8 restored;
+	u32 sampled_us;
+	u32 packets;
+	u32 surge_us;
+	u32 restored_us;
+	u32 restore_cwnd;
+};
+
+/**
+ * struct looks - at the queue while not alone
+ * @rounds: since REGIME_YIELDING began, saturating
+ * @gone: the last looks, a bit each; 1: the queue was gone
+ * @peak_us: longest standing queue since then
+ * @mean_us: mean queue of the last eight looks or so, or rounds in REGIME_ALONE
+ * @try_us: how long to be contended before VERDICT_TRY
+ * @last_us: when the last look was taken
+ */
+struct looks {
+	u8 rounds;
+	u8 gone;
+	u32 try_us;
+	u32 peak_us;
+	u32 mean_us;
+	u64 last_us;
+};
+
+/**
+ * struct probe - the window held back to see whose queue it is
+ * @rounds: for which it is still held back
+ * @alone: the sender was last alone as a probe said so
+ * @cwnd: the window meanwhile, packets
+ * @left_us: the queue that is left then, if it was ours
+ * @pause_us: how long not to probe
+ * @since_us: when the last one began
+ */
+struct probe {
+	u8 rounds;
+	bool alone;
+	u32 cwnd;
+	u32 left_us;
+	u32 pause_us;
+	u64 since_us;
+};
+
+/**
+ * struct plateau - a contended queue that may be none
+ * @periods: in a row, whose lowest RTT was like @rtt_us
+ * @rtt_us: lowest RTT of the first of them
+ * @least_us: lowest RTT in the period under way
+ * @since_us: when that began, TCP's clock modulo 2^32
+ */
+struct plateau {
+	u8 periods;
+	u32 rtt_us;
+	u32 least_us;
+	u32 since_us;
+};
+
+/**
+ * struct times - when things were, on the caller's clock
+ * @since_us: the regime began, REGIME_YIELDING and REGIME_CONTENDED as one
+ * @taken_us: VERDICT_TAKE, VERDICT_TRY or VERDICT_LONGER, the last; else regime_start()
+ * @came_us: the competitor came that the link was left to
+ * @busy_us: the queue was last seen
+ */
+struct times {
+	u64 since_us;
+	u64 taken_us;
+	u64 came_us;
+	u64 busy_us;
+};
+
+/**
+ * struct regime - what one flow knows of others
+ * @state: enum regime_state; set in regime.c only. sender.regime is a copy, which scavenger.c keeps
+ * @lossy: rounds for which the last loss is still remembered; they count while alone only
+ * @unsure: alone by another verdict than VERDICT_TAKE (the queue went with us, a trial, a longer
+ *	path): the others may never have gone, so @times.came_us and @keep_coming stay
+ * @keep_coming: short flows keep coming: be patient (regime_patience_us()), and make room early
+ *	(room_shift())
+ * @haste_q16: 0: patient, 1 or more: urgent; the largest w of late, set by the caller. This part
+ *	of REGIME_PATIENCE_US we do not wait, and for this part of REGIME_DOUBT_US after we took
+ *	the link we may be wrong about being alone
+ * @yields: how often it yielded
+ * @resumes: of these, how often the queue went with us
+ * @cut: the cut under test
+ * @ramp: since slow start
+ * @room: surges, and room made for them
+ * @part: our part of the link
+ * @looks: at the queue while not alone
+ * @times: when things were
+ * @probe: the window held back to see whose queue it is
+ * @plateau: a contended queue that may be none
+ */
+struct regime {
+	u8 state;
+	u8 lossy;
+	bool unsure;
+	bool keep_coming;
+	struct ramp ramp;
+	u32 haste_q16;
+	struct cut cut;
+	struct room room;
+	struct part part;
+	struct looks looks;
+	struct times times;
+	struct probe probe;
+	struct plateau plateau;
+	u32 yields;
+	u32 resumes;
+};
+
+/* Alone, and slow start has been over for so long that a queue is not its doing. */
+static inline bool regime_steady(const struct regime *r)
+{
+	return r->state == REGIME_ALONE && r->ramp.rounds >= REGIME_RAMP_ROUNDS;
+}
+
+#endif /* DALBE_OTHERS_H */
