@@ -85,7 +85,8 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	if (r->state != REGIME_ALONE || r->cut.doubt || !base_rtt_us ||
 	    (r->lossy && !stands))
 		return ssthresh;
-	r->room.withdrawn = surge_us && (r->part.lost || room_wanted(r, cwnd, surge_us, base_rtt_us));
+	r->room.withdrawn = surge_us &&
+			    (r->part.lost || room_wanted(r, cwnd, surge_us, base_rtt_us));
 	if (r->room.withdrawn) {
 		room_us = surge_us;
 		/* Our window grows by a packet per round, so the surge is not ours. The queue
