@@ -48,15 +48,6 @@
 #define EVIDENCE_PLATEAU_SHIFT	6
 #define EVIDENCE_PLATEAU_MIN_US	250
 
-/**
- * evidence_under_test - is a cut under test?
- * @cut: the flow's
- */
-static inline bool evidence_under_test(const struct cut *cut)
-{
-	return cut->before_us;
-}
-
 void evidence_expect(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us, u32 base_rtt_us);
 void evidence_forget(struct regime *r);
 void evidence_limited(struct regime *r);

@@ -27,7 +27,7 @@ enum regime_state {
 
 /**
  * struct cut - the cut under test
- * @before_us: lowest RTT of the round before it; 0: no test, see evidence_under_test()
+ * @before_us: lowest RTT of the round before it; 0: no test, see cut_under_test()
  * @expected_us: what it drains of the queue, were that all ours
  * @drained_q16: part of it that was drained at the last test, 0 .. 1
  * @doubt: a cut had too little effect: the next is deeper, and decides
@@ -201,6 +201,15 @@ struct regime {
 static inline bool regime_steady(const struct regime *r)
 {
 	return r->state == REGIME_ALONE && r->ramp.rounds >= REGIME_RAMP_ROUNDS;
+}
+
+/**
+ * cut_under_test - is a cut under test?
+ * @cut: the flow's
+ */
+static inline bool cut_under_test(const struct cut *cut)
+{
+	return cut->before_us;
 }
 
 #endif /* DALBE_OTHERS_H */

@@ -153,7 +153,7 @@ void room_begin_round(struct regime *r)
  */
 bool room_under_test(const struct regime *r)
 {
-	return r->cut.before_us && r->room.withdrawn;
+	return cut_under_test(&r->cut) && r->room.withdrawn;
 }
 
 /**
@@ -179,7 +179,7 @@ bool room_sample(struct regime *r, u32 rtt_us, u32 packets, u32 before_us,
 	bool tells;
 
 	if (r->state != REGIME_ALONE || cwnd < QUEUE_SMALL_CWND ||
-	    (r->cut.before_us && !r->room.withdrawn))
+	    (cut_under_test(&r->cut) && !r->room.withdrawn))
 		return false;
 	tells = room_under_test(r) ? rtt_us >= r->cut.before_us :
 		room_surge_us(rtt_us, before_us, base_rtt_us,

@@ -141,7 +141,7 @@ static u32 scavenger_cut_delay(struct sender *s, const struct tcp_path *p, u32 s
 	ssthresh = room_cut(&sc->regime, p->cwnd, rtt_us, base_rtt_us, ssthresh);
 	least = min(scavenger_guaranteed_cwnd(s, p), p->cwnd);
 	evidence_expect(&sc->regime, p->cwnd, ssthresh, rtt_us, base_rtt_us);
-	if (least > ssthresh && evidence_under_test(&sc->regime.cut)) {
+	if (least > ssthresh && cut_under_test(&sc->regime.cut)) {
 		/* We withdraw it for a round trip, and judge that as we judge room. */
 		sc->regime.room.restore_cwnd = max(sc->regime.room.restore_cwnd, least);
 		sc->regime.room.withdrawn = true;
