@@ -13,8 +13,8 @@ import pytest
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
 from dalbe_testbed.plan import experiment
-from dalbe_testbed.run import backends, scenario
-from dalbe_testbed.run.backends import Host, Qemu, Uml, process
+from dalbe_testbed.run import backends, process, scenario
+from dalbe_testbed.run.backends import Host, Qemu, Uml
 from dalbe_testbed.run.scenario import Tools
 
 FACTS = {"backend", "kernel_release", "kernel_sha256", "clock"}

@@ -32,7 +32,7 @@ from dalbe_testbed.plan.schedule import (
     reverse_flows,
     streams,
 )
-from dalbe_testbed.run.backends.base import Backend
+from dalbe_testbed.run.backends import Backend
 
 SNAPLEN_BYTES = 96  # Ethernet, IPv6 and TCP with timestamps, with ten bytes to spare
 ADDRESS = {
