@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from dalbe_testbed.cli import numeric as cli_numeric
 from dalbe_testbed.papers import framework, numeric
 from dalbe_testbed.papers.framework import CROSS, OURS, TRANSFER
 from dalbe_testbed.purecode import Pure
@@ -127,6 +126,6 @@ def test_measures_of_a_run_that_is_over_before(pure: Pure) -> None:
 def test_table_and_summary_have_all_runs(pure: Pure) -> None:
     table = numeric.table(pure, [SEED])
     assert table.height == len(numeric.SCHEMES) * len(framework.ETAS)
-    summary = cli_numeric.summary(table)
+    summary = numeric.summary(table)
     assert summary["runs"].to_list() == [1] * table.height
     assert summary["finish_mean"].to_list() == table["finish"].to_list()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from dalbe_testbed.cli import sweeps as cli_sweep
+from dalbe_testbed import cli
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.papers import cdg as paper
 from dalbe_testbed.plan import sweep
@@ -264,7 +264,7 @@ def test_a_scavengers_report_has_its_verdicts_tables_and_picture(tmp_path: Path)
     for run in site.runs:
         site.write(run, {"ours": 9.0}, {"ours": 0.1, "other1": 9.9}, queue_ms=3)
     words = ["report", str(tmp_path / "mine.toml"), "--out", str(site.out), "--check"]
-    result = CliRunner().invoke(cli_sweep.app, words)
+    result = CliRunner().invoke(cli.sweep_app, words)
     assert result.exit_code == 0, result.output
     assert "2 of 2 requirements are met" in result.output
     report = site.out / "report"
@@ -284,7 +284,7 @@ def test_a_scavengers_requirement_fails_the_check(tmp_path: Path):
     for run in site.runs:
         site.write(run, {"ours": 9.0}, {"ours": 1.0, "other1": 9.0})
     words = ["report", str(tmp_path / "mine.toml"), "--out", str(site.out), "--check"]
-    result = CliRunner().invoke(cli_sweep.app, words)
+    result = CliRunner().invoke(cli.sweep_app, words)
     assert isinstance(result.exception, TestbedError)
     assert "not met: alone at least 93 % of CUBIC alone and share at most 6 %" in result.output
     assert '<tr class="bad"><td>cell1' in (site.out / "report/index.html").read_text()
@@ -292,10 +292,10 @@ def test_a_scavengers_requirement_fails_the_check(tmp_path: Path):
 
 def test_check_fails_where_a_requirement_is_not_met(curve: Case):
     words = ["report", str(curve.files[0]), "--out", str(curve.out), "--check"]
-    assert CliRunner().invoke(cli_sweep.app, words).exit_code == 0
+    assert CliRunner().invoke(cli.sweep_app, words).exit_code == 0
     run = curve.run("/cdg-g2-rtt50/seed1")
     (curve.out / run.directory / "manifest.json").unlink()
-    result = CliRunner().invoke(cli_sweep.app, words)
+    result = CliRunner().invoke(cli.sweep_app, words)
     assert isinstance(result.exception, TestbedError)
     assert "not met: all 12 runs are there" in result.output
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import fakeruns
 import pytest
-from dalbe_testbed.cli import sweeps as cli_sweep
+from dalbe_testbed import cli
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan import sweep
 from dalbe_testbed.run import workflow
@@ -51,11 +51,11 @@ class Site:
         return [command, str(self.file), "--out", str(self.out)]
 
     def make(self) -> tuple[str, BaseException | None]:
-        result = CliRunner().invoke(cli_sweep.app, self.words())
+        result = CliRunner().invoke(cli.sweep_app, self.words())
         return result.output, result.exception
 
     def start(self) -> subprocess.Popen[str]:
-        code = "from dalbe_testbed.cli.sweeps import app; app()"
+        code = "from dalbe_testbed.cli import sweep_app; sweep_app()"
         return subprocess.Popen(
             [sys.executable, "-c", code, *self.words(), "--jobs", "1"],
             stdout=subprocess.PIPE,

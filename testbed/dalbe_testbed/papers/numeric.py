@@ -246,3 +246,14 @@ def table(pure: Pure, seeds: Sequence[int]) -> pl.DataFrame:
             for run in (simulate(pure, scheme, eta, seed),)
         ]
     )
+
+
+def summary(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a row per scheme and eta: runs, and of each measure mean, least and greatest."""
+    measured = pl.col(list(MEASURES))
+    return table.group_by("scheme", "eta", maintain_order=True).agg(
+        pl.len().alias("runs"),
+        measured.mean().name.suffix("_mean"),
+        measured.min().name.suffix("_least"),
+        measured.max().name.suffix("_greatest"),
+    )

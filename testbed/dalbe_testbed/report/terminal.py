@@ -13,8 +13,15 @@ from rich.text import Text
 from dalbe_testbed.reduce.tables import Run
 from dalbe_testbed.study.demo import CONTENDERS, INFEASIBLE
 
-WORDS = {"contender", "finished", "measure", "flow", "cc"}
+WORDS = {"contender", "finished", "measure", "flow", "cc", "scheme"}
 """Columns that hold no number."""
+
+EXPLAINED: dict[str, Any] = {
+    "caption_justify": "left",
+    "box": box.SIMPLE_HEAD,
+    "padding": (0, 1, 0, 0),
+}
+"""The look of a table whose caption explains its columns."""
 
 
 def _number(value: float | None, form: str, scale: float = 1.0) -> str:
@@ -71,9 +78,26 @@ def demo_table(result: dict[str, Any]) -> Table:
         caption="% busy, % alone: share of the bottleneck while CUBIC competes and while nothing "
         "does\nCUBIC: goodput of its flows while they compete, Mbit/s; "
         "queue: mean while sending, ms",
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
+        **EXPLAINED,
+    )
+
+
+def numeric_table(summary: pl.DataFrame) -> Table:
+    """Return the numerical experiments' table, of numeric.summary(): parts in percent."""
+    columns = {"done": "finish", "gap": "gap_use", "gives way": "gives_way"}
+    columns["at most"] = "greatest_part"
+    rows = [
+        {"scheme": row["scheme"], "size": f"{row['eta']:.0%}"}
+        | {said: _number(row[f"{name}_mean"], ".1f", 100) for said, name in columns.items()}
+        for row in summary.to_dicts()
+    ]
+    return _table(
+        rows,
+        title="The framework paper's numerical experiments, means over the seeds",
+        caption="done: % of the window; gap: % of the link while nobody else sends; gives "
+        "way: % of its target left to newcomers in their first minute; at most: rate "
+        "beside others, in % of one TCP source's",
+        **EXPLAINED,
     )
 
 

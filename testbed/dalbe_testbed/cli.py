@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command line: dalbe-testbed run, demo, numeric, sweep."""
+"""The command line: dalbe-testbed run, demo, numeric, sweep run, sweep report."""
 
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from dalbe_testbed.cli import numeric as cli_numeric
-from dalbe_testbed.cli import sweeps as cli_sweep
 from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.papers import framework, numeric
 from dalbe_testbed.paths import EXPERIMENTS
-from dalbe_testbed.plan import experiment
+from dalbe_testbed.plan import experiment, sweep
 from dalbe_testbed.report import terminal as report
-from dalbe_testbed.run import backends
+from dalbe_testbed.run import backends, workflow
 from dalbe_testbed.run import pool as batch
 from dalbe_testbed.run.scenario import Tools
 from dalbe_testbed.study import demo
@@ -23,8 +23,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.add_typer(cli_sweep.app, name="sweep")
-app.command("numeric")(cli_numeric.numeric_command)
+sweep_app = typer.Typer(help="Makes the runs of sweeps, and reports on them.", no_args_is_help=True)
+app.add_typer(sweep_app, name="sweep")
 console = Console()
 
 Out = Annotated[Path, typer.Option("--out", help="Directory for the results.")]
@@ -45,6 +45,13 @@ Kernel = Annotated[
 Module = Annotated[Path | None, typer.Option("--module", help="dalbe.ko.")]
 Dalbectl = Annotated[Path | None, typer.Option("--dalbectl", help="The dalbectl program.")]
 Keep = Annotated[bool, typer.Option("--keep-captures", help="Keep the packet captures.")]
+Check = Annotated[bool, typer.Option("--check", help="Exit with 1 if a requirement is not met.")]
+Sweeps = Annotated[
+    list[str],
+    typer.Argument(
+        help="Sweeps: names of testbed/sweeps, or TOML files; figure3-full:3 is its first 3 seeds."
+    ),
+]
 
 
 def _tools(
@@ -93,9 +100,7 @@ def demo_command(
     settings: Settings = None,
     file: Annotated[Path, typer.Option("--experiment", help="Its TOML file.")] = EXPERIMENTS
     / "demo.toml",
-    check: Annotated[
-        bool, typer.Option("--check", help="Exit with 1 if a requirement is not met.")
-    ] = False,
+    check: Check = False,
     jobs: Jobs = None,
     kernel: Kernel = None,
     module: Module = None,
@@ -137,6 +142,91 @@ def demo_command(
     console.print(f"Results and plots: {out}", highlight=False)
     if check and not all(all(result["verdicts"].values()) for result in results):
         raise TestbedError("a requirement was not met: see the lines above")
+
+
+@app.command("numeric")
+def numeric_command(
+    out: Annotated[Path, typer.Option("--out", help="Directory for table and figure.")],
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds.")] = 10,
+) -> None:
+    """Repeat the framework paper's numerical experiments with the module's own controller.
+
+    Leaves numeric.csv, a row per run; numeric-summary.csv; and numeric.png, of seed 1.
+    """
+    # a run, which shares this command line, need not wait for matplotlib and cffi
+    from dalbe_testbed import purecode  # noqa: PLC0415
+    from dalbe_testbed.report import numeric as figures_numeric  # noqa: PLC0415
+
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as build:
+        pure = purecode.load(Path(build))
+        runs = {
+            (scheme.name, eta): numeric.simulate(pure, scheme, eta, 1)
+            for scheme in numeric.SCHEMES
+            for eta in framework.ETAS
+        }
+        table = numeric.table(pure, range(1, seeds + 1))
+    figures_numeric.draw(runs, out / "numeric.png")
+    table.write_csv(out / "numeric.csv", float_precision=5)
+    summary = numeric.summary(table)
+    summary.write_csv(out / "numeric-summary.csv", float_precision=5)
+    console.print(report.numeric_table(summary))
+    console.print(f"Tables and figure: {out}", highlight=False)
+
+
+@sweep_app.command("run")
+def sweep_run_command(
+    sweeps: Sweeps,
+    out: Out,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Guests at once: all cores.")] = None,
+    profile: Annotated[
+        Path | None, typer.Option(help="A Snakemake profile, e.g. testbed/workflow/slurm.")
+    ] = None,
+) -> None:
+    """Make the runs that OUT lacks. After an interruption the same command goes on."""
+    files = [sweep.find(name) for name in sweeps]
+    runs = sweep.all_runs(map(sweep.load, files))
+    try:
+        workflow.make(files, runs, out.resolve(), console=console, jobs=jobs, profile=profile)
+    except KeyboardInterrupt:
+        raise TestbedError(
+            f"stopped: {sum(workflow.finished(out, name) for name in runs)} of {len(runs)} runs "
+            "are there; the same command goes on"
+        ) from None
+    missing = [name for name in runs if not workflow.finished(out, name)]
+    if missing:
+        raise TestbedError(
+            f"{len(missing)} of {len(runs)} runs have no result, the first of them {missing[0]}: "
+            f"{workflow.reason(out, missing[0])}; the same command tries them again"
+        )
+
+
+@sweep_app.command("report")
+def sweep_report_command(
+    sweeps: Sweeps,
+    out: Out,
+    check: Check = False,
+) -> None:
+    """Write OUT/report/index.html and its tables from the runs in OUT."""
+    # a run, which shares this command line, need not wait for scipy and matplotlib
+    from dalbe_testbed.report import html  # noqa: PLC0415
+    from dalbe_testbed.study import declarations, results  # noqa: PLC0415
+
+    loaded = [sweep.load(sweep.find(name)) for name in sweeps]
+    runs = sweep.all_runs(loaded)
+    found = results.collect(out, loaded, runs)
+    findings = declarations.findings(found)
+    index = html.write(found, findings, list(runs.values()), out / "report")
+    verdicts = html.verdicts(found, findings)
+    unmet = [verdict for verdict in verdicts if not verdict.met]
+    for verdict in unmet:
+        console.print(
+            f"not met: {verdict.requirement}: {verdict.detail}", style="red", markup=False
+        )
+    said = f"{len(verdicts) - len(unmet)} of {len(verdicts)} requirements are met: {index}"
+    console.print(said, highlight=False, soft_wrap=True)
+    if check and unmet:
+        raise TestbedError(f"{len(unmet)} of {len(verdicts)} requirements are not met: see above")
 
 
 def main() -> None:
