@@ -26,6 +26,8 @@ from dalbe_testbed.study.stats import Estimate
 Row = dict[str, Any]
 RATE_COLUMNS = {"t_s", "flow", "sent_bytes"}
 
+AGAIN = "remove the run and make it again"
+
 MODULE_DIGITS = 12
 """Digits of dalbe_cdg's SHA-256 in tables: runs of one build have the same."""
 
@@ -87,12 +89,7 @@ class Results:
 
     def table(self, run: Run, name: str) -> pl.DataFrame:
         """Return a table of a run that has results: "queue". Raises TestbedError without it."""
-        path = self.out / run.directory / f"{name}.parquet"
-        try:
-            return pl.read_parquet(path)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            what = str(error).splitlines()[0]
-            raise TestbedError(f"{path}: {what}: remove the run and make it again") from None
+        return _read(self.out / run.directory, name)
 
     def flow(self, run: Run, name: str) -> tuple[float, float | None, bool]:
         """Return start and end, s, of a flow of a run, null if it outlived it; whether it is done.
@@ -189,50 +186,48 @@ def rtt_ms(point: Point) -> float:
     return point.experiment.link.rtt_ms
 
 
-def _fault(out: Path, run: Run) -> str | None:
-    """Return why a run's results cannot be used, or None."""
-    if not finished(out, run.directory):
-        return reason(out, run.directory)
-    directory = out / run.directory
+def _read(directory: Path, name: str) -> pl.DataFrame:
+    path = directory / f"{name}.parquet"
     try:
-        manifest = json.loads((directory / "manifest.json").read_text())
+        return pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        what = str(error).splitlines()[0]
+        raise TestbedError(f"{path}: damaged: {what}: {AGAIN}") from None
+
+
+def _manifest(out: Path, run: Run) -> dict[str, Any]:
+    """Return what a run was made with. Raises TestbedError if it is not there, or another."""
+    if not finished(out, run.directory):
+        raise TestbedError(reason(out, run.directory))
+    try:
+        manifest: dict[str, Any] = json.loads((out / run.directory / "manifest.json").read_text())
         made = experiment.parse(manifest["experiment"], "manifest.json")
-        columns = set(pl.read_parquet_schema(directory / "rates.parquet"))
-    except (TestbedError, ValueError, KeyError, OSError, pl.exceptions.PolarsError) as error:
-        return f"damaged: {str(error).splitlines()[0]}: remove it and run again"
-    if "kernel_release" not in manifest:
-        return "damaged: manifest.json lacks kernel_release: remove it and run again"
-    if made.model_dump() != run.point.experiment.model_dump() or manifest["seed"] != run.seed:
-        return "made from another experiment or seed: remove it and run again"
-    if missing := RATE_COLUMNS - columns:
-        return f"rates.parquet lacks {', '.join(sorted(missing))}: remove it and run again"
-    return None
+        seed, _row_has_it = manifest["seed"], manifest["kernel_release"]
+    except (TestbedError, ValueError, KeyError) as error:
+        raise TestbedError(f"damaged: manifest.json: {error}: {AGAIN}") from None
+    if made.model_dump() != run.point.experiment.model_dump() or seed != run.seed:
+        raise TestbedError(f"made from another experiment or seed: {AGAIN}")
+    return manifest
 
 
-def _sent(out: Path, runs: Iterable[Run]) -> dict[str, dict[str, tuple[int, int]]]:
-    """Return bins and bytes in the second half of each run, by path of its table and by flow."""
-    times = [(_rates(out, run), run.point.experiment.duration_s) for run in runs]
-    halves = pl.LazyFrame(
-        [(path, end_s / 2, end_s) for path, end_s in times],
-        schema=["path", "start_s", "end_s"],
-        orient="row",
-    )
-    found = (
-        pl.scan_parquet([path for path, _end_s in times], include_file_paths="path")
-        .join(halves, on="path")
-        .filter(pl.col("t_s").is_between("start_s", "end_s", closed="left"))
-        .group_by("path", "flow")
-        .agg(bins=pl.len(), bytes=pl.col("sent_bytes").sum())
-        .collect()
-    )
-    sent: dict[str, dict[str, tuple[int, int]]] = {}
-    for path, flow, *bins_and_bytes in found.iter_rows():
-        sent.setdefault(path, {})[flow] = tuple(bins_and_bytes)
-    return sent
+def _percent(out: Path, run: Run) -> dict[str, float]:
+    """Return each flow's share of the link in the second half of a run, in percent.
 
-
-def _rates(out: Path, run: Run) -> str:
-    return str(out / run.directory / "rates.parquet")
+    Raises TestbedError if its table of rates cannot say.
+    """
+    what = run.point.experiment
+    half = Window(what.duration_s / 2, what.duration_s)
+    # those that begin in the second half
+    bins = math.ceil(half.end_s / what.bin_s) - math.ceil(half.start_s / what.bin_s)
+    rates = _read(out / run.directory, "rates")
+    if lacks := RATE_COLUMNS - set(rates.columns):
+        raise TestbedError(f"rates.parquet lacks {', '.join(sorted(lacks))}: {AGAIN}")
+    sums = half.of(rates).group_by("flow").agg(pl.len(), pl.sum("sent_bytes"))
+    sent = {flow: count for flow, there, count in sums.rows() if there == bins}
+    if not all(flow.name in sent for flow in what.flows):
+        raise TestbedError(f"rates.parquet does not cover the second half: {AGAIN}")
+    length_s, link_bps = bins * what.bin_s, what.link.rate_bps
+    return {flow.name: sent[flow.name] * 800 / length_s / link_bps for flow in what.flows}
 
 
 def _row(run: Run, percent: Mapping[str, float], manifest: Mapping[str, Any]) -> Row:
@@ -260,29 +255,23 @@ def _row(run: Run, percent: Mapping[str, float], manifest: Mapping[str, Any]) ->
 
 def collect(out: Path, sweeps: Sequence[Sweep], runs: Mapping[str, Run]) -> Results:
     """Read the results of `runs`, the sweeps', in OUT. Raises TestbedError if there are none."""
-    missing = {name: why for name, run in runs.items() if (why := _fault(out, run))}
-    there = {name: run for name, run in runs.items() if name not in missing}
-    if not there:
-        raise TestbedError(f"{out}: none of {len(runs)} runs is there: make them first")
-    sent = _sent(out, there.values())
-    rows: list[Row] = []
+    missing: dict[str, str] = {}
     manifests: list[dict[str, Any]] = []
+    rows: list[Row] = []
     shares: dict[str, Group] = {}
-    for name, run in there.items():
-        what = run.point.experiment
-        flows = sent.get(_rates(out, run), {})
-        # those that begin in the second half
-        bins = math.ceil(what.duration_s / what.bin_s) - math.ceil(what.duration_s / 2 / what.bin_s)
-        if any(flows.get(flow.name, (0,))[0] != bins for flow in what.flows):
-            missing[name] = "rates.parquet does not cover the second half: remove it and run again"
+    for name, run in runs.items():
+        try:
+            manifest = _manifest(out, run)
+            row = _row(run, _percent(out, run), manifest)
+        except TestbedError as error:
+            missing[name] = str(error)
             continue
-        manifests.append(json.loads((out / name / "manifest.json").read_text()))
-        length_s, link_bps = bins * what.bin_s, what.link.rate_bps
-        percent = {f.name: flows[f.name][1] * 800 / length_s / link_bps for f in what.flows}
-        row = _row(run, percent, manifests[-1])
+        manifests.append(manifest)
         rows.append(row)
         group = shares.get(run.point.directory, Group(run.point, []))
         shares[run.point.directory] = Group(run.point, [*group.rows, row])
+    if not rows:
+        raise TestbedError(f"{out}: none of {len(runs)} runs is there: make them first")
     return Results(
         out=out,
         sweeps=tuple(sweeps),
