@@ -66,11 +66,12 @@ def curve(tmp_path: Path) -> Case:
 
 
 def test_the_papers_values_are_all_there():
-    assert len(paper.table_1()) == 14
-    assert sum(bound.which == "min" for bound in paper.table_1()) == 7
-    assert paper.figure_2()[2]["cdg1"] == 12
-    assert paper.tolerance_points(49) == pytest.approx(12.25)
-    assert paper.tolerance_points(3) == 2
+    bounds = [bound for bounds in paper.stated("Table I").values() for bound in bounds]
+    assert len(bounds) == 14
+    assert sum(bound.which == "min" for bound in bounds) == 7
+    assert {value.which: value.percent for value in paper.stated("Figure 2")[2, 50]}["cdg1"] == 12
+    assert paper.Value("", "both", 120, 50, 49).allowed == pytest.approx(12.25)
+    assert paper.Value("", "one", 0.1, 50, 3).allowed == 2
 
 
 def test_a_share_is_of_the_second_half_at_the_sender(curve: Case):
@@ -220,7 +221,7 @@ def test_backends_agree_within_the_spread(tmp_path: Path, shift: float, met: boo
 
 def test_a_cause_is_one_that_was_measured():
     ours = reproduction.Estimate(20, 19, 21, 5)
-    deviation = reproduction.Deviation("Table I, max", "cdg", 120, 50, paper=25, ours=ours)
+    deviation = reproduction.Deviation("Table I, max", "both", 120, 50, 25, "cdg", ours)
 
     def effect(axis: str, change: float) -> reproduction.Effect:
         estimate = reproduction.Estimate(change, change - 0.5, change + 0.5, 5)
@@ -230,7 +231,7 @@ def test_a_cause_is_one_that_was_measured():
     assert said in reproduction.likely_cause(deviation, [effect("hz", 2)])
     assert "not hz as tested" in reproduction.likely_cause(deviation, [effect("hz", -2)])
     assert "kernel 4.2" in reproduction.likely_cause(deviation, [effect("buffer", 2)])
-    near = reproduction.Deviation("Table I, max", "cdg", 120, 50, paper=20.5, ours=ours)
+    near = reproduction.Deviation("Table I, max", "both", 120, 50, 20.5, "cdg", ours)
     assert "inside the interval" in reproduction.likely_cause(near, [])
 
 

@@ -8,7 +8,6 @@ shares are of the bottleneck's rate, in percent, over the second half of the run
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
 import polars as pl
 
@@ -33,47 +32,46 @@ UNTESTED = ("kernel 4.2", "iperf 2.0.5", "the timing of real hosts")
 """Possible causes of a difference that no ablation here can vary."""
 
 
-def tolerance_points(percent: float) -> float:
-    """Return by how much a share may differ from the paper's: 25 % or 2 points, the larger."""
-    return max(TOLERANCE * percent, TOLERANCE_POINTS)
-
-
 @dataclass(frozen=True)
-class Bound:
-    """A value of Table I: a share in percent at G (ms) and base RTT (ms).
+class Value:
+    """A share that the paper states, in percent, at G (ms) and base RTT (ms).
 
-    The lower bound is one CDG flow's share at the lowest G, the upper bound that of both together
-    at the highest.
+    where: "Table I, min", one CDG flow's share at the lowest G; "Table I, max", that of both at the
+    highest; "Figure 2, cdg1", a flow's mean. column: which of our measures it is compared with.
     """
 
-    rtt_ms: int
-    which: Literal["min", "max"]
+    where: str
+    column: str
     g_ms: float
+    rtt_ms: float
     percent: float
 
     @property
-    def column(self) -> Literal["one", "both"]:
-        """Which of our measures it is compared with."""
-        return "one" if self.which == "min" else "both"
+    def which(self) -> str:
+        """Which of the values there it is: a bound of Table I, "min" or "max", or a flow."""
+        return self.where.rpartition(" ")[2]
+
+    @property
+    def allowed(self) -> float:
+        """By how much ours may differ, in percentage points: 25 % or 2 points, the larger."""
+        return max(TOLERANCE * self.percent, TOLERANCE_POINTS)
 
 
 @cache
-def table_1() -> tuple[Bound, ...]:
-    """Return the 14 values of Table I."""
-    return tuple(Bound(**row) for row in pl.read_csv(REFERENCE / "table1.csv").to_dicts())
+def stated(where: str) -> dict[tuple[float, float], list[Value]]:
+    """Return the values of "Table I" or of "Figure 2", by G and base RTT in ms."""
+    values: dict[tuple[float, float], list[Value]] = {}
+    for row in pl.read_csv(REFERENCE / "cdg.csv").to_dicts():
+        if row["where"].startswith(where):
+            values.setdefault((row["g_ms"], row["rtt_ms"]), []).append(Value(**row))
+    return values
 
 
-@cache
-def figure_2() -> dict[float, dict[str, float]]:
-    """Return the mean share of each flow in percent, by G in ms, as the boxes of Figure 2 say."""
-    table = pl.read_csv(REFERENCE / "figure2.csv")
-    return {row.pop("g_ms"): row for row in table.to_dicts()}
-
-
-def aggregates() -> dict[tuple[int, float], float]:
-    """Return every known share of both CDG flows in percent, by base RTT and G in ms (Figure 3)."""
+def aggregates() -> dict[tuple[float, float], float]:
+    """Return every known share of both CDG flows in percent, by G and base RTT in ms (Figure 3)."""
     flows = {"one": 2, "both": 1}
-    known = {(b.rtt_ms, b.g_ms): b.percent * flows[b.column] for b in table_1()}
-    for g_ms, shares in figure_2().items():
-        known.setdefault((50, g_ms), shares["cdg1"] + shares["cdg2"])
-    return known
+    boxes = stated("Figure 2").items()
+    known = {at: sum(v.percent for v in box if v.which in ("cdg1", "cdg2")) for at, box in boxes}
+    return known | {
+        at: value.percent * flows[value.column] for at, (value,) in stated("Table I").items()
+    }

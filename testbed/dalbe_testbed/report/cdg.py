@@ -112,7 +112,7 @@ def _draw_curve(axes: Axes, curve: Curve, places: dict[float, int], series: int)
         label=", ".join(filter(None, (f"{curve.rtt_ms:g} ms", curve.others))),
     )
     known = paper.aggregates()
-    stated = [(places[g], known[rtt, g]) for rtt, g in known if rtt == curve.rtt_ms and g in places]
+    stated = [(places[g], known[g, rtt]) for g, rtt in known if rtt == curve.rtt_ms and g in places]
     if stated:
         axes.plot(*zip(*stated, strict=True), **PAPER | {"markeredgecolor": colour})
 
@@ -148,7 +148,7 @@ def figure_3(curves: Sequence[Curve], path: Path) -> None:
 
 def table_1(results: Results, path: Path) -> None:
     """Draw Table I: the paper's values with their tolerance, and both modules with intervals."""
-    found = reproduction.table_1(results)
+    found = reproduction.deviations(results, "Table I")
     titles = {"min": "one CDG flow at G = 0.1 ms", "max": "both CDG flows at G = 120 ms"}
     ring: Style = {"marker": "o", "fillstyle": "none"}
     within = "#EDEDED"
@@ -158,7 +158,7 @@ def table_1(results: Results, path: Path) -> None:
             rtts = list(dict.fromkeys(it.rtt_ms for it in chosen))
             for place, rtt in enumerate(rtts):
                 row = [it for it in chosen if it.rtt_ms == rtt]
-                allowed, percent = row[0].allowed, row[0].paper
+                allowed, percent = row[0].allowed, row[0].percent
                 axes.bar(place, 2 * allowed, bottom=percent - allowed, width=0.7, color=within)
                 axes.plot(place, percent, **PAPER)
                 for shift, it in zip((-0.15, 0.15), row, strict=False):

@@ -5,6 +5,7 @@ It needs no network. Sections on the paper come from `reproduction` and `cdg`, t
 from the studies' findings.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,13 +79,13 @@ def _table(rows: Sequence[Row]) -> Table:
 
 def _table_1(results: Results, out: Path) -> Section:
     cdg.table_1(results, out / "table1.png")
-    found = reproduction.table_1(results)
+    found = reproduction.deviations(results, "Table I")
     rows: dict[tuple[float, str], Row] = {}
     for it in found:
         usual: Row = {
             "base RTT, ms": it.rtt_ms,
             "bound": it.which,
-            "paper, %": f"{it.paper:g}",
+            "paper, %": f"{it.percent:g}",
             "tolerance, points": f"{it.allowed:.1f}",
             **{f"{name}, % {of}": "not planned" for name in MODULES.values() for of in WHOLES},
         }
@@ -184,7 +185,7 @@ def _title(results: Results) -> str | None:
 
 def sections(results: Results, findings: Findings, out: Path) -> list[Section]:
     """Return the report's sections, having drawn their pictures into `out`."""
-    found = [_table_1(results, out)] if reproduction.table_1(results) else []
+    found = [_table_1(results, out)] if reproduction.deviations(results, "Table I") else []
     for sweep in results.sweeps:
         match sweep.figure:
             case "figure3":
@@ -201,20 +202,20 @@ def sections(results: Results, findings: Findings, out: Path) -> list[Section]:
 def deviations(results: Results) -> Table:
     """Return every value that the paper states beside ours, with what may explain a difference."""
     effects = [effect for _sweep, found in reproduction.ablations(results) for effect in found]
-    found = reproduction.table_1(results) + reproduction.figure_2_deviations(results)
+    stated = [reproduction.deviations(results, where) for where in ("Table I", "Figure 2")]
     rows: list[Row] = [
         {
             "value": item.where,
             "module": MODULES[item.module],
             "G, ms": f"{item.g_ms:g}",
             "RTT, ms": f"{item.rtt_ms:g}",
-            "paper, %": f"{item.paper:g}",
+            "paper, %": f"{item.percent:g}",
             "ours, %": item.ours or NO_RUN,
             f"difference, {POINTS}": None if item.ours is None else f"{item.difference:+.1f}",
             "likely cause": reproduction.likely_cause(item, effects),
             "_within": item.within,
         }
-        for item in found
+        for item in itertools.chain(*stated)
     ]
     return _table(rows)
 

@@ -16,93 +16,57 @@ from dalbe_testbed.plan.sample import Value
 from dalbe_testbed.plan.sweep import Point, Sweep, axis
 from dalbe_testbed.study import stats
 from dalbe_testbed.study.engine import Verdict
-from dalbe_testbed.study.results import Group, Results, Row, cc, frame, g_ms, names, rtt_ms
+from dalbe_testbed.study.results import Results, Row, cc, frame, g_ms, names, rtt_ms
 from dalbe_testbed.study.stats import Estimate
 
-FIGURE_2_RTT_MS = 50
 POINTS = "points"  # percentage points, as the report says it
 POSSIBLE_CAUSES = {"kernel", "hz", "delay"}  # axes on which the paper's testbed may differ
 
 
-# --- Table I and Figure 2: values that the paper states ---
+# --- Table I and Figure 2 ---
 
 
 @dataclass(frozen=True)
-class Deviation:
-    """A share that the paper states, in percent, beside what a module got; None without a run.
+class Deviation(paper.Value):
+    """A value of the paper's beside what a module got; None without a run.
 
     ours: of the link. of_tcp: of what all TCP flows got, where the paper can be read that way.
     """
 
-    where: str
     module: str
-    g_ms: float
-    rtt_ms: float
-    paper: float
     ours: Estimate | None
     of_tcp: Estimate | None = None
 
     @property
     def difference(self) -> float | None:
         """Ours less the paper's, in percentage points."""
-        return None if self.ours is None else self.ours.mean - self.paper
-
-    @property
-    def allowed(self) -> float:
-        """By how much it may differ, in percentage points."""
-        return paper.tolerance_points(self.paper)
+        return None if self.ours is None else self.ours.mean - self.percent
 
     @property
     def within(self) -> bool:
-        """Whether ours is within 25 % or 2 points of the paper's; not so without a run."""
+        """Whether ours is near enough to the paper's; not so without a run."""
         return self.difference is not None and abs(self.difference) <= self.allowed
 
-    @property
-    def which(self) -> str:
-        """Which of the paper's values it is: a bound of Table I, "min" or "max", or a flow."""
-        return self.where.rpartition(" ")[2]
 
-
-def _cells(results: Results) -> dict[tuple[str, float | None, float], Group]:
-    """Return the paper's cells that the sweeps hold, by congestion control, G and RTT in ms."""
-    return {
+def deviations(results: Results, where: str) -> list[Deviation]:
+    """Return the values of "Table I" or "Figure 2" that were to be run, each of both modules."""
+    cells = {
         (cc(point), g_ms(point), rtt_ms(point)): results.at(point)
         for sweep in results.sweeps
         for point in sweep.points
         if point.directory.startswith("runs/cell/") and set(point.values) == {"cc", "g", "rtt"}
     }
-
-
-def table_1(results: Results) -> list[Deviation]:
-    """Return Table I's values that were to be run, bound by bound, each of both modules."""
-    cells = _cells(results)
     return [
         Deviation(
-            where=f"Table I, {bound.which}",
+            **asdict(value),
             module=module,
-            g_ms=bound.g_ms,
-            rtt_ms=bound.rtt_ms,
-            paper=bound.percent,
-            ours=measured.mean(f"{bound.column}_percent"),
-            of_tcp=measured.mean(f"_{bound.column}_of_tcp_percent"),
+            ours=measured.mean(f"{value.column}_percent"),
+            of_tcp=measured.mean(f"_{value.column}_of_tcp_percent"),
         )
-        for bound in paper.table_1()
-        for module in MODULES
-        if (measured := cells.get((module, bound.g_ms, bound.rtt_ms)))
-    ]
-
-
-def figure_2_deviations(results: Results) -> list[Deviation]:
-    """Return the means of Figure 2's boxes that were to be run, flow by flow."""
-    cells, rtt = _cells(results), FIGURE_2_RTT_MS
-    return [
-        Deviation(
-            f"Figure 2, {flow}", module, g, rtt, percent, ours=measured.mean(f"{flow}_percent")
-        )
-        for g, flows in paper.figure_2().items()
+        for (g, rtt), values in paper.stated(where).items()
         for module in MODULES
         if (measured := cells.get((module, g, rtt)))
-        for flow, percent in flows.items()
+        for value in values
     ]
 
 
@@ -227,7 +191,7 @@ def likely_cause(deviation: Deviation, found: Sequence[Effect]) -> str:
     """
     if deviation.ours is None or deviation.difference is None:
         return "no run"
-    if deviation.ours.contains(deviation.paper):
+    if deviation.ours.contains(deviation.percent):
         return "none: the paper's value is inside the interval"
     same_way = [
         effect
@@ -253,7 +217,7 @@ def likely_cause(deviation: Deviation, found: Sequence[Effect]) -> str:
 def _verdict_of(it: Deviation) -> Verdict:
     return Verdict(
         f"{it.where.replace(',', f', {it.rtt_ms:g} ms,')}, {MODULES[it.module]}: "
-        f"{it.paper:g} % +- {it.allowed:.1f} {POINTS}",
+        f"{it.percent:g} % +- {it.allowed:.1f} {POINTS}",
         it.within,
         "no run" if it.ours is None else f"{it.ours} %",
     )
@@ -279,7 +243,7 @@ def verdicts(results: Results) -> list[Verdict]:
     found = [
         Verdict(f"all {results.planned} runs are there", missing == 0, f"{missing} are missing")
     ]
-    found += map(_verdict_of, table_1(results))
+    found += map(_verdict_of, deviations(results, "Table I"))
     for sweep in results.sweeps:
         if sweep.figure == "figure3":
             found += [verdict_of_curve(curve) for curve in curves(results, sweep)]
@@ -307,13 +271,13 @@ def table_1_frame(results: Results) -> pl.DataFrame:
             "rtt_ms": it.rtt_ms,
             "which": it.which,
             "module": it.module,
-            "paper": it.paper,
+            "paper": it.percent,
             "tolerance_points": it.allowed,
             "within": it.within,
             **_columns(it.ours),
             "mean_of_tcp": None if it.of_tcp is None else it.of_tcp.mean,
         }
-        for it in table_1(results)
+        for it in deviations(results, "Table I")
     )
 
 
@@ -344,7 +308,7 @@ def _columns(estimate: Estimate | None) -> Row:
 
 def say_table_1(results: Results) -> str:
     """Say how much of Table I was reproduced."""
-    found = table_1(results)
+    found = deviations(results, "Table I")
     parts = []
     for module, name in MODULES.items():
         if held := [it.within for it in found if it.module == module]:
@@ -356,8 +320,8 @@ def say_table_1(results: Results) -> str:
     off = [
         statistics.fmean(abs(estimate.mean / percent - 1) for estimate, percent in pairs)
         for pairs in (
-            [(it.ours, it.paper) for it in found if it.ours],
-            [(it.of_tcp, it.paper) for it in found if it.of_tcp],
+            [(it.ours, it.percent) for it in found if it.ours],
+            [(it.of_tcp, it.percent) for it in found if it.of_tcp],
         )
         if pairs
     ]
