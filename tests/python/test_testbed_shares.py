@@ -20,7 +20,8 @@ def bins(end_s: int, file, cross) -> pl.DataFrame:
 
 def test_phases_skip_two_seconds_after_every_change():
     times = [t / 2 for t in range(60)]
-    got = shares.phases(times, 0.5, Window(0, 25.2), [Window(10, 20)])
+    bins_s = pl.DataFrame({"t_s": times})
+    got = shares.phase_table(bins_s, 0.5, Window(0, 25.2), [Window(10, 20)])["phase"].to_list()
     alone = [t for t, phase in zip(times, got, strict=True) if phase == "alone"]
     contended = [t for t, phase in zip(times, got, strict=True) if phase == "contended"]
     assert (alone[0], contended[0], contended[-1]) == (2.0, 12.0, 19.5)

@@ -8,7 +8,6 @@ judged by whether it says so in time and by whether it stays at the share of one
 import itertools
 import json
 import math
-import statistics
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from dalbe_testbed.reduce import capture
 from dalbe_testbed.reduce.tables import Run
 from dalbe_testbed.run.pool import Job
 from dalbe_testbed.study import shares
-from dalbe_testbed.study.results import Window, frame
+from dalbe_testbed.study.results import Window
 
 FILE = "file"
 CONTENDERS = ("dalbe_cdg", "cubic", "bwlimit")
@@ -164,21 +163,19 @@ def distribution(results: list[dict[str, Any]]) -> pl.DataFrame:
     `seeds` is how many seeds have the number at all: a transfer that never finished has no
     finish_s.
     """
-    rows = []
-    for name, key in itertools.product((*CONTENDERS, INFEASIBLE), NUMBERS):
-        values = [r[name][key] for r in results if r[name].get(key) is not None]
-        if key != "reported_infeasible_at_s" or name == INFEASIBLE:
-            rows.append(
-                {
-                    "contender": name,
-                    "measure": key,
-                    "seeds": len(values),
-                    "min": min(values, default=None),
-                    "median": statistics.median(values) if values else None,
-                    "max": max(values, default=None),
-                }
-            )
-    return frame(rows)
+    values = pl.DataFrame(
+        [
+            {"contender": name, "measure": key, "value": result[name][key]}
+            for name, key in itertools.product((*CONTENDERS, INFEASIBLE), NUMBERS)
+            for result in results
+            if key in result[name]
+        ],
+        schema_overrides={"value": pl.Float64},
+    )
+    value = pl.col("value")
+    return values.group_by("contender", "measure", maintain_order=True).agg(
+        seeds=value.count(), min=value.min(), median=value.median(), max=value.max()
+    )
 
 
 def save(data: object, path: Path) -> None:

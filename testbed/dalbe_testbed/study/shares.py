@@ -8,6 +8,7 @@ ending) is at least GUARD_S before it. A share is the mean rate over such bins, 
 wire, divided by the rate of the link: the background's bytes are nobody's share.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import polars as pl
@@ -19,29 +20,20 @@ GUARD_S = 2.0
 Phase = Literal["contended", "alone", "between"]
 
 
-def phases(bins_s: list[float], bin_s: float, transfer: Window, cross: list[Window]) -> list[Phase]:
-    """Return the phase of each bin, given by its start; "between" does not count."""
-    changes = sorted([transfer.start_s, *(t for flow in cross for t in (flow.start_s, flow.end_s))])
-    result: list[Phase] = []
-    for start in bins_s:
-        end = start + bin_s
-        inside = start >= transfer.start_s and end <= transfer.end_s
-        settled = not any(start - GUARD_S < change < end for change in changes)
-        if not (inside and settled):
-            result.append("between")
-        elif any(flow.start_s <= start and flow.end_s >= end for flow in cross):
-            result.append("contended")
-        else:
-            result.append("alone")
-    return result
-
-
 def phase_table(
-    rates: pl.DataFrame, bin_s: float, transfer: Window, cross: list[Window]
+    rates: pl.DataFrame, bin_s: float, transfer: Window, cross: Sequence[Window]
 ) -> pl.DataFrame:
-    """Return t_s and phase of every bin of a rate table."""
-    bins = rates["t_s"].unique().sort().to_list()
-    return pl.DataFrame({"t_s": bins, "phase": phases(bins, bin_s, transfer, cross)})
+    """Return t_s and phase of every bin of a rate table; "between" does not count."""
+    start, end = pl.col("t_s"), pl.col("t_s") + bin_s
+    changes_s = [transfer.start_s, *(t for flow in cross for t in (flow.start_s, flow.end_s))]
+    changed = pl.any_horizontal((start - GUARD_S < t) & (end > t) for t in changes_s)
+    inside = (start >= transfer.start_s) & (end <= transfer.end_s)
+    busy = pl.any_horizontal(
+        pl.lit(value=False), *((start >= flow.start_s) & (end <= flow.end_s) for flow in cross)
+    )
+    phase = pl.when(busy).then(pl.lit("contended")).otherwise(pl.lit("alone"))
+    counts = pl.when(inside & ~changed).then(phase).otherwise(pl.lit("between"))
+    return rates.select(start.unique().sort()).with_columns(phase=counts)
 
 
 def share(
