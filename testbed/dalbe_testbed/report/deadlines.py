@@ -23,9 +23,9 @@ from dalbe_testbed.report.charts import (
     page,
     sheet,
 )
-from dalbe_testbed.study.deadline import OURS
 from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.goals import CUBIC_PART
+from dalbe_testbed.study.results import OURS
 
 COLUMNS = 3
 

@@ -17,9 +17,8 @@ from dalbe_testbed.papers.framework import TRANSFER, WINDOW_S
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine, regimes
 from dalbe_testbed.study.engine import Case, Found, Study, Verdict
-from dalbe_testbed.study.results import Group, Results, Row, names, wire_bytes
+from dalbe_testbed.study.results import OURS, Group, Results, Row, names, wire_bytes
 
-OURS = "ours"
 JUDGED, YARDSTICK = "mbc", "cubic"
 """The controller of which something is required, the module's default; and CUBIC in its place."""
 

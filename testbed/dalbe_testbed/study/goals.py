@@ -9,9 +9,8 @@ from dalbe_testbed.plan.experiment import CONTROLLER_DEFAULT
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine, stats
 from dalbe_testbed.study.engine import Found, Study, Verdict
-from dalbe_testbed.study.results import Group, Results, Row, wire_bytes
+from dalbe_testbed.study.results import OURS, Group, Results, Row, wire_bytes
 
-OURS = "ours"
 CUBIC_PART = 0.8
 """A goal counts that CUBIC meets within this part of the window."""
 

@@ -36,10 +36,9 @@ from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.plan.web import SEGMENT_BYTES
 from dalbe_testbed.study import engine, regimes
 from dalbe_testbed.study.engine import Case, Found, Study, Verdict, judge
-from dalbe_testbed.study.results import Group, Results, Row, Window, g_ms, rtt_ms, weight
+from dalbe_testbed.study.results import OURS, Group, Results, Row, Window, g_ms, rtt_ms, weight
 from dalbe_testbed.study.tradeoff import windows
 
-OURS = "ours"
 MODELS = {"ladder": ("fair",), "CDG": ("all", "random")}
 """The models, and what the rate is predicted by besides `own`."""
 

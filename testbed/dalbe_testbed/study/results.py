@@ -28,6 +28,9 @@ RATE_COLUMNS = {"t_s", "flow", "sent_bytes"}
 
 AGAIN = "remove the run and make it again"
 
+OURS = "ours"
+"""The flow under test, in the experiments of a transfer."""
+
 MODULE_DIGITS = 12
 """Digits of dalbe_cdg's SHA-256 in tables: runs of one build have the same."""
 

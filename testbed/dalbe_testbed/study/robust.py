@@ -11,8 +11,8 @@ import polars as pl
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import goals
 from dalbe_testbed.study.engine import Case, Found, Study, Verdict
-from dalbe_testbed.study.goals import CUBIC_PART, OURS, in_place
-from dalbe_testbed.study.results import Group, Results, Row, window
+from dalbe_testbed.study.goals import CUBIC_PART, in_place
+from dalbe_testbed.study.results import OURS, Group, Results, Row, window
 
 BIN_S = 5.0
 """Width of a bin of the curves."""

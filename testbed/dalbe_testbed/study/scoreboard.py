@@ -24,11 +24,11 @@ from dalbe_testbed.plan.sample import Value
 from dalbe_testbed.plan.sweep import Point, Run, Sweep, axes, axis
 from dalbe_testbed.study import engine, stats
 from dalbe_testbed.study.engine import Case, Found, Study, Verdict, judge
-from dalbe_testbed.study.results import Group, Results, Row, Window, window
+from dalbe_testbed.study.results import OURS, Group, Results, Row, Window, window
 from dalbe_testbed.study.short_flows import NOBODY, NOBODY_BYTES
 
-OURS, CAP = "ours", "cap-"
-"""The transfer's flow; and how CUBIC's name begins that is paced to its size in so many seconds."""
+CAP = "cap-"
+"""How CUBIC's name begins that is paced to its size in so many seconds."""
 
 JUDGED = "mbc"
 """The controller that requirements are for: the module's default."""

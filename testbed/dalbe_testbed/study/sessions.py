@@ -18,10 +18,7 @@ from dalbe_testbed.plan.web import object_wire_bytes
 from dalbe_testbed.reduce import capture
 from dalbe_testbed.study import engine, stats
 from dalbe_testbed.study.engine import Case, Found, Study, Verdict, judge
-from dalbe_testbed.study.results import Group, Results, Row, frame, rtt_ms, window, wire_bytes
-
-OURS = "ours"
-"""The transfers' flow."""
+from dalbe_testbed.study.results import OURS, Group, Results, Row, frame, rtt_ms, window, wire_bytes
 
 COMPLETIONS = 60
 """A point has so many at least."""
