@@ -2,7 +2,7 @@
 /*
  * Shared by the files of kernel/: a socket's private area, and the functions of each file.
  *
- *	tcp_dalbe_*.c	a name and the bases of each congestion control
+ *	tcp_dalbe_cdg.c	the name and the bases of each congestion control
  *	hooks.c		TCP's events, handed to the sender (core/sender.c)
  *	path.h		the socket, as core/ asks for it
  *	pacing.c	packets wait for their departure
@@ -214,9 +214,7 @@ void dalbe_defaults_unregister(void);
 int dalbe_device_register(void);
 void dalbe_device_unregister(void);
 
-/* tcp_dalbe_*.c */
-extern struct dalbe_cc tcp_dalbe_cdg;
-extern struct dalbe_cc tcp_dalbe_cubic;
-extern struct dalbe_cc tcp_dalbe_vegas;
+/* tcp_dalbe_cdg.c; the last has no base */
+extern struct dalbe_cc dalbe_controls[];
 
 #endif /* DALBE_DALBE_H */

@@ -5,25 +5,25 @@
 #include "dalbe.h"
 #include "../version.h"
 
-static struct dalbe_cc *const dalbe_controls[] = {
-	&tcp_dalbe_cdg, &tcp_dalbe_cubic, &tcp_dalbe_vegas,
-};
-
-static void dalbe_unregister_controls(int count)
+/* Those before @end. */
+static void dalbe_unregister_controls(const struct dalbe_cc *end)
 {
-	while (count--)
-		tcp_unregister_congestion_control(&dalbe_controls[count]->ops);
+	struct dalbe_cc *cc;
+
+	for (cc = dalbe_controls; cc != end && cc->plain; cc++)
+		tcp_unregister_congestion_control(&cc->ops);
 }
 
 static int __init dalbe_register_controls(void)
 {
-	int err, i;
+	struct dalbe_cc *cc;
+	int err;
 
-	for (i = 0; i < ARRAY_SIZE(dalbe_controls); i++) {
-		dalbe_hook_in(dalbe_controls[i]);
-		err = tcp_register_congestion_control(&dalbe_controls[i]->ops);
+	for (cc = dalbe_controls; cc->plain; cc++) {
+		dalbe_hook_in(cc);
+		err = tcp_register_congestion_control(&cc->ops);
 		if (err) {
-			dalbe_unregister_controls(i);
+			dalbe_unregister_controls(cc);
 			return err;
 		}
 	}
@@ -56,7 +56,7 @@ no_device:
 
 static void __exit dalbe_unregister(void)
 {
-	dalbe_unregister_controls(ARRAY_SIZE(dalbe_controls));
+	dalbe_unregister_controls(NULL);
 	dalbe_device_unregister();
 	dalbe_defaults_unregister();
 }
@@ -67,6 +67,5 @@ module_exit(dalbe_unregister);
 MODULE_DESCRIPTION("Deadline-aware less-than-best-effort TCP on CAIA Delay-Gradient");
 MODULE_LICENSE("GPL");
 MODULE_VERSION(DALBE_VERSION);
-MODULE_ALIAS("tcp_dalbe_cdg");
-MODULE_ALIAS("tcp_dalbe_cubic");
-MODULE_ALIAS("tcp_dalbe_vegas");
+/* TCP looks for a congestion control's module by tcp_ and the name, of which there may be more. */
+MODULE_ALIAS("tcp_dalbe_*");
