@@ -19,7 +19,6 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.explain import quoted, read, validate
 from dalbe_testbed.plan.link import REVERSE_FLOWS_MAX, Duration, Host, Link, Model, Seconds
 
-OURS = "'dalbe_cdg', 'dalbe_cubic' or 'dalbe_vegas'"
 IPERF_BYTES = 100  # iperf takes a handful for no limit
 FACTOR_1_G_MS = 125.0  # G of the in-tree CDG's backoff_factor 1: 1000 us / window of 8
 G_DEFAULT_MS = 3.0  # of the in-tree cdg and of dalbe_cdg
@@ -27,6 +26,10 @@ CONTROLLER_DEFAULT: Literal["mbc"] = "mbc"  # of dalbectl
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
 InTree = Literal["cubic", "reno", "vegas", "lp", "bbr"]
+CongestionControl = Literal[
+    "cubic", "reno", "cdg", "vegas", "lp", "bbr", "dalbe_cdg", "dalbe_cubic", "dalbe_vegas", "peer"
+]
+OURS = quoted(cc for cc in get_args(CongestionControl) if cc.startswith("dalbe_"))
 SAMPLE_S = 0.5  # between two samples of TCP's counters
 FLOWS_MAX = 256
 
@@ -127,10 +130,7 @@ class Flow(Model):
     name: Name
     kind: Literal["iperf", "rsync"]
     host: Host = "sender"
-    cc: Literal[
-        "cubic", "reno", "cdg", "vegas", "lp", "bbr", "dalbe_cdg", "dalbe_cubic", "dalbe_vegas",
-        "peer",
-    ] = "cubic"  # fmt: skip
+    cc: CongestionControl = "cubic"
     start_s: Seconds = 0
     start_jitter_s: Annotated[float, Field(ge=0, le=60)] = 0
     duration_s: Duration | None = None
