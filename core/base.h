@@ -22,14 +22,29 @@ struct rtt_sample;
 struct sender;
 
 enum base_event {
+	BASE_START,	/* the sender runs this base from now on */
 	BASE_ROUND,	/* a round has begun */
+	BASE_SENDS,	/* TCP sends, and nothing was under way for path.idle_ticks */
+	BASE_PAUSE,	/* after a pause TCP starts slowly again */
+	BASE_DISORDER,	/* packets may be missing: TCP waits for more ACKs */
 	BASE_RECOVERY,	/* TCP has begun to repair a loss */
 	BASE_TIMEOUT,	/* the same, by slow start */
-	BASE_REDUCED,	/* TCP's own reduction of the window is complete */
 	BASE_UNDO,	/* the last loss was none */
-	BASE_DISORDER,	/* packets may be missing: TCP waits for more ACKs */
-	BASE_OPEN,	/* none is: TCP has nothing to repair, or nothing any more */
-	BASE_PAUSE,	/* after a pause TCP starts slowly again */
+	BASE_REDUCED,	/* TCP's own reduction of the window is complete */
+	BASE_OPEN,	/* TCP has nothing to repair, or nothing any more */
+};
+
+/* What the window is cut for. */
+enum cut_cause {
+	CUT_DELAY,	/* the base's own reason, as its price is: delay, or a phantom signal */
+	CUT_LOSS,	/* a loss, or a mark */
+};
+
+/* What a base makes of a round's end. */
+enum round_effect {
+	ROUND_NONE,	/* nothing: the window grows by this ACK */
+	ROUND_SET,	/* it has set the window */
+	ROUND_CUT,	/* the window is to be cut, for CUT_DELAY */
 };
 
 /**
@@ -57,66 +72,60 @@ struct base_report {
 /**
  * struct lbe_base - a base congestion control
  *
- * Each base has @grow, @price, @model_q40 and @steer; of the others NULL says what it means.
+ * Each base has @grow, @cut and @model_q40, and may have no more: see tests/user/base_reno.c. The
+ * base answers 1/mu of its price, and sender.mu_q16 is mu; without @price signals.c does that.
  *
- * @start: the sender begins to run this base; NULL: nothing to be done
+ * @grow: an ACK came of so many packets: set p->cwnd. Where the window is not @used, as the program
+ *	has less to send, it should not grow
+ * @cut: the window to cut to, packets, at least 2. @cdg_cwnd is what CDG would cut to: 0.7 of the
+ *	window for a delay, a half for a loss, but for CDG's heuristics
+ * @model_q40: F(12): the price at which the base sends so fast on a struct tcp_path
+ * @price: a Tw has ended: fill in what the base pays at w = 1, and whether others were seen.
+ *	In the unit of @model_q40, which is the base's own, as only their ratio counts: CDG per
+ *	round, F(22), Vegas seconds, the scavenger 1/B. The counts of rounds and losses, and the
+ *	price of losses alone, are filled in already. It must not become 0 in a Tw without a loss;
+ *	NULL: it pays for losses alone, per packet
+ * @event: something else has happened; at BASE_RECOVERY and BASE_TIMEOUT the base may set the
+ *	window; NULL: nothing to be done
  * @sample: an RTT was measured, above 0 us, as the base is to see it. It counts once it is handed
  *	to cdg_rtt_sample(); NULL: all are
  * @hystart: an ACK came, and TCP has not judged it yet: set ssthresh where slow start ends by
- *	rules of the base's own; NULL: it ends by sender_hystart(), or see @no_hystart
- * @round: a round trip has ended after so many us. Return: true where that has set the window,
- *	and no backoff is to be thought of; NULL: never
- * @backs_off: is the window to be cut for delay? @before_us is the lowest RTT of the round
- *	before; @gradient_sum_us is cdg_round()'s; NULL: never
- * @cut_delay: the window to cut to for delay, packets; NULL: @ssthresh stands, cdg_ssthresh()'s
- * @cut_loss: the same for a loss or a mark; NULL: @ssthresh stands. That is CDG's answer, half of
- *	the window but for CDG's heuristics, so another base computes its own
- * @grow: an ACK came of so many packets: set p->cwnd; not of one that finds the window not in use,
- *	but see @grows_unused
- * @event: something else has happened; at BASE_RECOVERY and BASE_TIMEOUT the base may set the
- *	window; NULL: nothing to be done
- * @resume: TCP sends, and nothing was under way for path.idle_ticks; NULL: not of interest
- * @price: a Tw has ended: fill in what the base pays at w = 1, and whether others were seen.
- *	In a unit of its own, that of @model_q40, as only their ratio counts: CDG per round, F(22),
- *	CUBIC per packet, Vegas seconds, the scavenger 1/B. The counts of rounds and losses, and
- *	the price of losses alone, are filled in already. It must not become 0 in a Tw
- *	without a loss
- * @model_q40: F(12): the price at which the base sends so fast on a struct tcp_path
- * @steer: a Tw has ended, and w is known: from now on answer 1/mu of the price, by
- *	control_mu_q16() or, where the unit is per round, by control.price_target_q40, of which
- *	@price_std_q40 is for losses
- * @let_go: no controller says what to pay (any more); NULL: nothing to be done
- * @report: fill in what the base knows of others; NULL: it does not look for them
+ *	rules of the base's own; NULL: it ends by a loss, or by @seeks
+ * @seeks: slow start ends by sender_hystart(), where delay or the ACK train says so
+ * @round: a round trip has ended: set the window, or have it cut, but not while TCP does so
+ *	(path_repairs()). @before_us is the lowest RTT of the round before, @gradient_sum_us is
+ *	cdg_round()'s; NULL: ROUND_NONE
+ * @steer: a Tw has ended, and sender.mu_q16 is new. Where the unit is per round
+ *	control.price_target_q40 is what to pay, of which @price_std_q40 is for losses; NULL: the
+ *	base looks at mu when it needs it
+ *
+ * Of a base that looks for others, and is steered by a window, as the scavenger:
+ *
+ * @report: fill in what it knows of others; NULL: it does not look for them
  * @level_q16: the window that w allows, packets in Q16, while the sender is not alone; NULL:
  *	it never knows that it is not
  * @forward: RTTs are to be without a queue of the ACKs, and without the receiver's waiting
  * @paced: while alone on a path, packets are spaced
- * @no_hystart: the base finds the end of slow start by itself
- * @grows_unused: @grow is to see all ACKs
  */
 struct lbe_base {
-	void (*start)(struct sender *s, struct tcp_path *p);
+	void (*grow)(struct sender *s, struct tcp_path *p, u32 acked, bool used);
+	u32 (*cut)(struct sender *s, const struct tcp_path *p, enum cut_cause cause, u32 cdg_cwnd);
+	u64 (*model_q40)(const void *path, u64 rate_Bps);
+
+	void (*price)(const struct sender *s, struct control_sample *sample);
+	void (*event)(struct sender *s, struct tcp_path *p, enum base_event event);
 	void (*sample)(struct sender *s, const struct rtt_sample *sample, u32 rtt_us);
 	enum cdg_hystart (*hystart)(struct sender *s, struct tcp_path *p,
 				    const struct rtt_sample *sample);
-	bool (*round)(struct sender *s, struct tcp_path *p, u64 elapsed_us);
-	bool (*backs_off)(struct sender *s, const struct tcp_path *p, u32 before_us,
-			  s32 gradient_sum_us);
-	u32 (*cut_delay)(struct sender *s, const struct tcp_path *p, u32 ssthresh);
-	u32 (*cut_loss)(struct sender *s, const struct tcp_path *p, u32 ssthresh);
-	void (*grow)(struct sender *s, struct tcp_path *p, u32 acked);
-	void (*event)(struct sender *s, struct tcp_path *p, enum base_event event);
-	void (*resume)(struct sender *s, struct tcp_path *p);
-	void (*price)(const struct sender *s, struct control_sample *sample);
-	u64 (*model_q40)(const void *path, u64 rate_Bps);
+	bool seeks;
+	enum round_effect (*round)(struct sender *s, struct tcp_path *p, u32 before_us,
+				   s32 gradient_sum_us);
 	void (*steer)(struct sender *s, u64 price_std_q40);
-	void (*let_go)(struct sender *s);
+
 	void (*report)(const struct sender *s, struct base_report *report);
 	u64 (*level_q16)(const struct sender *s);
 	bool forward;
 	bool paced;
-	bool no_hystart;
-	bool grows_unused;
 };
 
 u64 cdg_base_model_q40(const void *path, u64 rate_Bps);

@@ -7,10 +7,19 @@
  */
 #include "sender.h"
 
-static bool cdg_base_backs_off(struct sender *s, const struct tcp_path *p, u32 before_us,
-			       s32 gradient_sum_us)
+static enum round_effect cdg_base_round(struct sender *s, struct tcp_path *p, u32 before_us,
+					s32 gradient_sum_us)
 {
-	return cdg_backoff(&s->cdg, &s->h, gradient_sum_us, get_random_u32(), p->cwnd);
+	if (path_repairs(p) ||
+	    !cdg_backoff(&s->cdg, &s->h, gradient_sum_us, get_random_u32(), p->cwnd))
+		return ROUND_NONE;
+	return ROUND_CUT;
+}
+
+static u32 cdg_base_cut(struct sender *s, const struct tcp_path *p, enum cut_cause cause,
+			u32 cdg_cwnd)
+{
+	return cdg_cwnd;
 }
 
 /* F(22), at G's default. */
@@ -58,9 +67,11 @@ static void cdg_base_steer(struct sender *s, u64 price_std_q40)
 }
 
 const struct lbe_base cdg_base = {
-	.backs_off	= cdg_base_backs_off,
 	.grow		= sender_grow_reno,
-	.price		= cdg_base_price,
+	.cut		= cdg_base_cut,
 	.model_q40	= cdg_base_model_q40,
+	.price		= cdg_base_price,
+	.round		= cdg_base_round,
 	.steer		= cdg_base_steer,
+	.seeks		= true,
 };

@@ -35,13 +35,6 @@ static void vegas_begin_round(struct vegas *v)
 	v->rtts = 0;
 }
 
-static void vegas_start(struct sender *s, struct tcp_path *p)
-{
-	memset(&s->vegas, 0, sizeof(s->vegas));
-	vegas_begin_round(&s->vegas);
-	sender_begin_round(s, p);
-}
-
 /* All RTTs count, in which the receiver may have waited as well. Never 0, as Linux' RTTs: they
  * divide.
  */
@@ -59,17 +52,17 @@ static void vegas_sample(struct sender *s, const struct rtt_sample *sample, u32 
 
 static bool vegas_as_linux(const struct sender *s)
 {
-	return !s->vegas.alpha_q16 || s->control.w_q16 == Q16_ONE;
+	return !s->mu_q16 || s->control.w_q16 == Q16_ONE;
 }
 
 /* F(28), within its bounds. */
-static u64 vegas_alpha_q16(const struct vegas *v)
+static u64 vegas_alpha_q16(const struct sender *s)
 {
-	u64 most_q16 = max_t(u64, (u64)v->bdp << 15, VEGAS_ALPHA_GOAL * Q16_ONE);
+	u64 most_q16 = max_t(u64, (u64)s->vegas.bdp << 15, VEGAS_ALPHA_GOAL * Q16_ONE);
 
-	if (!v->alpha_q16)
+	if (!s->mu_q16)
 		return VEGAS_ALPHA_Q16;
-	return clamp_t(u64, v->alpha_q16, Q16_ONE, most_q16);
+	return clamp_t(u64, VEGAS_ALPHA_GOAL * s->mu_q16, Q16_ONE, most_q16);
 }
 
 static void vegas_shrink(struct sender *s, struct tcp_path *p)
@@ -82,11 +75,11 @@ static void vegas_shrink(struct sender *s, struct tcp_path *p)
 }
 
 /* @diff_q16: packets of ours in the queue; @fit: of the window, what the path holds without one.
- * True where the window is set; else slow start goes on.
+ * Slow start goes on while there is hardly a queue.
  */
-static bool vegas_judge(struct sender *s, struct tcp_path *p, u64 diff_q16, u32 fit)
+static enum round_effect vegas_judge(struct sender *s, struct tcp_path *p, u64 diff_q16, u32 fit)
 {
-	u64 alpha_q16 = vegas_alpha_q16(&s->vegas);
+	u64 alpha_q16 = vegas_alpha_q16(s);
 	/* Linux compares whole packets: above two is three or more */
 	bool shrink = diff_q16 >= alpha_q16 + VEGAS_BAND_Q16 + Q16_ONE;
 	bool limited = sender_limited(s, p);
@@ -96,7 +89,7 @@ static bool vegas_judge(struct sender *s, struct tcp_path *p, u64 diff_q16, u32 
 	s->vegas.price.shrinks_q8 += shrink ? Q8_ONE : 0;
 	if (path_slow_start(p)) {
 		if (diff_q16 < VEGAS_GAMMA_Q16 + Q16_ONE)
-			return false;
+			return ROUND_NONE;
 		p->cwnd = min(p->cwnd, max(fit + 1, 2U));
 		p->ssthresh = min(p->ssthresh, p->cwnd);
 	} else if (shrink) {
@@ -107,20 +100,21 @@ static bool vegas_judge(struct sender *s, struct tcp_path *p, u64 diff_q16, u32 
 	p->cwnd = clamp_t(u32, p->cwnd, 2, path_cwnd_max(p));
 	/* as TCP does wherever it leaves a window: three quarters of it are known to fit */
 	p->ssthresh = max(p->ssthresh, (p->cwnd >> 1) + (p->cwnd >> 2));
-	return true;
+	return ROUND_SET;
 }
 
-static bool vegas_round(struct sender *s, struct tcp_path *p, u64 elapsed_us)
+static enum round_effect vegas_round(struct sender *s, struct tcp_path *p, u32 before_us,
+				     s32 gradient_sum_us)
 {
 	struct vegas *v = &s->vegas;
 	u32 rtt_us = v->min_us, queue_us = rtt_us - v->base_us;
 
 	if (!v->open)
-		return false;
+		return ROUND_NONE;
 	v->few = v->rtts <= VEGAS_FEW_RTTS;
 	vegas_begin_round(v);
 	if (v->few)
-		return false;
+		return ROUND_NONE;
 	v->price.rounds_q8 += Q8_ONE;
 	v->price.delay_us_q8 += fp_mul_div((u64)queue_us << 8, rtt_us, v->base_us);
 	return vegas_judge(s, p, fp_mul_div((u64)p->cwnd << 16, queue_us, v->base_us),
@@ -130,13 +124,13 @@ static bool vegas_round(struct sender *s, struct tcp_path *p, u64 elapsed_us)
 /* Once per round vegas_round() sets the window; in between only slow start does. While TCP repairs
  * something, and after a round of few RTTs, the window grows as Reno's.
  */
-static void vegas_grow(struct sender *s, struct tcp_path *p, u32 acked)
+static void vegas_grow(struct sender *s, struct tcp_path *p, u32 acked, bool used)
 {
-	bool reno = !s->vegas.open || s->vegas.few, limited = sender_limited(s, p);
+	bool reno = !s->vegas.open || s->vegas.few;
 
-	if (reno && limited)
+	if (reno && used)
 		path_grow_reno(p, acked);
-	else if (!reno && (limited || vegas_as_linux(s)))
+	else if (!reno && (used || vegas_as_linux(s)))
 		path_grow_slow_start(p, acked);
 	s->vegas.few = false;
 }
@@ -144,30 +138,43 @@ static void vegas_grow(struct sender *s, struct tcp_path *p, u32 acked)
 /* Half of the window, as Reno. But at w = 1 the flow answers one of mu losses only: it pays for
  * delays as well, and would have less than others, who pay for losses alone.
  */
-static u32 vegas_cut_loss(struct sender *s, const struct tcp_path *p, u32 ssthresh)
+static u32 vegas_cut(struct sender *s, const struct tcp_path *p, enum cut_cause cause,
+		     u32 cdg_cwnd)
 {
-	const struct control *c = &s->control;
-
-	if (!s->vegas.alpha_q16 || c->w_q16 != Q16_ONE ||
-	    (u64)get_random_u32() * control_mu_q16(c) >> 32 < Q16_ONE)
+	if (!s->mu_q16 || s->control.w_q16 != Q16_ONE ||
+	    (u64)get_random_u32() * control_mu_q16(&s->control) >> 32 < Q16_ONE)
 		return max(p->cwnd >> 1, 2U);
 	return p->cwnd;
 }
 
-/* A pause, or the repair of a loss, voids what was measured before. */
+static void vegas_judge_from_here(struct sender *s, struct tcp_path *p)
+{
+	vegas_begin_round(&s->vegas);
+	sender_begin_round(s, p);
+}
+
+/* A pause, or the repair of a loss, voids what was measured before. Below w = 1 a short pause does
+ * not; at w = 1 it does after a timeout, too: from then on Linux' Vegas judges rounds.
+ */
 static void vegas_event(struct sender *s, struct tcp_path *p, enum base_event event)
 {
 	struct vegas *v = &s->vegas;
 
 	switch (event) {
-	case BASE_OPEN:
-		vegas_begin_round(v);
-		sender_begin_round(s, p);
+	case BASE_START:
+		memset(v, 0, sizeof(*v));
+		vegas_judge_from_here(s, p);
 		break;
+	case BASE_SENDS:
+		if (!vegas_as_linux(s))
+			break;
+		fallthrough;
 	case BASE_PAUSE:
 		v->base_us = 0;
 		v->bdp = 0;
-		vegas_begin_round(v);
+		fallthrough;
+	case BASE_OPEN:
+		vegas_judge_from_here(s, p);
 		break;
 	case BASE_DISORDER:
 	case BASE_RECOVERY:
@@ -176,15 +183,6 @@ static void vegas_event(struct sender *s, struct tcp_path *p, enum base_event ev
 		break;
 	default:
 		break;
-	}
-}
-
-/* After a timeout, too: from then on Linux' Vegas judges rounds. */
-static void vegas_resume(struct sender *s, struct tcp_path *p)
-{
-	if (vegas_as_linux(s)) {
-		vegas_event(s, p, BASE_PAUSE);
-		sender_begin_round(s, p);
 	}
 }
 
@@ -219,7 +217,6 @@ static void vegas_steer(struct sender *s, u64 price_std_q40)
 {
 	struct vegas_price *n = &s->vegas.price;
 
-	s->vegas.alpha_q16 = max(VEGAS_ALPHA_GOAL * control_mu_q16(&s->control), 1u);
 	if (n->rounds_q8 < 2 * Q8_ONE)
 		return;
 	n->rounds_q8 /= 2;
@@ -228,23 +225,13 @@ static void vegas_steer(struct sender *s, u64 price_std_q40)
 	n->cuts_q40 /= 2;
 }
 
-static void vegas_let_go(struct sender *s)
-{
-	s->vegas.alpha_q16 = 0;
-}
-
 const struct lbe_base vegas_base = {
-	.start		= vegas_start,
+	.grow		= vegas_grow,
+	.cut		= vegas_cut,
+	.model_q40	= vegas_model_q40,
+	.price		= vegas_price,
+	.event		= vegas_event,
 	.sample		= vegas_sample,
 	.round		= vegas_round,
-	.cut_loss	= vegas_cut_loss,
-	.grow		= vegas_grow,
-	.event		= vegas_event,
-	.resume		= vegas_resume,
-	.price		= vegas_price,
-	.model_q40	= vegas_model_q40,
 	.steer		= vegas_steer,
-	.let_go		= vegas_let_go,
-	.no_hystart	= true,
-	.grows_unused	= true,
 };

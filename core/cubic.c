@@ -109,6 +109,17 @@ void cubic_round(struct cubic *c, u64 elapsed_us, u32 rtt_us)
 }
 
 /**
+ * cubic_lower - hold the window to less, and begin anew there
+ * @c: the window, started
+ * @window_q16: packets; of no effect where it is no larger
+ */
+void cubic_lower(struct cubic *c, u64 window_q16)
+{
+	if (c->window_q16 > window_q16)
+		cubic_start(c, window_q16, 0);
+}
+
+/**
  * cubic_regain - grow back to a window that was given up for a moment only
  * @c: the window, started
  * @window_q16: packets; below what a Reno flow would have, of no effect

@@ -47,8 +47,20 @@ struct cubic {
 u32 cubic_beta(u32 cwnd);
 void cubic_start(struct cubic *c, u64 window_q16, u64 origin_q16);
 void cubic_round(struct cubic *c, u64 elapsed_us, u32 rtt_us);
+void cubic_lower(struct cubic *c, u64 window_q16);
 void cubic_regain(struct cubic *c, u64 window_q16);
 void cubic_loss(struct cubic *c);
+
+/**
+ * cubic_follow - the window that it stands for is another: begin anew there
+ * @c: the window
+ * @cwnd: packets; of no effect where it is these
+ */
+static inline void cubic_follow(struct cubic *c, u32 cwnd)
+{
+	if (c->window_q16 >> 16 != cwnd)
+		cubic_start(c, (u64)cwnd << 16, 0);
+}
 
 /**
  * cubic_acked - grow

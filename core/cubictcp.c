@@ -86,18 +86,19 @@ static bool cubictcp_delayed(struct cubictcp *c, u32 rtt_us)
 
 /**
  * cubictcp_hystart - hybrid slow start: is the pipe full?
- * @c: Linux' CUBIC
+ * @s: the sender
  * @p: the connection; ssthresh is set where it is
  * @sample: an ACK, before TCP has drawn conclusions from it
- * @detect: enum cdg_hystart bits to look for
  *
  * Return: what was detected.
  */
-enum cdg_hystart cubictcp_hystart(struct cubictcp *c, struct tcp_path *p,
-				  const struct rtt_sample *sample, u8 detect)
+enum cdg_hystart cubictcp_hystart(struct sender *s, struct tcp_path *p,
+				  const struct rtt_sample *sample)
 {
+	struct cubictcp *c = &s->cubictcp;
 	enum cdg_hystart found = CDG_HYSTART_NONE;
 	u32 rtt_us = max(sample->rtt_us, 1);
+	u8 detect = s->h.hystart;
 
 	/* right after a cut the queue is ours */
 	if (sample->rtt_us < 0 || (c->curve.epoch && (s32)(path_ticks(p) - c->curve.epoch) < HZ))
@@ -167,15 +168,18 @@ static void cubictcp_befriend(struct cubictcp_curve *c, u32 cwnd)
 
 /**
  * cubictcp_grow - grow, in slow start and after it
- * @cubic: Linux' CUBIC
- * @p: the connection, whose window is in use
+ * @s: the sender
+ * @p: the connection
  * @acked: packets that the ACK covers
+ * @used: the window is in use; else it stays as it is
  */
-void cubictcp_grow(struct cubictcp *cubic, struct tcp_path *p, u32 acked)
+void cubictcp_grow(struct sender *s, struct tcp_path *p, u32 acked, bool used)
 {
-	struct cubictcp_curve *c = &cubic->curve;
+	struct cubictcp_curve *c = &s->cubictcp.curve;
 	u32 ticks = path_ticks(p);
 
+	if (!used)
+		return;
 	acked = path_grow_slow_start(p, acked);
 	if (!acked)
 		return;
@@ -190,15 +194,18 @@ void cubictcp_grow(struct cubictcp *cubic, struct tcp_path *p, u32 acked)
 }
 
 /**
- * cubictcp_cut - a loss or a mark, with fast convergence (RFC 9438, 4.7)
- * @cubic: Linux' CUBIC
- * @cwnd: congestion window, packets
+ * cubictcp_cut - a loss, a mark or a phantom signal, with fast convergence (RFC 9438, 4.7)
+ * @s: the sender
+ * @p: the connection
+ * @cause: of no effect
+ * @cdg_cwnd: likewise
  *
  * Return: the window to cut to, at least two packets.
  */
-u32 cubictcp_cut(struct cubictcp *cubic, u32 cwnd)
+u32 cubictcp_cut(struct sender *s, const struct tcp_path *p, enum cut_cause cause, u32 cdg_cwnd)
 {
-	struct cubictcp_curve *c = &cubic->curve;
+	struct cubictcp_curve *c = &s->cubictcp.curve;
+	u32 cwnd = p->cwnd;
 
 	c->epoch = 0;
 	c->max = cwnd < c->max ? cwnd * (1024 + CUBIC_BETA_Q10) / 2048 : cwnd;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Linux' CUBIC: see cubictcp.c; and what base_cubic.c knows of the network's price.
+ * Linux' CUBIC: see cubictcp.c.
  */
 #ifndef DALBE_CUBICTCP_H
 #define DALBE_CUBICTCP_H
 
-#include "cdg.h"
+#include "base.h"
 
 /* Given by Linux: C is 410/1024 packets/s^3, and the curve's times are in 1/1024 s. From 16 packets
  * on slow start ends by the ACK train, whose ACKs are 2 ms apart at most, or where the lowest of
@@ -25,23 +25,6 @@
 
 /* 256 s: there the curve is 6.7 million packets away. A bound of arithmetic. */
 #define CUBICTCP_TIME_MAX	BIT(18)
-
-/* Real signals are recent for three times their mean distance, v, the paper's. Half: one in four
- * pauses between two losses passes for an idle link. Twice: an idle link is found later.
- */
-#define CUBICTCP_RECENT		3
-
-/* While the price is not known one packet in four, at most, gets a phantom signal: the paper's. A
- * window of ten is cut in nearly every round then. Half: in three rounds of four. Twice: so is one
- * of two packets, the least.
- */
-#define CUBICTCP_UNKNOWN_Q32	BIT(30)
-
-/* The distance of real signals is a mean over eight, as CDG's gradients are. Half: phantom signals
- * follow single losses. Twice: a flow that has a loss in three seconds learns in a minute what
- * others' coming has changed.
- */
-#define CUBICTCP_SIGNALS	8
 
 /* Of the paper's model, given by RFC 9438, section 5: (C (3 + b) / (4 (1 - b)))^1/3 per us of RTT,
  * in Q40.
@@ -93,46 +76,21 @@ struct cubictcp_train {
 };
 
 /**
- * struct cubictcp_signals - losses and marks, the price
- * @last_us: when the last came, or when they ceased
- * @last_delivered: path.delivered then
- * @count: that the means are of
- * @recent: they have not ceased
- * @time_us: mean distance in time, tau_cong
- * @packets_q8: in packets, the inverse of P[loss]
- */
-struct cubictcp_signals {
-	u64 last_us;
-	u32 last_delivered;
-	u8 count;
-	bool recent;
-	u64 time_us;
-	u64 packets_q8;
-};
-
-/**
  * struct cubictcp - Linux' CUBIC of one flow
- * @mu_q16: mu = w * phi, at most 1, and phi of CUBIC is 1; 0: no controller sets it
  * @curve: the window's
  * @train: slow start's
- * @signals: what the network charges
  */
 struct cubictcp {
-	u32 mu_q16;
 	struct cubictcp_curve curve;
 	struct cubictcp_train train;
-	struct cubictcp_signals signals;
 };
-
-struct rtt_sample;
-struct tcp_path;
 
 u32 cubictcp_root(u64 a);
 void cubictcp_begin(struct cubictcp *c, const struct tcp_path *p);
-enum cdg_hystart cubictcp_hystart(struct cubictcp *c, struct tcp_path *p,
-				  const struct rtt_sample *sample, u8 detect);
-void cubictcp_grow(struct cubictcp *cubic, struct tcp_path *p, u32 acked);
-u32 cubictcp_cut(struct cubictcp *cubic, u32 cwnd);
+enum cdg_hystart cubictcp_hystart(struct sender *s, struct tcp_path *p,
+				  const struct rtt_sample *sample);
+void cubictcp_grow(struct sender *s, struct tcp_path *p, u32 acked, bool used);
+u32 cubictcp_cut(struct sender *s, const struct tcp_path *p, enum cut_cause cause, u32 cdg_cwnd);
 void cubictcp_resume(struct cubictcp *cubic, const struct tcp_path *p);
 
 #endif /* DALBE_CUBICTCP_H */

@@ -28,10 +28,12 @@ static void scavenger_save_undo(struct scavenger *sc)
 	sc->undo_lossy = sc->regime.lossy;
 }
 
+/* w needs no steering: scavenger_level_q16() reads it at each ACK. G is that of a flow alone. */
 static void scavenger_start(struct sender *s, struct tcp_path *p)
 {
 	struct scavenger *sc = &s->scavenger;
 
+	cdg_set_g(&s->cdg, QUEUE_ALONE_G_NS);
 	regime_start(&sc->regime, p->now_us);
 	cubic_start(&sc->best_effort, (u64)p->cwnd << 16, 0);
 	sc->loss_only = sc->best_effort;
@@ -47,13 +49,14 @@ static void scavenger_start(struct sender *s, struct tcp_path *p)
 static void scavenger_apply_level(struct sender *s, struct tcp_path *p, u32 acked)
 {
 	struct scavenger *sc = &s->scavenger;
+	struct probe *probe = &sc->regime.probe;
 	u64 level_q16 = scavenger_level_q16(s), gap_us;
 	u32 level;
 
-	if (level_q16 < (u64)sc->regime.probe.cwnd << 16)
-		sc->regime.probe.rounds = 0;	/* no longer the cut that was to tell */
-	if (sc->regime.probe.rounds)
-		level_q16 = (u64)sc->regime.probe.cwnd << 16;
+	if (probe->rounds && level_q16 < (u64)probe->cwnd << 16)
+		probe->rounds = 0;	/* no longer the cut that was to tell */
+	if (probe->rounds)
+		level_q16 = (u64)probe->cwnd << 16;
 	level = clamp_t(u64, level_q16 >> 16, 2, path_cwnd_max(p));
 	p->ssthresh = max_t(u64, sc->best_effort.window_q16 >> 16, level);
 	/* down at once, up no faster than slow start, as after a timeout */
@@ -224,9 +227,32 @@ static bool scavenger_act(struct sender *s, struct tcp_path *p, enum verdict why
 	return true;
 }
 
-static bool scavenger_round(struct sender *s, struct tcp_path *p, u64 elapsed_us)
+/* Some surges CDG's gradient is too slow for. Else as CDG; but a window that was just
+ * withdrawn, and restored, is not withdrawn again at once. And slow start goes on while nothing
+ * waits: of a window of ten packets one that is late is a gradient, and would end it.
+ */
+static bool scavenger_backs_off(struct sender *s, const struct tcp_path *p, u32 before_us,
+				s32 gradient_sum_us)
+{
+	struct regime *r = &s->scavenger.regime;
+
+	if (path_repairs(p))	/* a cut would be decided, but not made */
+		return false;
+	if (room_urgent(r, s->cdg.rtt_prev.min_us, before_us, cdg_base_rtt_us(&s->cdg)))
+		return true;
+	if (r->room.restored && scavenger_guaranteed_cwnd(s, p) >= p->cwnd)
+		return false;
+	if (path_slow_start(p) &&
+	    !queue_stands(s->cdg.rtt_prev.min_us, cdg_base_rtt_us(&s->cdg)))
+		return false;
+	return cdg_backoff(&s->cdg, &s->h, gradient_sum_us, get_random_u32(), p->cwnd);
+}
+
+static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u32 before_us,
+					 s32 gradient_sum_us)
 {
 	struct scavenger *sc = &s->scavenger;
+	u64 elapsed_us = p->now_us - s->round.start_us;
 	enum verdict verdict;
 	u32 w_q16 = Q16_ONE;
 	bool set;
@@ -240,7 +266,7 @@ static bool scavenger_round(struct sender *s, struct tcp_path *p, u64 elapsed_us
 	set = scavenger_act(s, p, verdict);
 	s->regime = sc->regime.state;
 	if (set)
-		return true;
+		return ROUND_SET;
 	if (verdict == VERDICT_ROOM_FREE) {
 		/* Over a round trip: a burst would pass for a newcomer's. For eight rounds CDG
 		 * would go on cutting for the surge, which is over.
@@ -257,48 +283,24 @@ static bool scavenger_round(struct sender *s, struct tcp_path *p, u64 elapsed_us
 	if (s->round.limited || !s->round.used)
 		elapsed_us = 0;
 	cubic_round(&sc->best_effort, fp_mul_q16(elapsed_us, w_q16), cdg_base_rtt_us(&s->cdg));
-	return verdict == VERDICT_ROOM_FREE || sc->regime.state != REGIME_ALONE;
+	if (verdict == VERDICT_ROOM_FREE || sc->regime.state != REGIME_ALONE)
+		return ROUND_SET;
+	return scavenger_backs_off(s, p, before_us, gradient_sum_us) ? ROUND_CUT : ROUND_NONE;
 }
 
-/* Some surges CDG's gradient is too slow for. Else as CDG; but a window that was just
- * withdrawn, and restored, is not withdrawn again at once. And slow start goes on while nothing
- * waits: of a window of ten packets one that is late is a gradient, and would end it.
- */
-static bool scavenger_backs_off(struct sender *s, const struct tcp_path *p, u32 before_us,
-				s32 gradient_sum_us)
-{
-	struct regime *r = &s->scavenger.regime;
-
-	if (room_urgent(r, s->cdg.rtt_prev.min_us, before_us, cdg_base_rtt_us(&s->cdg)))
-		return true;
-	if (r->room.restored && scavenger_guaranteed_cwnd(s, p) >= p->cwnd)
-		return false;
-	if (path_slow_start(p) &&
-	    !queue_stands(s->cdg.rtt_prev.min_us, cdg_base_rtt_us(&s->cdg)))
-		return false;
-	return cdg_backoff(&s->cdg, &s->h, gradient_sum_us, get_random_u32(), p->cwnd);
-}
-
-/* Alone: B is the window itself. TCP has the last word on it, in slow start and after a
- * timeout.
- */
-static void scavenger_follow_cwnd(struct scavenger *sc, u32 cwnd)
-{
-	if (sc->best_effort.window_q16 >> 16 != cwnd)
-		cubic_start(&sc->best_effort, (u64)cwnd << 16, 0);
-}
-
-static void scavenger_grow(struct sender *s, struct tcp_path *p, u32 acked)
+/* Alone, B is the window itself. TCP has the last word on it, in slow start and after a timeout. */
+static void scavenger_grow(struct sender *s, struct tcp_path *p, u32 acked, bool used)
 {
 	struct scavenger *sc = &s->scavenger;
 
 	if (sender_not_alone(s)) {
+		acked = used ? acked : 0;
 		cubic_acked(&sc->best_effort, acked);
 		scavenger_apply_level(s, p, acked);
-	} else if (path_slow_start(p)) {
-		sender_grow_reno(s, p, acked);
+	} else if (!used || path_slow_start(p)) {
+		sender_grow_reno(s, p, acked, used);
 	} else {
-		scavenger_follow_cwnd(sc, p->cwnd);
+		cubic_follow(&sc->best_effort, p->cwnd);
 		cubic_acked(&sc->best_effort, acked);
 		p->cwnd = min_t(u64, sc->best_effort.window_q16 >> 16, path_cwnd_max(p));
 	}
@@ -315,8 +317,9 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 	u32 before_us = s->cdg.rtt_prev.min_us, base_rtt_us = cdg_base_rtt_us(&s->cdg);
 	u32 usual_us = before_us ?: base_rtt_us;
 
-	if (r->state == REGIME_ALONE && !s->round.limited && !sample->repairs &&
-	    stall_silent(sample->silence_us, sample->cwnd, usual_us, regime_steady(r)))
+	if (r->state == REGIME_ALONE &&
+	    stall_silent(sample->silence_us, sample->cwnd, usual_us, regime_steady(r)) &&
+	    !s->round.limited && !sample->repairs)
 		stall_silence(stall, rtt_us, sample->silence_us, usual_us, base_rtt_us,
 			      sample->now_us);
 	if (stall_stood(stall, rtt_us, sample->now_us))
@@ -324,71 +327,71 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 	rtt_us = cdg_rtt_sample(&s->cdg, rtt_us, sample->packets, sample->sacked);
 	if (!rtt_us)
 		return;
-	if (r->probe.rounds && !seq_after(sample->una, s->round.end))
-		probe_reject_early(r, rtt_us, base_rtt_us);
-	if (sample->repairs || s->cdg.state == CDG_BACKOFF ||
-	    !room_sample(r, rtt_us, sample->packets, before_us, base_rtt_us, sample->cwnd))
-		return;
-	cdg_cut_round_short(&s->cdg, r->room.sampled_us);
-	s->round.end = sample->una - 1;
-	s->round.cut_short = true;
-}
-
-static void scavenger_lower(struct cubic *c, u64 window_q16)
-{
-	if (c->window_q16 > window_q16)
-		cubic_start(c, window_q16, 0);
-}
-
-/* A loss ended slow start at cwnd, so the path holds no more than that. B and @loss_only may be
- * larger, the window that slow start was to reach: lower them to cwnd before they are cut.
- */
-static void scavenger_lost_below(struct sender *s, const struct tcp_path *p)
-{
-	struct scavenger *sc = &s->scavenger;
-	u64 cwnd_q16 = (u64)p->cwnd << 16;
-
-	if (sc->regime.state == REGIME_ALONE) {	/* there B follows cwnd */
-		if (s->restarting && path_slow_start(p))
-			scavenger_lower(&sc->loss_only, cwnd_q16);
-	} else if (!sc->regime.probe.rounds) {	/* the level is in whole packets */
-		cwnd_q16 = fp_mul_div(cwnd_q16 + Q16_ONE, Q16_ONE, s->control.w_q16);
-		scavenger_lower(&sc->best_effort, cwnd_q16);
-		if (s->restarting)
-			scavenger_lower(&sc->loss_only, cwnd_q16);
+	if (r->state != REGIME_ALONE) {
+		if (r->probe.rounds && !seq_after(sample->una, s->round.end))
+			probe_reject_early(r, rtt_us, base_rtt_us);
+	} else if (!sample->repairs && s->cdg.state != CDG_BACKOFF &&
+		   room_sample(r, rtt_us, sample->packets, before_us, base_rtt_us, sample->cwnd)) {
+		cdg_cut_round_short(&s->cdg, r->room.sampled_us);
+		s->round.end = sample->una - 1;
+		s->round.cut_short = true;
 	}
 }
 
-static u32 scavenger_cut_loss(struct sender *s, const struct tcp_path *p, u32 ssthresh)
+/* Where a loss ends slow start the path holds no more than cwnd. @loss_only, and beside others B,
+ * may be the larger window that slow start was to reach: before a loss cuts them we lower them to
+ * cwnd. Alone, B is cwnd.
+ */
+static u32 scavenger_lose_alone(struct sender *s, const struct tcp_path *p)
 {
 	struct scavenger *sc = &s->scavenger;
 	struct regime *r = &sc->regime;
-	bool alone = r->state == REGIME_ALONE;
+	u32 ssthresh;
 
-	scavenger_save_undo(sc);
 	/* also what slow start found: a best-effort flow would keep it */
-	if (alone)
-		scavenger_raise_loss_only(sc, p->cwnd);
-	scavenger_lost_below(s, p);
-	if (alone) {
-		if (r->room.restore_cwnd)
-			r->room.restore_cwnd = cubic_beta(r->room.restore_cwnd);
-		scavenger_follow_cwnd(sc, p->cwnd);
+	scavenger_raise_loss_only(sc, p->cwnd);
+	if (s->restarting && path_slow_start(p))
+		cubic_lower(&sc->loss_only, (u64)p->cwnd << 16);
+	if (r->room.restore_cwnd)
+		r->room.restore_cwnd = cubic_beta(r->room.restore_cwnd);
+	cubic_follow(&sc->best_effort, p->cwnd);
+	cubic_loss(&sc->best_effort);
+	cubic_loss(&sc->loss_only);
+	ssthresh = max_t(u32, 2, sc->best_effort.window_q16 >> 16);
+	evidence_expect_loss(r, p->cwnd, ssthresh, s->cdg.rtt_prev.min_us,
+			     cdg_base_rtt_us(&s->cdg));
+	return ssthresh;
+}
+
+/* Beside others, B and resume_cwnd are the windows that we may return to. The window itself may be
+ * below w * B, and is cut too.
+ */
+static u32 scavenger_lose_beside(struct sender *s, const struct tcp_path *p)
+{
+	struct scavenger *sc = &s->scavenger;
+	u64 most_q16;
+
+	if (!sc->regime.probe.rounds) {	/* the level is in whole packets */
+		most_q16 = fp_mul_div(((u64)p->cwnd + 1) << 16, Q16_ONE, s->control.w_q16);
+		cubic_lower(&sc->best_effort, most_q16);
+		if (s->restarting)
+			cubic_lower(&sc->loss_only, most_q16);
 	}
 	cubic_loss(&sc->best_effort);
 	cubic_loss(&sc->loss_only);
-	if (alone) {
-		ssthresh = max_t(u32, 2, sc->best_effort.window_q16 >> 16);
-		evidence_expect_loss(r, p->cwnd, ssthresh, s->cdg.rtt_prev.min_us,
-				     cdg_base_rtt_us(&s->cdg));
-		return ssthresh;
-	}
-	/* Not alone: B, cut above, and resume_cwnd are the windows that we may return to. The
-	 * window itself may be below w * B, and is cut too.
-	 */
 	sc->resume_cwnd = cubic_beta(sc->resume_cwnd);
-	evidence_loss(r);
+	evidence_loss(&sc->regime);
 	return min_t(u64, scavenger_level_q16(s) >> 16, cubic_beta(p->cwnd));
+}
+
+static u32 scavenger_cut(struct sender *s, const struct tcp_path *p, enum cut_cause cause,
+			 u32 cdg_cwnd)
+{
+	if (cause == CUT_DELAY)
+		return scavenger_cut_delay(s, p, cdg_cwnd);
+	scavenger_save_undo(&s->scavenger);
+	return s->scavenger.regime.state == REGIME_ALONE ? scavenger_lose_alone(s, p) :
+							   scavenger_lose_beside(s, p);
 }
 
 /* B's curve begins anew after an undo, as Linux' does. */
@@ -418,6 +421,9 @@ static void scavenger_event(struct sender *s, struct tcp_path *p, enum base_even
 	struct scavenger *sc = &s->scavenger;
 
 	switch (event) {
+	case BASE_START:
+		scavenger_start(s, p);
+		break;
 	case BASE_ROUND:
 		room_begin_round(&sc->regime);
 		break;
@@ -441,8 +447,7 @@ static void scavenger_event(struct sender *s, struct tcp_path *p, enum base_even
 	case BASE_PAUSE:
 		evidence_forget(&sc->regime);
 		break;
-	case BASE_DISORDER:
-	case BASE_OPEN:
+	default:
 		break;
 	}
 }
@@ -463,12 +468,6 @@ static void scavenger_price(const struct sender *s, struct control_sample *sampl
 	sample->price_std_q40 = sample->price_q40;
 }
 
-/* w needs no steering: scavenger_level_q16() reads it at each ACK. G is that of a flow alone. */
-static void scavenger_steer(struct sender *s, u64 price_std_q40)
-{
-	cdg_set_g(&s->cdg, QUEUE_ALONE_G_NS);
-}
-
 static void scavenger_report(const struct sender *s, struct base_report *report)
 {
 	const struct regime *r = &s->scavenger.regime;
@@ -485,17 +484,14 @@ static void scavenger_report(const struct sender *s, struct base_report *report)
 }
 
 const struct lbe_base scavenger_base = {
-	.start		= scavenger_start,
+	.grow		= scavenger_grow,
+	.cut		= scavenger_cut,
+	.model_q40	= cdg_base_model_q40,
+	.price		= scavenger_price,
+	.event		= scavenger_event,
 	.sample		= scavenger_sample,
 	.round		= scavenger_round,
-	.backs_off	= scavenger_backs_off,
-	.cut_delay	= scavenger_cut_delay,
-	.cut_loss	= scavenger_cut_loss,
-	.grow		= scavenger_grow,
-	.event		= scavenger_event,
-	.price		= scavenger_price,
-	.model_q40	= cdg_base_model_q40,
-	.steer		= scavenger_steer,
+	.seeks		= true,
 	.report		= scavenger_report,
 	.level_q16	= scavenger_level_q16,
 	.forward	= true,

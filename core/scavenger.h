@@ -5,7 +5,7 @@
  * It is a base congestion control: price 1/B, steered by w. Whether somebody else is there it
  * learns from its own cuts (regime.c).
  *
- * What losses and marks do to the window W (scavenger_cut_loss(), scavenger_recovery()):
+ * What losses and marks do to the window W (scavenger_cut(), scavenger_recovery()):
  *
  *			a loss that TCP		a mark			a timeout
  *			repairs

@@ -49,8 +49,9 @@ void sender_run(struct sender *s, struct tcp_path *p, const struct lbe_base *bas
 	s->base = base;
 	s->regime = REGIME_ALONE;
 	s->paced |= base->paced;
-	if (base->start)
-		base->start(s, p);
+	if (sender_pays_losses(s))
+		signals_start(&s->signals, p);
+	sender_tell(s, p, BASE_START);
 }
 
 /**
@@ -97,6 +98,22 @@ bool sender_cutting(struct sender *s, struct tcp_path *p)
 	return s->cdg.state == CDG_BACKOFF;
 }
 
+/* The price is inflated by 1/mu, and never deflated: mu above 1 counts as 1. */
+static u32 sender_w_q16(const struct sender *s)
+{
+	return min_t(u32, s->mu_q16, Q16_ONE);
+}
+
+static u32 sender_cut(struct sender *s, const struct tcp_path *p, enum cut_cause cause)
+{
+	u32 cwnd = s->base->cut(s, p, cause, cdg_ssthresh(&s->cdg, &s->h, p->cwnd));
+
+	if (cause == CUT_DELAY || !sender_pays_losses(s))
+		return cwnd;
+	signals_count(&s->signals, p);
+	return s->h.inflate_beta && s->mu_q16 ? fp_mul_q16(cwnd, sender_w_q16(s)) : cwnd;
+}
+
 /**
  * sender_back_off - cut the window for a delay, C(5), over the round trip that begins here
  * @s: the sender
@@ -107,16 +124,11 @@ bool sender_cutting(struct sender *s, struct tcp_path *p)
  */
 void sender_back_off(struct sender *s, struct tcp_path *p)
 {
-	u32 ssthresh;
-
 	s->cdg.state = CDG_BACKOFF;
-	ssthresh = cdg_ssthresh(&s->cdg, &s->h, p->cwnd);
-	if (s->base->cut_delay)
-		ssthresh = s->base->cut_delay(s, p, ssthresh);
+	p->ssthresh = sender_cut(s, p, CUT_DELAY);
 	s->cut.cwnd = p->cwnd;
 	s->cut.in_flight = path_in_flight(p);
-	s->backoffs_delay++;
-	p->ssthresh = ssthresh;
+	s->cut.backoffs++;
 	p->cwnd_cnt = 0;
 	p->no_undo = true;
 }
@@ -147,21 +159,19 @@ enum cdg_hystart sender_hystart(struct sender *s, struct tcp_path *p, bool paced
 struct round_result sender_end_round(struct sender *s, struct tcp_path *p)
 {
 	u32 before_us = s->cdg.rtt_prev.min_us;
-	struct round_result result = {
-		.gradient_sum_us = cdg_round(&s->cdg, &s->h),
-	};
+	s32 gradient_sum_us = cdg_round(&s->cdg, &s->h);
+	enum round_effect effect = ROUND_NONE;
 
-	result.set = s->base->round && s->base->round(s, p, p->now_us - s->round.start_us);
+	if (s->base->round)
+		effect = s->base->round(s, p, before_us, gradient_sum_us);
 	sender_begin_round(s, p);
-	if (result.set)
-		return result;
-	/* After a timeout a backoff would be decided, but not made. */
-	result.backoff = !path_repairs(p) && s->base->backs_off &&
-			 s->base->backs_off(s, p, before_us, result.gradient_sum_us);
-	if (result.backoff)
+	if (effect == ROUND_CUT)
 		sender_back_off(s, p);
-	result.set = result.backoff;
-	return result;
+	return (struct round_result) {
+		.gradient_sum_us = gradient_sum_us,
+		.backoff = effect == ROUND_CUT,
+		.set = effect != ROUND_NONE,
+	};
 }
 
 /**
@@ -169,13 +179,35 @@ struct round_result sender_end_round(struct sender *s, struct tcp_path *p)
  * @s: the sender
  * @p: the connection
  * @acked: packets that the ACK covers
+ * @used: the window is in use; else it stays as it is
  */
-void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked)
+void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked, bool used)
 {
 	u32 before = p->cwnd;
 
+	if (!used) {
+		cdg_not_limited(&s->cdg, p->cwnd);
+		return;
+	}
 	path_grow_reno(p, acked);
 	cdg_grown(&s->cdg, p->cwnd - before);
+}
+
+/**
+ * sender_grow_inflated - let a base that pays for losses grow, or cut for a phantom signal
+ * @s: the sender
+ * @p: the connection, whose window is in use
+ * @acked: packets that the ACK covers
+ */
+void sender_grow_inflated(struct sender *s, struct tcp_path *p, u32 acked)
+{
+	if (signals_recent(&s->signals, p) && s->mu_q16 && !s->h.inflate_beta &&
+	    !path_repairs(p) && signals_phantom(&s->signals, acked)) {
+		sender_begin_round(s, p);
+		sender_back_off(s, p);
+	} else {
+		s->base->grow(s, p, acked, true);
+	}
 }
 
 /**
@@ -197,9 +229,7 @@ u32 sender_loss(struct sender *s, struct tcp_path *p)
 		most = min(p->cwnd, p->ssthresh);
 		s->cdg.state = CDG_UNKNOWN;
 	}
-	ssthresh = cdg_ssthresh(&s->cdg, &s->h, p->cwnd);
-	if (s->base->cut_loss)
-		ssthresh = s->base->cut_loss(s, p, ssthresh);
+	ssthresh = sender_cut(s, p, CUT_LOSS);
 	s->losses.backoffs++;
 	s->losses.answered = true;
 	s->losses.answer_cwnd = p->cwnd;
@@ -286,6 +316,16 @@ void sender_undo(struct sender *s, struct tcp_path *p)
 }
 
 /**
+ * sender_sends - TCP sends, and nothing was under way
+ * @s: the sender
+ * @p: the connection; its idle_ticks say for how long
+ */
+void sender_sends(struct sender *s, struct tcp_path *p)
+{
+	sender_tell(s, p, BASE_SENDS);
+}
+
+/**
  * sender_pause - there was nothing to send for long: TCP starts slowly again
  * @s: the sender
  * @p: the connection
@@ -308,6 +348,20 @@ void sender_reduced(struct sender *s, struct tcp_path *p)
 	sender_tell(s, p, BASE_REDUCED);
 	cdg_backoff_done(&s->cdg);
 	sender_begin_round(s, p);
+}
+
+/**
+ * sender_steer - Tw has ended, and w is known: 1/mu of the price is to be paid from now on
+ * @s: the sender, whose control has set w and phi
+ * @price_std_q40: the price of losses in it, per round
+ */
+void sender_steer(struct sender *s, u64 price_std_q40)
+{
+	s->mu_q16 = control_mu_q16(&s->control);
+	if (sender_pays_losses(s))
+		signals_inflate(&s->signals, sender_w_q16(s));
+	if (s->base->steer)
+		s->base->steer(s, price_std_q40);
 }
 
 /**
@@ -338,6 +392,9 @@ struct control_sample sender_interval(const struct sender *s)
 		.losses = n->losses,
 	};
 
-	s->base->price(s, &sample);
+	if (sender_pays_losses(s))
+		signals_price(&s->signals, &sample);
+	else
+		s->base->price(s, &sample);
 	return sample;
 }

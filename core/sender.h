@@ -17,6 +17,7 @@
 #include "owd.h"
 #include "path.h"
 #include "scavenger.h"
+#include "signals.h"
 #include "vegas.h"
 
 /**
@@ -38,13 +39,15 @@ struct round {
 };
 
 /**
- * struct delay_cut - the cut for delay under way, while cdg.state is CDG_BACKOFF
+ * struct delay_cut - the last cut for delay, under way while cdg.state is CDG_BACKOFF
  * @cwnd: the window that it began at, packets
  * @in_flight: of that, what was under way
+ * @backoffs: such cuts since the connection began
  */
 struct delay_cut {
 	u32 cwnd;
 	u32 in_flight;
+	u32 backoffs;
 };
 
 /**
@@ -145,15 +148,16 @@ struct rtt_doubts {
  * @paced: a base has run that wants packets spaced: whether TCP spaces them is ours to say
  * @round: the RTT round under way
  * @cut: the cut for delay under way
+ * @mu_q16: F(26), as it was when Tw began; 0: no controller sets w
  * @interval: counts of the Tw under way
  * @losses: answered and not
- * @backoffs_delay: cuts for delay since the connection began
  * @departure_ns: when the next window may leave, on path.clock_ns, where w allows less than
  *	the least window
  * @owd: compares the clocks of both ends
  * @scavenger: of scavenger_base
  * @vegas: of vegas_base
- * @cubictcp: of cubic_base: no connection runs two of them
+ * @signals: of bases whose price is losses
+ * @cubictcp: of cubic_base, which is one. No connection runs two bases that have a state
  * @control: what sets w, with or without a goal; of no effect for a sender without a goal that
  *	runs at a fixed G
  * @cdg: RTT gradients; its histogram is at the end, as only the end of Tw needs it
@@ -166,15 +170,18 @@ struct sender {
 	bool paced;
 	struct round round;
 	struct delay_cut cut;
+	u32 mu_q16;
 	struct interval interval;
 	struct losses losses;
-	u32 backoffs_delay;
 	u64 departure_ns;
 	struct owd owd;
 	union {
 		struct scavenger scavenger;
 		struct vegas vegas;
-		struct cubictcp cubictcp;
+		struct {
+			struct signals signals;
+			struct cubictcp cubictcp;
+		};
 	};
 	struct control control;
 	struct cdg cdg;
@@ -184,6 +191,12 @@ struct sender {
 static inline bool sender_not_alone(const struct sender *s)
 {
 	return s->regime != REGIME_ALONE;
+}
+
+/* Are losses all that the base pays? Then signals.c knows the price, and inflates it. */
+static inline bool sender_pays_losses(const struct sender *s)
+{
+	return !s->base->price;
 }
 
 /* The base tells of others. */
@@ -212,7 +225,9 @@ void sender_init(struct sender *s, struct tcp_path *p, u32 answer_end);
 void sender_run(struct sender *s, struct tcp_path *p, const struct lbe_base *base);
 void sender_begin_round(struct sender *s, struct tcp_path *p);
 void sender_back_off(struct sender *s, struct tcp_path *p);
-void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked);
+void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked, bool used);
+
+void sender_grow_inflated(struct sender *s, struct tcp_path *p, u32 acked);
 
 bool sender_cutting(struct sender *s, struct tcp_path *p);
 enum cdg_hystart sender_hystart(struct sender *s, struct tcp_path *p, bool paced);
@@ -224,9 +239,11 @@ void sender_repair(struct sender *s, struct tcp_path *p, u8 state);
 void sender_repaired(struct sender *s, struct tcp_path *p, u8 state);
 void sender_mark(struct sender *s, const struct tcp_path *p);
 void sender_undo(struct sender *s, struct tcp_path *p);
+void sender_sends(struct sender *s, struct tcp_path *p);
 void sender_pause(struct sender *s, struct tcp_path *p);
 void sender_reduced(struct sender *s, struct tcp_path *p);
 
+void sender_steer(struct sender *s, u64 price_std_q40);
 void sender_begin_interval(struct sender *s);
 struct control_sample sender_interval(const struct sender *s);
 
@@ -338,7 +355,7 @@ static inline bool sender_acked(struct sender *s, struct tcp_path *p, bool waiti
  */
 static inline bool sender_seeks(const struct sender *s, const struct tcp_path *p)
 {
-	return path_slow_start(p) && s->h.hystart && !s->base->no_hystart && !sender_not_alone(s);
+	return path_slow_start(p) && s->h.hystart && s->base->seeks && !sender_not_alone(s);
 }
 
 /**
@@ -354,21 +371,19 @@ static inline bool sender_round_over(const struct sender *s, const struct tcp_pa
 }
 
 /**
- * sender_grow - let the window grow, if it is in use
+ * sender_grow - let the window grow, where it is in use
  * @s: the sender
  * @p: the connection
  * @acked: packets that the ACK covers
  */
 static inline void sender_grow(struct sender *s, struct tcp_path *p, u32 acked)
 {
-	bool limited = sender_limited(s, p);
+	bool used = sender_limited(s, p);
 
-	if (limited || s->base->grows_unused)
-		s->base->grow(s, p, acked);
-	else if (sender_not_alone(s))
-		s->base->grow(s, p, 0);
+	if (used && sender_pays_losses(s))
+		sender_grow_inflated(s, p, acked);
 	else
-		cdg_not_limited(&s->cdg, p->cwnd);
+		s->base->grow(s, p, acked, used);
 }
 
 /**

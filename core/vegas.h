@@ -48,7 +48,6 @@ struct vegas_price {
 
 /**
  * struct vegas - Vegas of one flow
- * @alpha_q16: F(28) without its bounds; 0: no controller sets w
  * @base_us: lowest RTT since the flow began, or BASE_PAUSE, and 1; 0: none yet
  * @min_us: lowest RTT of the round, and 1; 0: none yet
  * @bdp: most packets that the path has held without a queue, since then
@@ -58,7 +57,6 @@ struct vegas_price {
  * @price: what delay has cost
  */
 struct vegas {
-	u32 alpha_q16;
 	u32 base_us;
 	u32 min_us;
 	u32 bdp;

@@ -109,13 +109,12 @@ void dalbe_engage(struct sock *sk)
 	if (!ca->controlled) {
 		cdg_set_g(&s->cdg, settings.g_ns);
 		cdg_set_idle_g(&s->cdg, 0);
-		if (s->base->let_go)
-			s->base->let_go(s);
+		s->mu_q16 = 0;
 	} else {
 		control_start(&s->control, &config, ca->goal_bytes, dalbe_bytes_done(sk),
 			      ca->goal_set_ns, ca->goal_deadline_ns);
 		cdg_forget(&s->cdg);
-		s->base->steer(s, 0);	/* no price yet: the base begins at w = wmin */
+		sender_steer(s, 0);	/* no price yet: the base begins at w = wmin */
 		cdg_set_idle_g(&s->cdg, READ_ONCE(dalbe_net_defaults(sock_net(sk))->idle_g_us) *
 					NSEC_PER_USEC);
 		dalbe_begin_interval(sk);
@@ -180,7 +179,7 @@ void dalbe_tick(struct sock *sk)
 	model.model_q40 = s->base->model_q40;
 	model.arg = &p;
 	control_update(&s->control, &sample, &model);
-	s->base->steer(s, sample.price_std_q40);
+	sender_steer(s, sample.price_std_q40);
 	dalbe_get_regime(sk, &state);
 	trace_dalbe_update(sk, s, &sample, &state);
 	cdg_age(&s->cdg);

@@ -282,11 +282,11 @@ static void dalbe_tx_start(struct sock *sk)
 	struct dalbe_flow *flow = dalbe_flow(sk);
 	struct tcp_path p;
 
-	if (!flow || !flow->sender.base->resume)
+	if (!flow)
 		return;
-	dalbe_path_read(sk, &p, tcp_clock_us());
+	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);	/* fresh: TCP sends */
 	p.idle_ticks = path_ticks(&p) - tcp_sk(sk)->lsndtime;
-	flow->sender.base->resume(&flow->sender, &p);
+	sender_sends(&flow->sender, &p);
 }
 
 static void dalbe_cwnd_event(struct sock *sk, enum tcp_ca_event event)

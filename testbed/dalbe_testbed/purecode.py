@@ -48,7 +48,8 @@ def declarations(*flags: str) -> str:
             wanted = header == PURE or CORE in header.parents
         elif wanted:
             lines.append(line)
-    return INLINE.sub("", "\n".join(lines))
+    # cffi takes what is const for a number that it cannot know
+    return INLINE.sub("", "\n".join(lines)).replace("extern const struct", "extern struct")
 
 
 class Pure:
@@ -61,6 +62,10 @@ class Pure:
     def __getattr__(self, name: str) -> Any:
         """Return what the library calls so."""
         return getattr(self._lib, name)
+
+    def base(self, name: str) -> Any:
+        """Return a pointer to the base congestion control of this name, such as "vegas"."""
+        return self.ffi.addressof(self._lib, f"{name}_base")
 
     def new(self, struct: str, **fields: Any) -> Any:
         """Return a pointer to a zeroed struct with these fields set; a__b is field b of field a."""

@@ -170,8 +170,7 @@ class Ours:
         )  # fmt: skip
         self.sender.h.hystart = 3
         pure.sender_init(self.sender, self.path, 0)
-        self.base = pure.pure_cubic()
-        pure.sender_run(self.sender, self.path, self.base)
+        pure.sender_run(self.sender, self.path, pure.base("cubic"))
 
     def wait(self, time_us: int) -> None:
         """Let time pass."""
@@ -215,7 +214,7 @@ class Ours:
     def steer(self, w: float) -> None:
         """Put it under a controller that wants this w."""
         self.sender.control.w_q16, self.sender.control.phi_q16 = int(w * Q16), Q16
-        self.base.steer(self.sender, 0)
+        self.pure.sender_steer(self.sender, 0)
 
 
 class Both:
@@ -291,7 +290,7 @@ class Both:
             p.ssthresh = linux.ssthresh = max(p.ssthresh, p.cwnd * 3 // 4)
             p.cwnd = linux.cwnd = min(p.cwnd, 10)
         p.idle_ticks = p.ticks - before
-        self.ours.base.resume(self.ours.sender, p)
+        self.ours.pure.sender_sends(self.ours.sender, p)
         linux.resume(p.ticks, p.idle_ticks)
         self.events.add("pause")
 
@@ -343,11 +342,11 @@ def flow(pure: Any, w: float, distances: tuple[int, ...] = (), *, beta: bool = F
 
 def cuts(ours: Ours, acks: int) -> int:
     """Return the phantom signals of so many ACKs, at a window that stays as it is."""
-    before = ours.sender.backoffs_delay
+    before = ours.sender.cut.backoffs
     for _ in range(acks):
         ours.ack()
         ours.sender.cdg.state, ours.path.cwnd = 0, 100  # a cut is complete at once
-    return int(ours.sender.backoffs_delay - before)
+    return int(ours.sender.cut.backoffs - before)
 
 
 def test_phantom_signals_are_as_many_as_w_says(pure: Any) -> None:
@@ -385,7 +384,7 @@ def test_phantom_signals_cease_three_mean_distances_after_the_last_real_one(pure
 def test_a_phantom_signal_cuts_as_a_loss_does(pure: Any) -> None:
     pure.pure_seed(13)
     ours = flow(pure, 0.001, (5,))
-    while not ours.sender.backoffs_delay:
+    while not ours.sender.cut.backoffs:
         ours.ack()
     cwnd = ours.sender.cut.cwnd
     assert ours.path.ssthresh == cwnd * 717 // 1024
@@ -407,7 +406,7 @@ def test_by_beta_a_loss_leaves_less_and_there_are_no_phantom_signals(pure: Any) 
 def test_without_a_controller_nothing_is_inflated(pure: Any) -> None:
     for beta in (False, True):
         ours = flow(pure, 0.01, (100,) * 4, beta=beta)
-        ours.base.let_go(ours.sender)
+        ours.sender.mu_q16 = 0
         assert cuts(ours, 2000) == 0
         ours.lose()
         assert ours.path.cwnd == 70
@@ -428,7 +427,7 @@ def test_the_model_is_that_of_rfc_9438(pure: Any, rtt_us: int, rate: int) -> Non
     path = pure.new("tcp_path", srtt_us=rtt_us, mss=MSS)
     window, c, b = rate * rtt_us / 1e6 / MSS, 410 / 1024, 717 / 1024
     curve = (c * (3 + b) / (4 * (1 - b))) ** (1 / 3) * rtt_us / 1e6 / window ** (4 / 3)
-    price = pure.pure_cubic().model_q40(path, rate) / 2**40
+    price = pure.base("cubic").model_q40(path, rate) / 2**40
     assert price == pytest.approx(max(curve, 1.5 / window**2), rel=0.01)
 
 
@@ -439,7 +438,8 @@ def test_on_drawn_bottlenecks_w_is_its_share_of_a_busy_one(
     """Bounds were chosen with other seeds; at w = 0.01, least of a busy link, idle of another."""
     shares, alone = [], []
     for w_q16 in (Q16 // 100, Q16 // 3, Q16):
-        runs = [run(pure, FIRST_SEED + n, w_q16=w_q16, cubic=1, beta=beta) for n in range(60)]
+        how = {"w_q16": w_q16, "base": pure.base("cubic"), "beta": beta}
+        runs = [run(pure, FIRST_SEED + n, **how) for n in range(60)]
         assert {r.bad for r in runs} == {(0, 0, 0, 0)}
         shares.append(part([r.beside for r in runs], 0.5))
         alone.append(part([r.alone for r in runs], 0.5))

@@ -36,7 +36,7 @@ class Run:
         return o.bad_window, o.bad_level, o.bad_growth, o.bad_answer
 
 
-def run(pure: Any, seed: int, w_q16: int = W_LEAST, **more: int) -> Run:
+def run(pure: Any, seed: int, w_q16: int = W_LEAST, **more: Any) -> Run:
     """Draw 200 to 10,000 packets per second, 5 to 160 ms, 0.7 to 2 BDP, and simulate 80 s."""
     drawn = random.Random(seed)
     rate_pps, base_us = int(10 ** drawn.uniform(2.3, 4)), int(10 ** drawn.uniform(3.7, 5.2))

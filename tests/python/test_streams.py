@@ -81,7 +81,7 @@ class Ours:
     def __init__(self, pure: Any, base: str, *, controlled: bool) -> None:
         """Choose its base, and whether it is under a controller that wants w = 1 and phi = 1."""
         self.pure, self.controlled = pure, controlled
-        self.base = {"cubic": pure.pure_cubic, "vegas": pure.pure_vegas}[base]()
+        self.base = pure.base(base)
         self.sender = pure.new("sender", h__hystart=3)
         self.path = pure.new("tcp_path", srtt_us=1)
 
@@ -99,7 +99,7 @@ class Ours:
         self.pure.sender_run(self.sender, self.path, self.base)
         if self.controlled:
             self.sender.control.w_q16 = self.sender.control.phi_q16 = Q16
-            self.base.steer(self.sender, 0)
+            self.pure.sender_steer(self.sender, 0)
 
     def acked(self, call: dict[str, Any]) -> None:
         """dalbe_pkts_acked()."""
@@ -131,8 +131,8 @@ class Ours:
 
     def event(self, call: dict[str, Any]) -> None:
         """dalbe_cwnd_event()."""
-        if call["arg"] == TX_START and self.base.resume:
-            self.base.resume(self.sender, self.path)
+        if call["arg"] == TX_START:
+            self.pure.sender_sends(self.sender, self.path)
         elif call["arg"] == CWND_RESTART:
             self.pure.sender_pause(self.sender, self.path)
         elif call["arg"] == COMPLETE_CWR:

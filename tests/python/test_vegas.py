@@ -119,7 +119,7 @@ class Ours:
         )  # fmt: skip
         self.sender.h.hystart = 3  # of no effect
         pure.sender_init(self.sender, self.path, 0)
-        self.base = pure.pure_vegas()
+        self.base = pure.base("vegas")
         pure.sender_run(self.sender, self.path, self.base)
 
     def ack(self, packets: int, rtt_us: int, *, used: bool = True) -> None:
@@ -163,7 +163,7 @@ class Ours:
     def steer(self, w_q16: int, phi_q16: int = Q16) -> None:
         """Put it under a controller that wants this w."""
         self.sender.control.w_q16, self.sender.control.phi_q16 = w_q16, phi_q16
-        self.base.steer(self.sender, 0)
+        self.pure.sender_steer(self.sender, 0)
 
 
 def follow_linux(pure: Any, seed: int) -> set[int]:
@@ -203,7 +203,7 @@ def follow_linux(pure: Any, seed: int) -> set[int]:
             if chance > 0.9995:
                 pure.sender_pause(ours.sender, p)
             else:
-                ours.base.resume(ours.sender, p)
+                pure.sender_sends(ours.sender, p)
             linux.restart(p.nxt)
     return grown
 
@@ -236,7 +236,7 @@ def test_the_base_rtt_outlives_short_pauses_below_w_one(
     if w:
         ours.steer(int(w * Q16))
     ours.round(50_000)
-    ours.base.resume(ours.sender, ours.path)
+    pure.sender_sends(ours.sender, ours.path)
     assert ours.round(100_000) == (1 if forgets else -1)
 
 
@@ -264,7 +264,7 @@ def test_without_a_controller_alpha_is_linux_again(pure: Any) -> None:
     ours = Ours(pure)
     ours.steer(Q16)
     assert equilibrium(ours, 100, 50_000) > 10
-    ours.base.let_go(ours.sender)
+    ours.sender.mu_q16 = 0
     assert 2 <= equilibrium(ours, 100, 50_000) <= 5
 
 
@@ -329,7 +329,7 @@ def test_phi_is_of_what_was_paid_where_the_model_has_another_price(pure: Any) ->
     for paid, phi in ((0, 10), (3, 3)):
         control = pure.new("control")
         pure.control_start(control, config, 10**9, 0, 0, 10**11)
-        model = pure.new("control_model", model_q40=pure.pure_vegas().model_q40)
+        model = pure.new("control_model", model_q40=pure.base("vegas").model_q40)
         model.arg = path = pure.new("tcp_path", mss=MSS)
         for n in range(pure.TPHI_UPDATES):
             sample = pure.new(
@@ -358,7 +358,8 @@ def test_on_drawn_bottlenecks_it_uses_an_idle_link_and_w_is_its_share_of_a_busy_
     """Bounds were chosen with other seeds."""
     medians = []
     for w_q16 in (Q16 // 100, Q16 // 4, Q16 // 2, Q16):
-        runs = [run(pure, FIRST_SEED + n, w_q16=w_q16, vegas=1) for n in range(60)]
+        how = {"w_q16": w_q16, "base": pure.base("vegas")}
+        runs = [run(pure, FIRST_SEED + n, **how) for n in range(60)]
         assert {r.bad for r in runs} == {(0, 0, 0, 0)}
         assert min(r.alone for r in runs) >= 0.9
         assert part([r.after for r in runs], 0.5) >= 0.95

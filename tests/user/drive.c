@@ -225,9 +225,8 @@ static void start(const struct drive_in *in, struct flow *f)
 	sender_init(&f->sender, &f->path, 0);
 	control_start(&f->sender.control, &config, 0, 0, 0, 0);
 	f->sender.h.inflate_beta = in->beta;
-	sender_run(&f->sender, &f->path, in->vegas ? &vegas_base :
-		   in->cubic ? &cubic_base : &scavenger_base);
-	f->sender.base->steer(&f->sender, 0);
+	sender_run(&f->sender, &f->path, in->base ?: &scavenger_base);
+	sender_steer(&f->sender, 0);
 }
 
 /* CUBIC flows come: each in slow start. */

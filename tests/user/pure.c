@@ -62,16 +62,6 @@ bool pure_regime_steady(const struct regime *r)
 	return regime_steady(r);
 }
 
-const struct lbe_base *pure_cubic(void)
-{
-	return &cubic_base;
-}
-
-const struct lbe_base *pure_vegas(void)
-{
-	return &vegas_base;
-}
-
 /* What kernel/hooks.c does where TCP calls pkts_acked(). */
 void pure_acked(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample)
 {

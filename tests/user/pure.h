@@ -40,8 +40,6 @@ bool pure_stall_silent(u32 silence_us, u32 cwnd, u32 before_us, bool steady);
 bool pure_stall_stood(const struct stall *st, u32 rtt_us, u32 now_us);
 bool pure_regime_steady(const struct regime *r);
 void pure_seed(u32 seed);
-const struct lbe_base *pure_cubic(void);
-const struct lbe_base *pure_vegas(void);
 void pure_acked(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample);
 void pure_avoid(struct sender *s, struct tcp_path *p, u32 packets);
 void pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample);
@@ -57,9 +55,8 @@ void pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sam
  * @ours: flows of ours
  * @theirs: CUBIC flows; DRIVE_FLOWS_MAX in all
  * @w_q16: our weight
- * @vegas: the base of ours is Vegas
- * @cubic: the base of ours is CUBIC; without either it is the scavenger
- * @beta: CUBIC's w inflates what a loss costs
+ * @base: of ours; NULL: the scavenger
+ * @beta: w inflates what a loss costs, where losses are the price
  * @loss_ppm: packets lost at random, of a million
  * @stall_ms: the path stands still for so long
  * @stall_every_ms: so often; 0: once a second
@@ -75,8 +72,7 @@ struct drive_in {
 	u32 ours;
 	u32 theirs;
 	u32 w_q16;
-	u32 vegas;
-	u32 cubic;
+	const struct lbe_base *base;
 	u32 beta;
 	u32 loss_ppm;
 	u32 stall_ms;
