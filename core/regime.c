@@ -10,7 +10,7 @@
  *	 | +-|---------------------------------------------------------------+   |
  *	 |   |                                                                   |
  *	 |   |  regime_give_way(): a mark in the room, or a queue that stays     |
- *	 |   |  there; or the path stands still for half of the time (stall.c)   |
+ *	 |   |  there; or the path stands still for over half of the time        |
  *	 |   +-----------------------+              regime_round(): it stayed    |
  *	 |                           v                                           |
  *	 +----------------------- CONTENDED <------------------------------------+
@@ -128,12 +128,13 @@ static enum verdict regime_yield(struct regime *r, u64 now_us)
 }
 
 /**
- * regime_give_way - somebody else is there for sure
+ * regime_give_way - somebody else is there
  * @r: the flow, REGIME_ALONE
  * @now_us: clock
  *
- * Be contended at once, without standing back to look. After a loss that TCP repairs it is not
- * sure: see regime_repair().
+ * By a test of room (regime_judge()), or as the path stands still most of the time
+ * (scavenger_judge()). Be contended at once, without standing back to look. After a loss that TCP
+ * repairs it is not sure: see regime_repair().
  *
  * Return: VERDICT_YIELD.
  */

@@ -35,6 +35,7 @@ static void scavenger_start(struct sender *s, struct tcp_path *p)
 
 	cdg_set_g(&s->cdg, QUEUE_ALONE_G_NS);
 	regime_start(&sc->regime, p->now_us);
+	stall_start(&sc->stall, p->now_us);
 	cubic_start(&sc->best_effort, (u64)p->cwnd << 16, 0);
 	sc->loss_only = sc->best_effort;
 	scavenger_save_undo(sc);	/* of a cut before the goal */
@@ -135,8 +136,7 @@ static u32 scavenger_guaranteed_cwnd(const struct sender *s, const struct tcp_pa
 static u32 scavenger_cut_delay(struct sender *s, const struct tcp_path *p, u32 ssthresh)
 {
 	struct scavenger *sc = &s->scavenger;
-	u32 rtt_us = s->cdg.rtt_prev.min_us;
-	u32 base_rtt_us = cdg_base_rtt_us(&s->cdg);
+	u32 rtt_us = s->cdg.rtt_prev.min_us, base_rtt_us = cdg_base_rtt_us(&s->cdg);
 	u32 least;
 
 	/* also what slow start found: a best-effort flow would keep it */
@@ -162,8 +162,8 @@ static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p,
 				    u64 elapsed_us)
 {
 	struct regime *r = &s->scavenger.regime;
-	u32 rtt_us = s->cdg.rtt_prev.min_us;
-	u32 base_rtt_us = cdg_base_rtt_us(&s->cdg);
+	u32 rtt_us = s->cdg.rtt_prev.min_us, base_rtt_us = cdg_base_rtt_us(&s->cdg);
+	enum verdict verdict;
 
 	if (path_slow_start(p))
 		r->ramp.rounds = 0;
@@ -175,11 +175,12 @@ static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p,
 	else
 		evidence_part(r, path_delivered(p) - s->round.delivered, elapsed_us, rtt_us,
 			      base_rtt_us);
-	/* Urgent transfers have less patience with short flows. */
 	r->haste_q16 = control_haste_q16(&s->control);
-	if (r->state == REGIME_ALONE && stall_others(&s->scavenger.stall))
+	verdict = regime_round(r, rtt_us, base_rtt_us, p->now_us);
+	if (verdict == VERDICT_NONE && r->state == REGIME_ALONE && !path_repairs(p) &&
+	    stall_others(&s->scavenger.stall))
 		return regime_give_way(r, p->now_us);
-	return regime_round(r, rtt_us, base_rtt_us, p->now_us);
+	return verdict;
 }
 
 /* Do what the verdict says; true where the window is no longer one for CDG to judge. */
@@ -242,8 +243,7 @@ static bool scavenger_backs_off(struct sender *s, const struct tcp_path *p, u32 
 		return true;
 	if (r->room.restored && scavenger_guaranteed_cwnd(s, p) >= p->cwnd)
 		return false;
-	if (path_slow_start(p) &&
-	    !queue_stands(s->cdg.rtt_prev.min_us, cdg_base_rtt_us(&s->cdg)))
+	if (path_slow_start(p) && !queue_stands(s->cdg.rtt_prev.min_us, cdg_base_rtt_us(&s->cdg)))
 		return false;
 	return cdg_backoff(&s->cdg, &s->h, gradient_sum_us, get_random_u32(), p->cwnd);
 }
@@ -327,6 +327,7 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 	rtt_us = cdg_rtt_sample(&s->cdg, rtt_us, sample->packets, sample->sacked);
 	if (!rtt_us)
 		return;
+	stall->seen = true;
 	if (r->state != REGIME_ALONE) {
 		if (r->probe.rounds && !seq_after(sample->una, s->round.end))
 			probe_reject_early(r, rtt_us, base_rtt_us);

@@ -6,10 +6,21 @@
  * late comes at once. We know it by the silence, and do not take it for a queue. But where the
  * processor of a host or a router is the bottleneck, others' packets have no queue before ours:
  * each competitor has the processor for a while, and we have it in between. To us the path stands
- * still then, for more than half of the time.
+ * still then, for more than half of the time. We cannot tell it from a path that stands still so
+ * often by itself, as that of a container with a small part of a processor; there we have w of it.
  */
 #include "room.h"
 #include "stall.h"
+
+/**
+ * stall_start - none is known
+ * @st: the flow's
+ * @now_us: clock; may wrap
+ */
+void stall_start(struct stall *st, u32 now_us)
+{
+	*st = (struct stall) { .stood_us = now_us - U32_MAX / 2 };
+}
 
 /**
  * stall_silence - the ACKs were silent for long: did the path stand still?
@@ -20,7 +31,8 @@
  * @base_rtt_us: lowest RTT known
  * @now_us: clock; may wrap
  *
- * To be asked while REGIME_ALONE, and of a window that is in use.
+ * To be asked while REGIME_ALONE, and of a window that is in use. Of two stalls without an RTT that
+ * counts in between the second is none: else we would be blind to a queue.
  */
 void stall_silence(struct stall *st, u32 rtt_us, u32 silence_us, u32 before_us, u32 base_rtt_us,
 		   u32 now_us)
@@ -30,11 +42,15 @@ void stall_silence(struct stall *st, u32 rtt_us, u32 silence_us, u32 before_us, 
 	u32 since_us = now_us - st->stood_us;
 	s32 off_q16;
 
-	if (!surge_us || silence_us < surge_us / STALL_LATE_PART || since_us < apart_us)
+	if (!st->seen || since_us < apart_us || !surge_us ||
+	    silence_us < surge_us / STALL_LATE_PART)
 		return;
 	st->stood_us = now_us;
+	st->seen = false;
 	if (since_us < silence_us + apart_us)	/* clumps */
 		return;
+	if (since_us - silence_us >= STALL_FORGET_US)
+		st->part_q16 = 0;
 	off_q16 = (s32)fp_ratio_q16(silence_us, since_us) - st->part_q16;
 	st->part_q16 += off_q16 / STALL_MEAN;
 }

@@ -39,16 +39,25 @@
  */
 #define STALL_MEAN		8
 
+/* After a second without one the mean begins anew: a host that has others to serve has them at
+ * once, every few tens of ms. Half: competitors with long time slices are not seen. Twice: stalls
+ * of different causes add up.
+ */
+#define STALL_FORGET_US		1000000
+
 /**
  * struct stall - moments in which the path stood still
  * @stood_us: when the last one ended, TCP's clock modulo 2^32
  * @part_q16: the part of the time that they take, a mean, 0 .. 1 in Q16
+ * @seen: an RTT has counted since
  */
 struct stall {
 	u32 stood_us;
 	u16 part_q16;
+	bool seen;
 };
 
+void stall_start(struct stall *st, u32 now_us);
 void stall_silence(struct stall *st, u32 rtt_us, u32 silence_us, u32 before_us, u32 base_rtt_us,
 		   u32 now_us);
 bool stall_others(struct stall *st);
@@ -68,7 +77,7 @@ static inline bool stall_silent(u32 silence_us, u32 cwnd, u32 before_us, bool st
 {
 	return silence_us >= STALL_LEAST_US &&
 	       (u64)silence_us * cwnd >=
-	       (u64)before_us * (steady ? STALL_PACKETS : max(STALL_PACKETS, 2 * cwnd));
+	       (u64)before_us * (steady ? STALL_PACKETS : max_t(u32, STALL_PACKETS, 2 * cwnd));
 }
 
 /**

@@ -466,7 +466,7 @@ def stood(
 def test_where_a_path_stood_still_what_was_under_way_says_nothing(pure: Any, now_us: int) -> None:
     """What is sent later does: a newcomer's queue is there in the next round as well."""
     late_us = BASE_US + SILENCE_US
-    says_nothing = stood(pure, pure.new("stall"), SILENCE_US, now_us)
+    says_nothing = stood(pure, pure.new("stall", seen=1), SILENCE_US, now_us)
     assert says_nothing(late_us)
     assert says_nothing(late_us, after_us=late_us - 1)
     assert not says_nothing(late_us, after_us=late_us)
@@ -485,12 +485,12 @@ def test_where_a_path_stood_still_what_was_under_way_says_nothing(pure: Any, now
 def test_a_short_silence_is_none(pure: Any, fields: dict[str, int]) -> None:
     other = {"grown_us": SILENCE_US, "silence_us": SILENCE_US, "before_us": BASE_US} | fields
     silence_us, rtt_us = other.pop("silence_us"), other["before_us"] + other.pop("grown_us")
-    assert not stood(pure, pure.new("stall"), silence_us, 10**6, **other)(rtt_us)
+    assert not stood(pure, pure.new("stall", seen=1), silence_us, 10**6, **other)(rtt_us)
 
 
 def test_a_surge_that_a_silence_explains_is_none(pure: Any) -> None:
     for grown_us in (SURGE_US, 2 * SILENCE_US + 1):
-        assert stood(pure, pure.new("stall"), SILENCE_US, 10**6)(BASE_US + grown_us)
+        assert stood(pure, pure.new("stall", seen=1), SILENCE_US, 10**6)(BASE_US + grown_us)
 
 
 def test_only_a_flow_alone_has_an_even_window(pure: Any) -> None:
@@ -507,7 +507,7 @@ def test_only_a_flow_alone_has_an_even_window(pure: Any) -> None:
 def test_in_slow_start_two_round_trips_without_an_ack_are_a_stall(
     pure: Any, silence_us: int, says_nothing: bool
 ) -> None:
-    late = stood(pure, pure.new("stall"), silence_us, 10**6, steady=0)
+    late = stood(pure, pure.new("stall", seen=1), silence_us, 10**6, steady=0)
     assert late(BASE_US + silence_us) is says_nothing
 
 
@@ -515,17 +515,19 @@ def test_in_slow_start_two_round_trips_without_an_ack_are_a_stall(
 def test_clumps_every_few_rounds_hide_no_queue(
     pure: Any, rounds_later: int, says_nothing: bool
 ) -> None:
-    stall, now_us, late_us = pure.new("stall"), 10**6, BASE_US + SILENCE_US
+    stall, now_us, late_us = pure.new("stall", seen=1), 10**6, BASE_US + SILENCE_US
     assert stood(pure, stall, SILENCE_US, now_us)(late_us)
     now_us += rounds_later * BASE_US
+    stall.seen = 1
     assert stood(pure, stall, SILENCE_US, now_us)(late_us) == says_nothing
 
 
 def others_have_it(pure: Any, silence_us: int, between_us: int, times: int = 100) -> int:
     """The path of 1 ms stands still so long, so often: after how many times is it others'?"""
-    stall, now_us = pure.new("stall"), 2**32 - 10**6
+    stall, now_us = pure.new("stall", seen=1), 2**32 - 10**6
     for n in range(times):
         now_us = (now_us + between_us + silence_us) % 2**32
+        stall.seen = 1
         pure.stall_silence(stall, 1000 + silence_us, silence_us, 1000, 1000, now_us)
         if pure.stall_others(stall):
             return n + 1
@@ -539,6 +541,8 @@ def others_have_it(pure: Any, silence_us: int, between_us: int, times: int = 100
     (10_000, 8_000, True),
     (10_000, 7_999, False),  # clumps of ACKs
     (4_000_000, 8_000, True),
+    (4_000_000, 999_999, True),
+    (4_000_000, 1_000_000, False),  # they are too far apart to be one cause's
 ])  # fmt: skip
 def test_a_path_that_stands_still_for_more_than_half_of_the_time_is_others(
     pure: Any, silence_us: int, between_us: int, others: bool
@@ -546,9 +550,28 @@ def test_a_path_that_stands_still_for_more_than_half_of_the_time_is_others(
     assert bool(others_have_it(pure, silence_us, between_us)) is others
 
 
+def test_of_two_stalls_without_an_rtt_between_them_the_second_may_be_a_queue(pure: Any) -> None:
+    stall, now_us, late_us = pure.new("stall", seen=1), 10**6, BASE_US + SILENCE_US
+    assert stood(pure, stall, SILENCE_US, now_us)(late_us)
+    assert not stood(pure, stall, SILENCE_US, now_us + 100 * BASE_US)(late_us)
+
+
 def test_two_long_stalls_are_not_others_yet(pure: Any) -> None:
     assert others_have_it(pure, 4_000_000, 8_000) > 6
     assert others_have_it(pure, 20_000, 10_000) > 8
+
+
+@pytest.mark.parametrize(("stall_ms", "every_ms"), [(90, 100), (48, 50), (320, 400), (40, 50)])
+def test_stalls_hide_no_competitor(pure: Any, stall_ms: int, every_ms: int) -> None:
+    """Each lasts for longer than what is between two of them."""
+    given = pure.new(
+        "drive_in", seed=1, rate_pps=10_000, base_us=5000, buffer=300, ours=1, theirs=1,
+        w_q16=Q16 // 100, stall_ms=stall_ms, stall_every_ms=every_ms, from_ms=2000, to_ms=42_000,
+        end_ms=43_000,
+    )  # fmt: skip
+    out = pure.new("drive_out")
+    pure.drive(given, out)
+    assert out.ours <= 0.02 * (out.ours + out.theirs)
 
 
 @pytest.mark.parametrize(("stall_ms", "others"), [(20, True), (10, False)])
