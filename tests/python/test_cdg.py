@@ -174,6 +174,16 @@ def test_aging_forgets_everything_in_the_end(pure: Any) -> None:
     assert sum(flow.price.hist_q8) <= flow.price.rounds_q8
 
 
+def test_a_tw_forgets_a_quarter(pure: Any) -> None:
+    flow = new_flow(pure)
+    for bit in (3, 3, 3, 9, 20):
+        feed_gradient(pure, flow, 1 << bit)
+    kept = [n * 3 // 4 for n in (*flow.price.hist_q8, flow.price.rounds_q8)]
+    pure.cdg_age(flow)
+    assert [*flow.price.hist_q8, flow.price.rounds_q8] == kept
+    assert sum(n > 0 for n in kept) == 4
+
+
 @given(rates_Bps, magnitudes(88, 65483), rtts_us)
 def test_rate_price_matches_reference(pure: Any, rate_Bps: int, mss: int, rtt_us: int) -> None:  # noqa: N803
     got = pure.cdg_rate_price_q40(rate_Bps, mss, rtt_us)
@@ -303,6 +313,14 @@ def test_restart_forgets_the_path_but_not_what_the_controller_knows(pure: Any) -
     pure.cdg_restart(flow, 10)
     assert (flow.g.ns, price.counts.rounds, price.rounds_q8, list(price.hist_q8)) == before
     assert one_round(pure, flow, 50000) == 0  # no predecessor
+
+
+def test_restart_ends_a_cut_for_delay_so_that_a_loss_is_answered_as_one(pure: Any) -> None:
+    flow, off = new_flow(pure), pure.new("cdg_heuristics")
+    assert pure.cdg_backoff(flow, off, 10**6, 0, 10)
+    pure.cdg_restart(flow, 100)
+    assert pure.cdg_ssthresh(flow, off, 100) == 50
+    assert (flow.price.counts.losses, flow.price.counts.backoffs) == (1, 0)
 
 
 # Hybrid slow start

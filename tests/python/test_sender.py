@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from inputs import Q16
 
+RECOVERY = 3  # of enum tcp_ca_state
 FIRST_SEED = 100_001
 W_LEAST = Q16 // 100
 FROM_S, TO_S, END_S = 20, 60, 80  # a CUBIC flow comes, and leaves
@@ -151,6 +152,22 @@ def test_losses_and_stalls_break_no_rule(pure: Any) -> None:
         done = run(pure, FIRST_SEED + n, loss_ppm=ppm, stall_ms=stall_ms)
         assert done.bad == (0, 0, 0, 0)
         assert done.out.losses > 0 or not ppm
+
+
+@pytest.mark.parametrize(("haste_q16", "best_effort"), [(0, 50), (Q16, 100)])
+def test_b_is_half_of_what_was_ours_but_all_where_the_others_may_have_been_there(
+    pure: Any, haste_q16: int, best_effort: int
+) -> None:
+    """We have just begun: only an urgent flow doubts that it was alone."""
+    path = pure.new("tcp_path", una=1, nxt=101, cwnd=100, ssthresh=100, mss=1448, srtt_us=50_000)
+    sender = pure.new("sender")
+    pure.sender_init(sender, path, 0)
+    pure.sender_run(sender, path, pure.base("scavenger"))
+    regime = sender.scavenger.regime
+    regime.haste_q16, regime.room.withdrawn, regime.cut.before_us = haste_q16, True, 60_000
+    pure.sender_repair(sender, path, RECOVERY)
+    assert regime.state == pure.REGIME_YIELDING
+    assert sender.scavenger.best_effort.window_q16 == best_effort * Q16
 
 
 def test_the_same_seed_is_the_same_run(pure: Any) -> None:
