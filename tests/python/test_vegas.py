@@ -324,6 +324,16 @@ def test_others_are_there_where_the_window_has_to_shrink_often_or_packets_are_lo
     assert sample.paid_q40 == sample.price_std_q40 > 0
 
 
+@pytest.mark.parametrize(("every", "others"), [(3, True), (5, False)])
+def test_often_is_more_than_a_quarter_of_the_rounds(pure: Any, every: int, others: bool) -> None:
+    ours = Ours(pure, cwnd=50)
+    ours.path.ssthresh = 2
+    ours.steer(Q16 // 10)
+    for n in range(60):
+        ours.round(30_000 if n % every == every - 1 else 20_000)
+    assert interval(ours).others_seen is others
+
+
 def test_phi_is_of_what_was_paid_where_the_model_has_another_price(pure: Any) -> None:
     config = pure.new("control_config", controller=pure.CONTROLLER_MBC, unlimited=True, wmin_q16=1)
     for paid, phi in ((0, 10), (3, 3)):
