@@ -100,7 +100,7 @@ scoreboard:	## A goal beside rate caps, peers and strict priority, under a load 
 check:	## Every test there is; installs what it needs
 	@$(HERE)/scripts/check.sh
 
-quick:	## In two minutes: tests of the tools and of the arithmetic, lint of what changed (after make setup)
+quick:	## In two minutes: tests of tools, arithmetic, testbed; lint of what changed (after make setup)
 	@$(HERE)/scripts/check.sh --quick
 
 lint:	## Style: checkpatch, shellcheck, ruff, mypy, manual pages, UAPI layout

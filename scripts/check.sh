@@ -17,7 +17,7 @@ me=check
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-quick=(tools changes arithmetic)
+quick=(tools changes arithmetic testbed)
 stages=(setup tools kernels kunit guest lint matrix install fresh vng python demo)
 
 usage()
@@ -27,8 +27,9 @@ usage: check.sh [-h] [--quick] [STAGE...]
 
 Runs all stages, or only those named: ${stages[*]}.
 --quick runs ${quick[*]}, in two minutes: the tests of the tools, lint of
-what differs from the last commit but one, and the tests of the module's arithmetic,
-compiled for user space. It installs nothing and needs what setup has installed.
+what differs from the last commit but one, the tests of the module's arithmetic,
+compiled for user space, and those of the testbed, but for tests that are marked as slow
+or need a guest. It installs nothing and needs what setup has installed.
 Logs go to results/check/STAGE.log; a stage that failed is also shown.
 The last line is "N passed, N failed"; the exit status is 0 if none failed.
 
@@ -61,12 +62,16 @@ stage_kunit() { "$repo/tests/kunit/run.sh"; }
 stage_guest() { "$repo/tests/guest/run.sh"; }
 stage_lint() { "$repo/scripts/lint.sh"; }
 stage_changes() { "$repo/scripts/lint.sh" --since HEAD~1; }
-stage_arithmetic()
+# Of the Python tests those that need no guest, and find most faults in their time:
+# docs/notebook.md, "Which tests find faults". $1 says which files: grep -l, or -L, the others.
+quick_python()
 {
 	local -a files
-	mapfile -t files < <(cd "$repo" && grep -l 'pure: Any' tests/python/test_*.py)
-	"$repo/scripts/pytest.sh" -m 'not guest' "${files[@]}"
+	mapfile -t files < <(cd "$repo" && grep "$1" 'pure: Any' tests/python/test_*.py)
+	"$repo/scripts/pytest.sh" -m 'not guest and not slow' "${files[@]}"
 }
+stage_arithmetic() { quick_python -l; }
+stage_testbed() { quick_python -L; }
 stage_matrix() { "$repo/scripts/kernel-matrix.sh"; }
 # Of `make test-install` and `make fresh` each test in one of the two Debians: both take twice as long.
 stage_install() { "$repo/scripts/install-test.sh" make:trixie dkms:bookworm setup:bookworm deb:trixie; }
@@ -176,8 +181,10 @@ if [[ -e $out/setup.count && $(<"$out/setup.count") != *" 0" ]]; then
 fi
 lane1=(kernels kunit guest)
 lane2=(changes arithmetic lint matrix install fresh vng python demo)
+lane3=()
 if [[ ${stages[*]} == "${quick[*]}" ]]; then
 	lane1=(tools) # they wait, most of the time
+	lane3=(testbed)
 else
 	lane tools
 fi
@@ -185,6 +192,8 @@ set -m # a process group for each lane
 lane "${lane1[@]}" &
 lanes+=($!)
 lane "${lane2[@]}" &
+lanes+=($!)
+lane "${lane3[@]}" &
 lanes+=($!)
 set +m
 wait "${lanes[@]}" || true

@@ -13,6 +13,13 @@ settings.register_profile(
 settings.load_profile("dalbe")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the mark known."""
+    config.addinivalue_line(
+        "markers", "slow: takes seconds, and found no drawn fault alone: not in make quick"
+    )
+
+
 @pytest.fixture(scope="session")
 def pure(tmp_path_factory: pytest.TempPathFactory) -> Pure:
     """All of core/, compiled for this machine."""

@@ -319,6 +319,7 @@ def follow_linux(pure: Any, seed: int) -> set[str]:
     return both.events
 
 
+@pytest.mark.slow
 def test_without_a_goal_and_at_w_one_it_is_linux_cubic_ack_by_ack(pure: Any) -> None:
     seen = [follow_linux(pure, FIRST_SEED + n) for n in range(300)]
     for event in ("found", "loss", "timeout", "undo", "pause"):

@@ -53,6 +53,7 @@ def per_ack(directory: Path, theirs: int, base: str) -> float:
     [(0, "", 239), (2, "", 251), (2, ".base = &vegas_base", 142), (2, ".base = &cubic_base", 254)],
     ids=["alone", "contended", "vegas", "cubic"],
 )
+@pytest.mark.slow
 def test_an_ack_costs_no_more_than_it_did(
     tmp_path: Path, theirs: int, base: str, measured: float
 ) -> None:

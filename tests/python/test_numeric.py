@@ -58,6 +58,7 @@ def runs(pure: Pure) -> dict[tuple[str, float], pl.DataFrame]:
 Runs = dict[tuple[str, float], pl.DataFrame]
 
 
+@pytest.mark.slow
 def test_sources_send_when_the_paper_says(runs: Runs) -> None:
     for run in runs.values():
         for source in (*CROSS, TRANSFER):
@@ -123,6 +124,7 @@ def test_measures_of_a_run_that_is_over_before(pure: Pure) -> None:
     assert numeric.finish(unfinished) is None
 
 
+@pytest.mark.slow
 def test_table_and_summary_have_all_runs(pure: Pure) -> None:
     table = numeric.table(pure, [SEED])
     assert table.height == len(numeric.SCHEMES) * len(framework.ETAS)

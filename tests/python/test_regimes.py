@@ -60,6 +60,7 @@ def test_flows_are_told_apart_averaged_and_only_those_named_count():
     st.lists(st.tuples(st.floats(0, 100), st.sampled_from("ab"), st.integers(0, 2)), max_size=30),
     st.floats(1, 99),
 )
+@pytest.mark.slow
 def test_two_halves_make_the_whole_in_any_order_of_rows(rows, middle: float):
     table = rounds((0.0, "a", 0), (0.0, "b", 0), *rows).unique(["t_s", "flow"], keep="first")
     for measure in (regimes.carried_on_percent, regimes.held_percent, regimes.yields_per_minute):

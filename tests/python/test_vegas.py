@@ -208,6 +208,7 @@ def follow_linux(pure: Any, seed: int) -> set[int]:
     return grown
 
 
+@pytest.mark.slow
 def test_without_a_goal_it_is_linux_vegas_ack_by_ack(pure: Any) -> None:
     went = [follow_linux(pure, FIRST_SEED + n) for n in range(300)]
     assert went.count({-1, 0, 1}) > 250
@@ -288,6 +289,7 @@ def interval(ours: Ours) -> Any:
     return ours.pure.sender_interval(ours.sender)
 
 
+@pytest.mark.slow
 def test_the_price_is_the_delay_and_its_model_says_w(pure: Any) -> None:
     """At its own equilibrium q / qhat is mu: what w keeps the rate as it is."""
     for w in (0.1, 0.3, 1.0):

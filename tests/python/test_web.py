@@ -30,6 +30,7 @@ def offered(transfers: list[web.Transfer], length_s: float) -> float:
     st.integers(0, 10**8),
 )
 @settings(max_examples=30, deadline=None)
+@pytest.mark.slow
 def test_the_load_is_what_was_asked_for(
     load: float, part: float, start_s: float, max_bytes: int, seed: int
 ) -> None:
@@ -46,6 +47,7 @@ def test_the_load_is_what_was_asked_for(
         assert max(sizes) <= some.max_bytes
 
 
+@pytest.mark.slow
 def test_sizes_have_a_heavy_tail_and_the_mean_that_is_said() -> None:
     some = Web(load=1)
     transfers = web.draw(some, RATE_BPS, 20_000, 1, "forward")

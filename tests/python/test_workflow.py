@@ -89,6 +89,7 @@ def wait_for(condition: Callable[[], object], what: str) -> None:
     pytest.fail(f"{what} did not happen")
 
 
+@pytest.mark.slow
 def test_a_second_time_nothing_is_made_again(site: Site):
     output, error = site.make()
     assert error is None
@@ -104,6 +105,7 @@ def test_a_second_time_nothing_is_made_again(site: Site):
     assert changed == {str(site.out / FIRST / "rates.parquet")}
 
 
+@pytest.mark.slow
 def test_a_failed_run_is_one_line_and_the_others_go_on(site: Site, monkeypatch):
     monkeypatch.setenv("FAKE_FAILURE", "link.rtt_ms=20")
     output, error = site.make()
@@ -119,6 +121,7 @@ def test_a_failed_run_is_one_line_and_the_others_go_on(site: Site, monkeypatch):
     assert not list(site.out.glob("runs/*/*/*/error"))
 
 
+@pytest.mark.slow
 def test_a_killed_run_says_so_and_is_made_the_next_time(site: Site, monkeypatch):
     monkeypatch.setenv("FAKE_SECONDS", "60")
     process = site.start()
@@ -135,6 +138,7 @@ def test_a_killed_run_says_so_and_is_made_the_next_time(site: Site, monkeypatch)
     assert len(site.times()) == 4
 
 
+@pytest.mark.slow
 def test_a_killed_workflow_keeps_what_is_done_and_the_lock(site: Site, monkeypatch):
     monkeypatch.setenv("FAKE_SECONDS", "2")
     process = site.start()
