@@ -72,7 +72,7 @@ struct base_report {
 /**
  * struct lbe_base - a base congestion control
  *
- * Each base has @grow, @cut and @model_q40, and may have no more: see tests/user/base_reno.c. The
+ * Each base has @grow, @cut and @model_q40, and may have no more: see tests/user/base_least.c. The
  * base answers 1/mu of its price, and sender.mu_q16 is mu; without @price signals.c does that.
  *
  * @grow: an ACK came of so many packets: set p->cwnd. Where the window is not @used, as the program

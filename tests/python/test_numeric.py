@@ -6,7 +6,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 from dalbe_testbed.papers import framework, numeric
-from dalbe_testbed.papers.framework import CROSS, OURS, TRANSFER
+from dalbe_testbed.papers.framework import CROSS, OUR_SOURCE, TRANSFER
 from dalbe_testbed.purecode import Pure
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,7 +74,7 @@ def test_sources_send_when_the_paper_says(runs: Runs) -> None:
 def test_the_link_is_full_and_no_fuller(runs: Runs) -> None:
     for run in runs.values():
         busy = run.filter(pl.col("t_s").is_between(100, 1990))
-        total = sum(busy[name].fill_null(0) for name in (*(s.name for s in CROSS), OURS))
+        total = sum(busy[name].fill_null(0) for name in (*(s.name for s in CROSS), OUR_SOURCE))
         load = total / busy["capacity"]  # type: ignore[operator]
         assert float(load.mean()) == pytest.approx(0.97, abs=0.04)
         assert float(load.quantile(0.99)) < 1.3
@@ -82,7 +82,7 @@ def test_the_link_is_full_and_no_fuller(runs: Runs) -> None:
 
 def test_the_goal_is_what_was_sent(runs: Runs) -> None:
     for (_, eta), run in runs.items():
-        sent = float(run[OURS].fill_null(0).sum()) * numeric.STEP_S
+        sent = float(run[OUR_SOURCE].fill_null(0).sum()) * numeric.STEP_S
         assert sent == pytest.approx(eta * 100 * framework.WINDOW_S, rel=0.001)
 
 
@@ -116,11 +116,13 @@ def test_three_tenths_need_all_there_is(runs: Runs) -> None:
 
 def test_measures_of_a_run_that_is_over_before(pure: Pure) -> None:
     early = numeric.simulate(pure, numeric.SCHEMES[0], 0.01, SEED)
-    early = early.with_columns(pl.when(pl.col("t_s") < 500).then(pl.col(OURS)).alias(OURS))
+    early = early.with_columns(
+        pl.when(pl.col("t_s") < 500).then(pl.col(OUR_SOURCE)).alias(OUR_SOURCE)
+    )
     assert numeric.finish(early) == pytest.approx(100 / framework.WINDOW_S)
     assert numeric.gap_use(early) is None
     assert numeric.gives_way(early) is None
-    unfinished = early.with_columns(pl.lit(1.0).alias(OURS))
+    unfinished = early.with_columns(pl.lit(1.0).alias(OUR_SOURCE))
     assert numeric.finish(unfinished) is None
 
 

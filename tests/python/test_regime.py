@@ -446,9 +446,7 @@ def test_a_loss_under_repair_in_the_room_that_was_made_is_not_waited_for(pure: A
 SILENCE_US = BASE_US * 28 // 40  # two windows of a newcomer, of a window of 40
 
 
-def stood(
-    pure: Any, stall: Any, silence_us: int, now_us: int, **other: int
-) -> Callable[..., bool]:
+def stood(pure: Any, stall: Any, silence_us: int, now_us: int, **other: int) -> Callable[..., bool]:
     """After this silence: was the path standing still while the packet of an RTT was under way?"""
     args = {"cwnd": 40, "before_us": BASE_US, "steady": 1} | other
 

@@ -138,7 +138,7 @@ def test_every_experiment_and_contender_is_valid(path: Path):
         ("flows.one.g_ms=2", "flows.one: g_ms is for cc = 'cdg' or 'dalbe_cdg', not 'cubic'"),
         (
             "flows.one.w=0.1",
-            "flows.one: w needs cc = 'dalbe_cdg', 'dalbe_cubic' or 'dalbe_vegas', no goal and no",
+            f"flows.one: w needs cc = {experiment.OUR_CCS}, no goal and no",
         ),
         ("flows.one.inflate=beta", "flows.one: inflate is for cc = 'dalbe_cubic', not 'cubic'"),
         ("flows.one.w=0", "flows.one.w: "),
@@ -233,7 +233,7 @@ GOAL = [
         (["flows.one.goal={deadline_s=8}", "flows.one.g_ms=1"], "goal and g_ms: with a goal"),
         (
             ["flows.one.goal={deadline_s=8}", "flows.one.w=0.1"],
-            "w needs cc = 'dalbe_cdg', 'dalbe_cubic' or 'dalbe_vegas', no goal",
+            f"w needs cc = {experiment.OUR_CCS}, no goal",
         ),
         (["flows.one.goal={}"], "flows.one.goal.deadline_s: missing; give a number above 0"),
         (["flows.one.goal={deadline=8}"], "did you mean 'deadline_s'?"),

@@ -40,7 +40,7 @@ bool pure_stall_silent(u32 silence_us, u32 cwnd, u32 before_us, bool steady);
 bool pure_stall_stood(const struct stall *st, u32 rtt_us, u32 now_us);
 bool pure_regime_steady(const struct regime *r);
 void pure_seed(u32 seed);
-extern const struct lbe_base reno_base;
+extern const struct lbe_base least_base;
 void pure_acked(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample);
 void pure_avoid(struct sender *s, struct tcp_path *p, u32 packets);
 void pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample);

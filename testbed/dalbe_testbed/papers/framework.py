@@ -7,7 +7,7 @@ with soft deadlines", IFIP Networking 2017.
 
 from dataclasses import dataclass
 
-OURS = "dalbe"
+OUR_SOURCE = "dalbe"
 DURATION_S = 2000.0
 ETAS = (0.1, 0.3)  # size of the transfer, of what the capacity carries from start to deadline
 GAP_S = (1000.0, 1010.0)  # when nobody but the transfer has something to send
@@ -30,7 +30,7 @@ CROSS = (
     Source("tcp5", 1200, 2000),
     Source("tcp6", 1400, 1800),
 )
-TRANSFER = Source(OURS, 400, 1700)
+TRANSFER = Source(OUR_SOURCE, 400, 1700)
 WINDOW_S = TRANSFER.stop_s - TRANSFER.start_s
 
 

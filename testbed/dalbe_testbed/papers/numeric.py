@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from dalbe_testbed.papers import framework
-from dalbe_testbed.papers.framework import CROSS, OURS, TRANSFER, WINDOW_S
+from dalbe_testbed.papers.framework import CROSS, OUR_SOURCE, TRANSFER, WINDOW_S
 from dalbe_testbed.purecode import Pure
 
 STEP_S = 0.1
@@ -173,7 +173,7 @@ def simulate(pure: Pure, scheme: Scheme, eta: float, seed: int) -> pl.DataFrame:
             transfer.step(load, others=bool(active))
         control = transfer.control
         ours = {
-            OURS: transfer.rate,
+            OUR_SOURCE: transfer.rate,
             "w": control.w_q16 / Q16,
             "mu": pure.control_mu_q16(control) / Q16,
             "target": control.target_Bps / UNIT_BPS,
@@ -188,7 +188,7 @@ def _span(run: pl.DataFrame, begin_s: float, for_s: float) -> pl.DataFrame:
 
 def finish(run: pl.DataFrame) -> float | None:
     """Return when the transfer was done, as part of its window; None if it was not."""
-    last_s = float(run.filter(pl.col(OURS).is_not_null())["t_s"].max())  # type: ignore[arg-type]
+    last_s = float(run.filter(pl.col(OUR_SOURCE).is_not_null())["t_s"].max())  # type: ignore[arg-type]
     if last_s >= framework.DURATION_S - 1.5 * STEP_S:
         return None
     return (last_s + STEP_S - TRANSFER.start_s) / WINDOW_S
@@ -198,8 +198,8 @@ def gap_use(run: pl.DataFrame) -> float | None:
     """Return what the transfer takes of the link while nobody else sends; None if it is done."""
     begin_s, end_s = framework.GAP_S
     gap = _span(run, begin_s, end_s - begin_s)
-    used = gap.select(pl.mean(OURS) / pl.mean("capacity")).item()
-    return None if gap[OURS].null_count() else float(used)
+    used = gap.select(pl.mean(OUR_SOURCE) / pl.mean("capacity")).item()
+    return None if gap[OUR_SOURCE].null_count() else float(used)
 
 
 def gives_way(run: pl.DataFrame, for_s: float = 60.0) -> float | None:
@@ -209,7 +209,9 @@ def gives_way(run: pl.DataFrame, for_s: float = 60.0) -> float | None:
     """
     busy_s = [begin_s for begin_s in framework.arrivals() if begin_s != framework.GAP_S[1]]
     spans = [_span(run, begin_s, for_s) for begin_s in busy_s]
-    left = [1 - span[OURS] / span["target"] for span in spans if not span[OURS].null_count()]
+    left = [
+        1 - span[OUR_SOURCE] / span["target"] for span in spans if not span[OUR_SOURCE].null_count()
+    ]
     parts = [float(part.clip(0).mean()) for part in left]  # type: ignore[arg-type]
     return sum(parts) / len(parts) if parts else None
 
@@ -225,8 +227,8 @@ def greatest_part(run: pl.DataFrame, over_s: float = 20.0) -> float | None:
         span = _span(run, begin_s, over_s)
         present = [source.name for source in CROSS if not span[source.name].null_count()]
         young = any(0 <= begin_s - source.start_s < 3 * over_s for source in CROSS)
-        if present and not young and not span[OURS].null_count():
-            ours, *others = span.select(OURS, *present).mean().row(0)
+        if present and not young and not span[OUR_SOURCE].null_count():
+            ours, *others = span.select(OUR_SOURCE, *present).mean().row(0)
             found.append(ours * len(others) / sum(others))
     return max(found, default=None)
 

@@ -29,7 +29,7 @@ InTree = Literal["cubic", "reno", "vegas", "lp", "bbr"]
 CongestionControl = Literal[
     "cubic", "reno", "cdg", "vegas", "lp", "bbr", "dalbe_cdg", "dalbe_cubic", "dalbe_vegas", "peer"
 ]
-OURS = quoted(cc for cc in get_args(CongestionControl) if cc.startswith("dalbe_"))
+OUR_CCS = quoted(cc for cc in get_args(CongestionControl) if cc.startswith("dalbe_"))
 SAMPLE_S = 0.5  # between two samples of TCP's counters
 FLOWS_MAX = 256
 
@@ -158,13 +158,13 @@ class Flow(Model):
             yield "give one of bytes and link_s"
         yield from self._program_faults(iperf=self.kind == "iperf")
         if self.goal and (self.bytes is None or not self.ours):
-            yield f"a goal needs bytes and cc = {OURS}"
+            yield f"a goal needs bytes and cc = {OUR_CCS}"
         if self.goal and self.g_ms is not None:
             yield "goal and g_ms: with a goal dalbe sets G itself; remove one of them"
         if self.g_ms is not None and self.cc not in ("cdg", "dalbe_cdg"):
             yield f"g_ms is for cc = 'cdg' or 'dalbe_cdg', not '{self.cc}'"
         if self.w is not None and (not self.ours or self.goal or self.g_ms is not None):
-            yield f"w needs cc = {OURS}, no goal and no g_ms"
+            yield f"w needs cc = {OUR_CCS}, no goal and no g_ms"
         if (self.cc == "peer") != (self.peer is not None):
             yield "cc = 'peer' needs peer, the directory of its module; nothing else does"
         if self.peer_parameters is not None and self.peer is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from dalbe_testbed.papers import framework, numeric
-from dalbe_testbed.papers.framework import CROSS, OURS, TRANSFER
+from dalbe_testbed.papers.framework import CROSS, OUR_SOURCE, TRANSFER
 from dalbe_testbed.report.charts import BLUE, GREY, TARGET, VERMILLION, Style, legend_below, sheet
 
 
@@ -26,7 +26,9 @@ def draw(runs: Mapping[tuple[str, float], pl.DataFrame], path: Path) -> None:
                 weight = {"color": VERMILLION, "linewidth": 0.9, "label": "w, of 100"}
                 axes.plot(run["t_s"], run["w"] * numeric.MOST, alpha=0.7, **weight)
                 axes.plot(run["t_s"], run["target"], linewidth=0.9, **TARGET)
-                axes.plot(run["t_s"], run[OURS], color=BLUE, linewidth=1.6, label="the transfer")
+                axes.plot(
+                    run["t_s"], run[OUR_SOURCE], color=BLUE, linewidth=1.6, label="the transfer"
+                )
                 axes.annotate(
                     "deadline",
                     (TRANSFER.stop_s, 0),

@@ -28,7 +28,7 @@ from dalbe_testbed.study.tradeoff import USE_PERCENT as SMOOTH_USE
 from dalbe_testbed.study.voice import FAST_MBPS, FAST_MS, SLOW_MBPS, SLOW_MS
 
 OTHERS = SERIES[1:]  # the first is ours
-OURS = pl.col("w").is_not_null()
+HAS_W = pl.col("w").is_not_null()
 
 
 def _ladder_labels(ladder: Sequence[tuple[float, float]]) -> list[tuple[float, str]]:
@@ -55,8 +55,8 @@ def tradeoff(found: Finding, path: Path) -> None:
     rows = found.summary.filter(pl.col("who") != CORNER)
     left = min([1.0, *(0.8 * share for share in rows["share_percent"].drop_nulls() if share > 0)])
     rows = rows.with_columns(pl.col("^share_percent.*$").clip(left))  # its interval, too
-    ours = rows.filter(OURS).sort("w")
-    peers = rows.filter(~OURS)["who"].to_list()
+    ours = rows.filter(HAS_W).sort("w")
+    peers = rows.filter(~HAS_W)["who"].to_list()
     with sheet(path, size=(9, 5)) as (_figure, [[axes]]):
         for row in rows.iter_slices(1):
             name, mine = row.item(0, "who"), row.item(0, "w") is not None
@@ -106,7 +106,7 @@ def tuning(found: Finding, path: Path) -> None:
     with sheet(path, size=(8, 4.5)) as (_figure, [[axes]]):
         for number, (rtt, (colour, marker)) in enumerate(zip(rtts, SERIES, strict=False)):
             here = rows.filter(rtt=rtt)
-            ours, theirs = here.filter(OURS), here.filter(who=YARDSTICK)
+            ours, theirs = here.filter(HAS_W), here.filter(who=YARDSTICK)
             style: Style = {"color": colour, "marker": marker, "capsize": 2}
             line = style | {"linewidth": 1.2, "linestyle": "-", "label": f"{rtt:g} ms"}
             means(axes, ours["w"], ours, "share_percent", **line)
@@ -193,7 +193,7 @@ def fairness(found: Finding, path: Path) -> None:
         "jain": ("Jain's index of all flows", [JAIN]),
         "late_percent": ("latecomer above the others' mean, %", [-LATE_PERCENT, LATE_PERCENT]),
     }
-    ours, runs = found.summary.filter(OURS).sort("flows"), found.runs.filter(OURS)
+    ours, runs = found.summary.filter(HAS_W).sort("flows"), found.runs.filter(HAS_W)
     counts = ours["flows"].to_list()
     with sheet(path, 1, len(measures), size=(13, 4)) as (_figure, [panels]):
         for axes, (name, (label, limits)) in zip(panels, measures.items(), strict=True):
@@ -230,7 +230,7 @@ def impairments(found: Finding, path: Path) -> None:
         for row in rows.filter(who=CORNER).iter_rows(named=True):
             place, least = paths.index(row["impairment"]), row["others_mbps"] * (1 - HARM / 100)
             others.plot([place - 0.3, place + 0.6], [least] * 2, color="black", linestyle="--")
-        for row in rows.filter(OURS).drop_nulls("harm_percent").iter_rows(named=True):
+        for row in rows.filter(HAS_W).drop_nulls("harm_percent").iter_rows(named=True):
             text = (paths.index(row["impairment"]), 0.1, f"{-row['harm_percent']:+.1f} %")
             others.text(*text, color=BLUE, fontsize=8, ha="center")
         shares.set_xlabel("dashed: required")
@@ -275,7 +275,7 @@ def completion(found: Finding, path: Path) -> None:
 
 def voice(found: Finding, path: Path) -> None:
     """Draw the delay that a flow adds to voice, 95th percentile and median, over the rate."""
-    rows = found.summary.filter(pl.col("who") != NOBODY).sort(~OURS, "who", "rate_mbps")
+    rows = found.summary.filter(pl.col("who") != NOBODY).sort(~HAS_W, "who", "rate_mbps")
     rates = rows["rate_mbps"].unique().sort().to_list()
     measures = {
         "added_p95_ms": ("95th percentile of the added delay, ms", None),

@@ -46,7 +46,7 @@ LABELS = {
     "cubic": "CUBIC",
     "strict_priority": "strict priority",
 }
-OURS = ("mbc", "pid", "floor", "phantom", "beta", "dalbe-vegas")
+OUR_TRANSFERS = ("mbc", "pid", "floor", "phantom", "beta", "dalbe-vegas")
 PEERS = ("cdg-g0.1", "cdg-g3", "cdg-g120", "vegas", "lp", "cubic", "strict_priority")
 """From above to below: ours, the rate caps, these, of which the last is the limit."""
 
@@ -63,7 +63,7 @@ def label(transfer: str) -> str:
 
 def _order(transfers: pl.Series) -> list[str]:
     caps = sorted({name for name in transfers if name.startswith(CAP)}, reverse=True)
-    return [name for name in (*OURS, *caps, *PEERS) if name in transfers]
+    return [name for name in (*OUR_TRANSFERS, *caps, *PEERS) if name in transfers]
 
 
 def _hopeless(rows: pl.DataFrame, task: str) -> bool:
@@ -84,7 +84,7 @@ def draw_panel(axes: Axes, rows: pl.DataFrame, name: str, tasks: Sequence[str]) 
                 here = here.clear()
         shift = APART * (number - (len(tasks) - 1) / 2)
         for ours in (False, True):
-            some = here.filter(pl.col("transfer").is_in(OURS) == ours)
+            some = here.filter(pl.col("transfer").is_in(OUR_TRANSFERS) == ours)
             places = [order.index(transfer) + shift for transfer in some["transfer"]]
             colour = BLUE if ours else "#404040"
             style: Style = {
@@ -98,7 +98,7 @@ def draw_panel(axes: Axes, rows: pl.DataFrame, name: str, tasks: Sequence[str]) 
                 "label": None if ours else said,
             }
             axes.errorbar(some[name], places, xerr=bars(some, name), **style)
-    mine = [number for number, transfer in enumerate(order) if transfer in OURS]
+    mine = [number for number, transfer in enumerate(order) if transfer in OUR_TRANSFERS]
     if mine:
         axes.axhspan(-0.5, max(mine) + 0.5, color="#E8F1F8", zorder=-5, linewidth=0)
     axes.set_ylim(len(order) - 0.5, -0.5)

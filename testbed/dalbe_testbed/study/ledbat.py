@@ -30,7 +30,7 @@ CALLED, PAPER_MS, PAPER_MBPS, FACTOR = "ledbat-slow-start", 35.0, 1.0, 1.5
 """The paper's call beside LEDBAT, whose slow start is seen in it: the delay added on average, at
 this rate; to be met by a factor."""
 
-OURS, HALF = "w0.01", 0.5
+OUR_WHO, HALF = "w0.01", 0.5
 """Required of ours: so much of the delay that LEDBAT adds, at most."""
 
 SEED, CURVE_S = 1, 10.0
@@ -149,10 +149,10 @@ def _require(found: Found) -> list[Verdict]:
     if others := at("equal", "ledbat"):
         text = "LEDBAT: the last to come has the most, in every run"
         verdicts.append(found.judge(text, [g.point for g in others], _latecomer))
-    if four := at("equal", OURS):
+    if four := at("equal", OUR_WHO):
         text = f"ours: four within {DEVIATION_PERCENT:g} % of their mean, in every run; off by"
         verdicts.append(found.judge(text, [g.point for g in four], _together))
-    theirs, mine = added(CALLED), added(OURS)
+    theirs, mine = added(CALLED), added(OUR_WHO)
     if theirs is None or mine is None:  # another rate, or LEDBAT is left out
         return verdicts
     ledbat = theirs.mean("added_ms")
