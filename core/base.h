@@ -36,7 +36,7 @@ enum base_event {
 
 /* What the window is cut for. */
 enum cut_cause {
-	CUT_DELAY,	/* the base's own reason, as its price is: delay, or a phantom signal */
+	CUT_OWN,	/* the base's own reason: delay, or a phantom loss (signals.c) */
 	CUT_LOSS,	/* a loss, or a mark */
 };
 
@@ -44,7 +44,7 @@ enum cut_cause {
 enum round_effect {
 	ROUND_NONE,	/* nothing: the window grows by this ACK */
 	ROUND_SET,	/* it has set the window */
-	ROUND_CUT,	/* the window is to be cut, for CUT_DELAY */
+	ROUND_CUT,	/* the window is to be cut, for CUT_OWN */
 };
 
 /**
@@ -72,38 +72,48 @@ struct base_report {
 /**
  * struct lbe_base - a base congestion control
  *
- * Each base has @grow, @cut and @model_q40, and may have no more: see tests/user/base_least.c. The
- * base answers 1/mu of its price, and sender.mu_q16 is mu; without @price signals.c does that.
+ * Each base has @grow, @cut and @model_q40, and may have no more: see tests/user/base_least.c.
+ *
+ * The base answers a price as if it were price / mu, which is more, as mu = w * phi is mostly below
+ * 1; mu is w but for phi. So w reaches the window by @steer and by sender.mu_q16. Of a base without
+ * @price, signals.c adds phantom losses, and the base need do nothing. The scavenger has no @steer:
+ * its @level_q16 reads control.w_q16 at each ACK.
  *
  * @grow: an ACK came of so many packets: set p->cwnd. Where the window is not @used, as the program
  *	has less to send, it should not grow
  * @cut: the window to cut to, packets, at least 2. @cdg_cwnd is what CDG would cut to: 0.7 of the
- *	window for a delay, a half for a loss, but for CDG's heuristics
+ *	window for a delay, a half for a loss, but for CDG's heuristics; a base may ignore it
  * @model_q40: F(12): the price at which the base sends so fast on a struct tcp_path
  * @price: a Tw has ended: fill in what the base pays at w = 1, and whether others were seen.
  *	In the unit of @model_q40, which is the base's own, as only their ratio counts: CDG per
  *	round, F(22), Vegas seconds, the scavenger 1/B. The counts of rounds and losses, and the
- *	price of losses alone, are filled in already. It must not become 0 in a Tw without a loss;
- *	NULL: it pays for losses alone, per packet
+ *	price of losses alone, are filled in already. It must not become 0 in a Tw without a loss,
+ *	else w falls to wmin; signals.c is excused until it has seen two losses.
+ *	May be NULL: the base pays for losses alone, per packet
  * @event: something else has happened; at BASE_RECOVERY and BASE_TIMEOUT the base may set the
- *	window; NULL: nothing to be done
+ *	window.
+ *	May be NULL: nothing is to be done
  * @sample: an RTT was measured, above 0 us, as the base is to see it. It counts once it is handed
- *	to cdg_rtt_sample(); NULL: all are
+ *	to cdg_rtt_sample().
+ *	May be NULL: all are
  * @hystart: an ACK came, and TCP has not judged it yet: set ssthresh where slow start ends by
- *	rules of the base's own; NULL: it ends by a loss, or by @seeks
+ *	rules of the base's own.
+ *	May be NULL: slow start ends by a loss, or by @seeks
  * @seeks: slow start ends by sender_hystart(), where delay or the ACK train says so
  * @round: a round trip has ended: set the window, or have it cut, but not while TCP does so
- *	(path_repairs()). @before_us is the lowest RTT of the round before, @gradient_sum_us is
- *	cdg_round()'s; NULL: ROUND_NONE
+ *	(path_tcp_sets_cwnd()). @before_us is the lowest RTT of the round before, and
+ *	@gradient_sum_us is cdg_round()'s.
+ *	May be NULL: ROUND_NONE
  * @steer: a Tw has ended, and sender.mu_q16 is new. Where the unit is per round
- *	control.price_target_q40 is what to pay, of which @price_std_q40 is for losses; NULL: the
- *	base looks at mu when it needs it
+ *	control.price_target_q40 is what to pay, of which @price_std_q40 is for losses.
+ *	May be NULL: the base looks at mu when it needs it
  *
  * Of a base that looks for others, and is steered by a window, as the scavenger:
  *
- * @report: fill in what it knows of others; NULL: it does not look for them
- * @level_q16: the window that w allows, packets in Q16, while the sender is not alone; NULL:
- *	it never knows that it is not
+ * @report: fill in what it knows of others.
+ *	May be NULL: it does not look for them
+ * @level_q16: the window that w allows, packets in Q16, while the sender is not alone.
+ *	May be NULL only of a base that is always REGIME_ALONE
  * @forward: RTTs are to be without a queue of the ACKs, and without the receiver's waiting
  * @paced: while alone on a path, packets are spaced
  */

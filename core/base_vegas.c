@@ -136,7 +136,8 @@ static void vegas_grow(struct sender *s, struct tcp_path *p, u32 acked, bool use
 }
 
 /* Half of the window, as Reno. But at w = 1 the flow answers one of mu losses only: it pays for
- * delays as well, and would have less than others, who pay for losses alone.
+ * delays as well, and would have less than others, who pay for losses alone. mu is of now, as w is:
+ * s->mu_q16 is of when Tw began, and the user may have changed wmin since.
  */
 static u32 vegas_cut(struct sender *s, const struct tcp_path *p, enum cut_cause cause,
 		     u32 cdg_cwnd)

@@ -242,13 +242,13 @@ static u32 control_w_limit_q16(const struct control *d, u32 srtt_us, u32 needed_
 	u64 limit_q16 = fp_mul_div(DALBE_W_LIMIT_Q16 * DALBE_UPDATES,
 				   control_tw_ns(d, srtt_us),
 				   d->goal.deadline_ns - d->goal.start_ns);
-	u32 left_q16;
+	u32 below_full_q16;
 
 	if (d->config.unlimited)
 		return Q16_ONE;
 	limit_q16 = max_t(u64, limit_q16, DALBE_W_LIMIT_Q16);
-	left_q16 = min_t(u32, 2 * (Q16_ONE - min(needed_q16, Q16_ONE)), Q16_ONE);
-	return min_t(u64, fp_mul_div(limit_q16, Q16_ONE, left_q16), Q16_ONE);
+	below_full_q16 = min_t(u32, 2 * (Q16_ONE - min(needed_q16, Q16_ONE)), Q16_ONE);
+	return min_t(u64, fp_mul_div(limit_q16, Q16_ONE, below_full_q16), Q16_ONE);
 }
 
 /* Is w = 1 enough? Each interval that was sent at it says by how much it was not:

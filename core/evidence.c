@@ -98,8 +98,8 @@ void evidence_loss(struct regime *r)
 	r->plateau.periods = 0;
 	r->probe.rounds = 0;
 	r->ramp.unfilled = false;
-	if (room_under_test(r))
-		r->room.lost = true;
+	if (withdrawn_under_test(r))
+		r->room.packet_lost = true;
 }
 
 /**
@@ -128,18 +128,18 @@ void evidence_expect_loss(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
 			  u32 base_rtt_us)
 {
 	evidence_loss(r);
-	if (room_under_test(r))
+	if (withdrawn_under_test(r))
 		return;
-	r->room.restore_cwnd = 0;
+	r->room.if_free_cwnd = 0;
 	r->room.withdrawn = false;
 	evidence_expect(r, cwnd, ssthresh, rtt_us, base_rtt_us);
 }
 
 /* Was so much less delivered in this round that it is no noise? */
-static bool evidence_part_lost(const struct regime *r, u64 part_q16,
+static bool evidence_part_lost(const struct regime *r, u64 rate_q16,
 			       u64 elapsed_us)
 {
-	u64 lost_q16 = r->part.ours_q16 - min(r->part.ours_q16, part_q16);
+	u64 lost_q16 = r->part.ours_q16 - min(r->part.ours_q16, rate_q16);
 
 	return lost_q16 >= r->part.ours_q16 / EVIDENCE_PART_LOST &&
 	       fp_mul_div(lost_q16, elapsed_us, USEC_PER_SEC) >> 16 >=
@@ -166,30 +166,30 @@ void evidence_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rtt_us,
 {
 	u32 queue_us = queue_above_us(rtt_us, base_rtt_us);
 	u32 last_us = r->part.last_us;
-	u64 part_q16;
+	u64 rate_q16;
 
 	r->part.last_us = rtt_us;
 	r->part.lost = false;
 	if (r->state != REGIME_ALONE || !base_rtt_us || !elapsed_us ||
 	    !queue_stands(rtt_us, base_rtt_us))
 		return;
-	part_q16 = min_t(u64, S64_MAX, fp_mul_div((u64)packets << 16,
+	rate_q16 = min_t(u64, S64_MAX, fp_mul_div((u64)packets << 16,
 						  USEC_PER_SEC, elapsed_us));
 	r->part.lost = (queue_us > queue_scavengers_us(base_rtt_us) || r->lossy) &&
 		       room_surge_us(rtt_us, last_us, base_rtt_us, ROOM_SURGE_SHIFT) &&
-		       evidence_part_lost(r, part_q16, elapsed_us);
+		       evidence_part_lost(r, rate_q16, elapsed_us);
 	if (r->part.lost)
 		return;
 	if (r->part.ours_q16) {
-		part_q16 = r->part.ours_q16 + (((s64)part_q16 - (s64)r->part.ours_q16) >>
+		rate_q16 = r->part.ours_q16 + (((s64)rate_q16 - (s64)r->part.ours_q16) >>
 					  EVIDENCE_PART_SHIFT);
-		r->part.link_q16 = max(r->part.link_q16, part_q16);
+		r->part.link_q16 = max(r->part.link_q16, rate_q16);
 	} else {
 		/* after a doubt others may have been there: we measured our part, not the link */
 		r->part.link_q16 = max(r->unsure ? r->part.link_q16 : r->part.link_q16 / 2,
-				       part_q16);
+				       rate_q16);
 	}
-	r->part.ours_q16 = part_q16;
+	r->part.ours_q16 = rate_q16;
 }
 
 /**

@@ -69,7 +69,7 @@ struct ramp {
  * struct room - surges, and the room made for them
  * @withdrawn: the last cut gave up window that comes back if nobody takes it: room for a newcomer,
  *	or the guaranteed window, for a round trip (scavenger_cut_delay())
- * @lost: packets were lost, or marked, after it
+ * @packet_lost: one was lost, or marked, after it
  * @samples: RTTs in a row, in this round, that tell of a surge
  * @restored: rounds for which VERDICT_ROOM_FREE is still remembered
  * @sampled_us: the lowest of @samples
@@ -77,20 +77,20 @@ struct ramp {
  * @surge_us: growth of the queue in the last round, for the next cut, where that is a surge and
  *	not ours; else 0
  * @restored_us: lowest RTT of the surge that was over at the last VERDICT_ROOM_FREE
- * @restore_cwnd: window to return to if the test of the last cut shows nobody, packets: for room,
+ * @if_free_cwnd: window to return to if the test of the last cut shows nobody, packets: for room,
  *	the window less our queue from before the surge; after scavenger_cut_delay() the
  *	guaranteed window at least; a loss cuts it, too. 0: not to return
  */
 struct room {
 	bool withdrawn;
-	bool lost;
+	bool packet_lost;
 	u8 samples;
 	u8 restored;
 	u32 sampled_us;
 	u32 packets;
 	u32 surge_us;
 	u32 restored_us;
-	u32 restore_cwnd;
+	u32 if_free_cwnd;
 };
 
 /**
@@ -162,8 +162,8 @@ struct times {
  * @state: enum regime_state; set in regime.c only. sender.regime is a copy, which scavenger.c keeps
  * @lossy: rounds for which the last loss is still remembered; they count while alone only
  * @unsure: alone by another verdict than VERDICT_TAKE (the queue went with us, a trial, a longer
- *	path): the others may never have gone, so @times.came_us and @keep_coming stay
- * @keep_coming: short flows keep coming: be patient (regime_patience_us()), and make room early
+ *	path): the others may never have gone, so @times.came_us and @short_flows_come stay
+ * @short_flows_come: one after the other: be patient (regime_patience_us()), and make room early
  *	(room_shift())
  * @haste_q16: 0: patient, 1 or more: urgent; the largest w of late, set by the caller. This part
  *	of REGIME_PATIENCE_US we do not wait, and for this part of REGIME_DOUBT_US after we took
@@ -183,7 +183,7 @@ struct regime {
 	u8 state;
 	u8 lossy;
 	bool unsure;
-	bool keep_coming;
+	bool short_flows_come;
 	struct ramp ramp;
 	u32 haste_q16;
 	struct cut cut;

@@ -96,8 +96,10 @@ static inline bool path_slow_start(const struct tcp_path *p)
 	return p->cwnd < p->ssthresh;
 }
 
-/* Does TCP repair a loss, or reduce the window for a mark? It sets the window then. */
-static inline bool path_repairs(const struct tcp_path *p)
+/* Does TCP repair a loss, or reduce the window for a mark? Then TCP takes the window down, not we;
+ * after a timeout, PATH_LOSS, we grow it again.
+ */
+static inline bool path_tcp_sets_cwnd(const struct tcp_path *p)
 {
 	return path_state(p) >= PATH_CWR;
 }

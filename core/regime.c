@@ -70,7 +70,7 @@ static u32 regime_haste_us(const struct regime *r, u32 us)
 /* How long the queue has to be gone before we take the link again, us. */
 static u32 regime_patience_us(const struct regime *r)
 {
-	if (!r->keep_coming || r->times.busy_us - r->times.came_us >= REGIME_SHORT_US)
+	if (!r->short_flows_come || r->times.busy_us - r->times.came_us >= REGIME_SHORT_US)
 		return 0;
 	return REGIME_PATIENCE_US - regime_haste_us(r, REGIME_PATIENCE_US);
 }
@@ -119,7 +119,7 @@ static enum verdict regime_yield(struct regime *r, u64 now_us)
 		r->looks.try_us = clamp_t(u32, 2 * r->looks.try_us, REGIME_TRY_MIN_US,
 					  REGIME_TRY_MAX_US);
 	if (!r->unsure) {
-		r->keep_coming = soon;
+		r->short_flows_come = soon;
 		r->times.came_us = now_us;
 	}
 	r->times.since_us = now_us;
@@ -160,7 +160,7 @@ enum verdict regime_give_way(struct regime *r, u64 now_us)
 bool regime_repair(struct regime *r, u64 now_us)
 {
 	evidence_loss(r);
-	if (r->state != REGIME_ALONE || !room_under_test(r))
+	if (r->state != REGIME_ALONE || !withdrawn_under_test(r))
 		return false;
 	regime_yield(r, now_us);
 	return true;
@@ -198,13 +198,13 @@ static enum verdict regime_judge(struct regime *r, u32 rtt_us,
 		 * regime_repair()). So is a queue that is left, but for the rounds after our own
 		 * slow start, whose queue that may be.
 		 */
-		if (r->room.lost ||
+		if (r->room.packet_lost ||
 		    (r->ramp.rounds >= REGIME_RAMP_ROUNDS &&
 		     queue_above_us(rtt_us, base_rtt_us) >
 		     regime_free_us(r, before_us, base_rtt_us)))
 			return regime_give_way(r, now_us);
 		r->cut.doubt = false;
-		if (!r->room.restore_cwnd)
+		if (!r->room.if_free_cwnd)
 			return VERDICT_NONE;
 		r->room.restored = ROOM_RESTORED_ROUNDS;
 		r->room.restored_us = before_us;
@@ -274,7 +274,7 @@ enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 
 	if (r->state == REGIME_ALONE) {
 		if (now_us - r->times.came_us >= REGIME_OFTEN_US + REGIME_SHORT_US)
-			r->keep_coming = false;
+			r->short_flows_come = false;
 		r->lossy -= r->lossy > 0;
 		r->room.restored -= r->room.restored > 0;
 		regime_mean(r, queue_us);

@@ -43,7 +43,7 @@ u32 room_surge_us(u32 rtt_us, u32 before_us, u32 base_rtt_us, int shift)
 /* Where short flows keep coming, we make room for the burst that each begins with. */
 static int room_shift(const struct regime *r)
 {
-	return r->keep_coming ? ROOM_SURGE_SHIFT : ROOM_SLOW_START_SHIFT;
+	return r->short_flows_come ? ROOM_SURGE_SHIFT : ROOM_SLOW_START_SHIFT;
 }
 
 /* Do we answer this surge by making room? Not with a window smaller than a newcomer's first. */
@@ -78,9 +78,9 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	u32 surge_us = stands ? r->room.surge_us : 0;
 	u32 room_us = 0, queue_before_us, kept;
 
-	r->room.restore_cwnd = 0;
+	r->room.if_free_cwnd = 0;
 	r->room.withdrawn = false;
-	r->room.lost = false;
+	r->room.packet_lost = false;
 	r->room.surge_us = 0;
 	if (r->state != REGIME_ALONE || r->cut.doubt || !base_rtt_us ||
 	    (r->lossy && !stands))
@@ -97,7 +97,7 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 		if (queue_before_us < QUEUE_SHORTEST_US)
 			queue_before_us = 0;
 		if (!r->room.restored || rtt_us <= r->room.restored_us)
-			r->room.restore_cwnd = fp_mul_div(cwnd, base_rtt_us,
+			r->room.if_free_cwnd = fp_mul_div(cwnd, base_rtt_us,
 							  (u64)base_rtt_us + queue_before_us);
 	}
 	kept = queue_fit(cwnd, base_rtt_us,
@@ -148,10 +148,10 @@ void room_begin_round(struct regime *r)
 }
 
 /**
- * room_under_test - is the cut under test one that made room?
+ * withdrawn_under_test - is the cut under test one that made room?
  * @r: the flow
  */
-bool room_under_test(const struct regime *r)
+bool withdrawn_under_test(const struct regime *r)
 {
 	return cut_under_test(&r->cut) && r->room.withdrawn;
 }
@@ -181,7 +181,7 @@ bool room_sample(struct regime *r, u32 rtt_us, u32 packets, u32 before_us,
 	if (r->state != REGIME_ALONE || cwnd < QUEUE_SMALL_CWND ||
 	    (cut_under_test(&r->cut) && !r->room.withdrawn))
 		return false;
-	tells = room_under_test(r) ? rtt_us >= r->cut.before_us :
+	tells = withdrawn_under_test(r) ? rtt_us >= r->cut.before_us :
 		room_surge_us(rtt_us, before_us, base_rtt_us,
 			      room_shift(r)) > 0;
 	if (!tells) {

@@ -24,7 +24,7 @@ static void scavenger_save_undo(struct scavenger *sc)
 {
 	sc->undo_window_q16 = sc->best_effort.window_q16;
 	sc->undo_origin_q16 = sc->best_effort.origin_q16;
-	sc->undo_loss_only_q16 = sc->loss_only.window_q16;
+	sc->undo_loss_only_q16 = sc->loss_only_window.window_q16;
 	sc->undo_lossy = sc->regime.lossy;
 }
 
@@ -37,7 +37,7 @@ static void scavenger_start(struct sender *s, struct tcp_path *p)
 	regime_start(&sc->regime, p->now_us);
 	stall_start(&sc->stall, p->now_us);
 	cubic_start(&sc->best_effort, (u64)p->cwnd << 16, 0);
-	sc->loss_only = sc->best_effort;
+	sc->loss_only_window = sc->best_effort;
 	scavenger_save_undo(sc);	/* of a cut before the goal */
 	sender_begin_round(s, p);
 }
@@ -77,8 +77,9 @@ static void scavenger_apply_level(struct sender *s, struct tcp_path *p, u32 acke
  */
 static void scavenger_raise_loss_only(struct scavenger *sc, u32 cwnd)
 {
-	if (!sc->regime.probe.alone && sc->loss_only.window_q16 >> 16 < cwnd)
-		cubic_start(&sc->loss_only, (u64)cwnd << 16, sc->loss_only.origin_q16);
+	if (!sc->regime.probe.alone && sc->loss_only_window.window_q16 >> 16 < cwnd)
+		cubic_start(&sc->loss_only_window, (u64)cwnd << 16,
+			    sc->loss_only_window.origin_q16);
 }
 
 /* Stand back: the window shrinks to the level of w at once, and packets under way drain. @most:
@@ -88,28 +89,28 @@ static void scavenger_yield(struct sender *s, struct tcp_path *p, u32 most)
 {
 	struct scavenger *sc = &s->scavenger;
 	/* we had given up room, and it was ours, too */
-	u32 cwnd = min(max(p->cwnd, sc->regime.room.restore_cwnd), most);
+	u32 cwnd = min(max(p->cwnd, sc->regime.room.if_free_cwnd), most);
 
-	sc->resume_cwnd = cwnd;
+	sc->before_yield_cwnd = cwnd;
 	/* A newcomer now shares what was ours. But a competitor that was there before, and from
 	 * which we took the link while we made way for delays, is to share it as before.
 	 */
 	scavenger_raise_loss_only(sc, cwnd);
-	cubic_start(&sc->best_effort, (u64)cwnd << 15, (u64)cwnd << 16);
+	cubic_start(&sc->best_effort, ((u64)cwnd << 16) / 2, (u64)cwnd << 16);
 	if (regime_may_err(&sc->regime, p->now_us) &&
-	    sc->loss_only.window_q16 > sc->best_effort.window_q16)
-		sc->best_effort = sc->loss_only;
+	    sc->loss_only_window.window_q16 > sc->best_effort.window_q16)
+		sc->best_effort = sc->loss_only_window;
 	p->no_undo = true;
 	scavenger_apply_level(s, p, 0);
 }
 
-/* Nobody else is there (any more): go on from this window, by slow start up to @ssthresh or
- * until it sees a queue.
+/* Alone, for all we know: go on from this window, by slow start up to @ssthresh or until it sees a
+ * queue.
  */
-static void scavenger_resume(struct sender *s, struct tcp_path *p, u32 cwnd, u32 ssthresh)
+static void scavenger_go_alone(struct sender *s, struct tcp_path *p, u32 cwnd, u32 ssthresh)
 {
 	p->no_undo = true;
-	if (!path_repairs(p))	/* else a cut's */
+	if (!path_tcp_sets_cwnd(p))	/* else ssthresh is that of a cut */
 		p->ssthresh = clamp_t(u32, ssthresh, 2, PATH_SSTHRESH_MAX);
 	if (path_state(p) == PATH_OPEN)
 		p->cwnd = clamp_t(u32, cwnd, 2, path_cwnd_max(p));
@@ -129,7 +130,7 @@ static u32 scavenger_guaranteed_cwnd(const struct sender *s, const struct tcp_pa
 	if (sc->regime.state != REGIME_ALONE || sc->regime.probe.alone ||
 	    !regime_may_err(&sc->regime, p->now_us))
 		return 0;
-	return fp_mul_q16(sc->loss_only.window_q16, s->control.w_q16) >> 16;
+	return fp_mul_q16(sc->loss_only_window.window_q16, s->control.w_q16) >> 16;
 }
 
 /* A backoff's cut, of a flow that is alone. */
@@ -146,7 +147,7 @@ static u32 scavenger_cut_delay(struct sender *s, const struct tcp_path *p, u32 s
 	evidence_expect(&sc->regime, p->cwnd, ssthresh, rtt_us, base_rtt_us);
 	if (least > ssthresh && cut_under_test(&sc->regime.cut)) {
 		/* We withdraw it for a round trip, and judge that as we judge room. */
-		sc->regime.room.restore_cwnd = max(sc->regime.room.restore_cwnd, least);
+		sc->regime.room.if_free_cwnd = max(sc->regime.room.if_free_cwnd, least);
 		sc->regime.room.withdrawn = true;
 	} else {
 		ssthresh = max(ssthresh, least);
@@ -158,8 +159,7 @@ static u32 scavenger_cut_delay(struct sender *s, const struct tcp_path *p, u32 s
 }
 
 /* Tell the regime of the round that has ended; its verdict says what to do. */
-static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p,
-				    u64 elapsed_us)
+static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p, u64 elapsed_us)
 {
 	struct regime *r = &s->scavenger.regime;
 	u32 rtt_us = s->cdg.rtt_prev.min_us, base_rtt_us = cdg_base_rtt_us(&s->cdg);
@@ -170,14 +170,14 @@ static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p,
 	else
 		r->ramp.rounds += r->ramp.rounds < U8_MAX;
 	/* A pause, or a timeout, is in the time but not in the packets. */
-	if (s->round.limited || s->round.cut_short || path_repairs(p))
+	if (s->round.limited || s->round.cut_short || path_tcp_sets_cwnd(p))
 		evidence_limited(r);
 	else
 		evidence_part(r, path_delivered(p) - s->round.delivered, elapsed_us, rtt_us,
 			      base_rtt_us);
 	r->haste_q16 = control_haste_q16(&s->control);
 	verdict = regime_round(r, rtt_us, base_rtt_us, p->now_us);
-	if (verdict == VERDICT_NONE && r->state == REGIME_ALONE && !path_repairs(p) &&
+	if (verdict == VERDICT_NONE && r->state == REGIME_ALONE && !path_tcp_sets_cwnd(p) &&
 	    stall_others(&s->scavenger.stall))
 		return regime_give_way(r, p->now_us);
 	return verdict;
@@ -187,14 +187,14 @@ static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p,
 static bool scavenger_act(struct sender *s, struct tcp_path *p, enum verdict why)
 {
 	struct scavenger *sc = &s->scavenger;
-	u32 cwnd = p->cwnd, base_rtt_us = cdg_base_rtt_us(&s->cdg), fill, more;
+	u32 cwnd = p->cwnd, base_rtt_us = cdg_base_rtt_us(&s->cdg), back, fill, more;
 
 	switch (why) {
 	case VERDICT_NONE:
 	case VERDICT_ROOM_FREE:
 		return false;
 	case VERDICT_CUT_DEEPER:
-		if (path_repairs(p))
+		if (path_tcp_sets_cwnd(p))
 			return false;
 		sender_back_off(s, p);
 		break;
@@ -202,27 +202,28 @@ static bool scavenger_act(struct sender *s, struct tcp_path *p, enum verdict why
 		scavenger_yield(s, p, U32_MAX);
 		break;
 	case VERDICT_RESUME:
-		/* withdrawn only for a moment; but delays may have squeezed it before */
-		sc->resume_cwnd = max(sc->resume_cwnd, scavenger_guaranteed_cwnd(s, p));
-		scavenger_resume(s, p, s->restarting ? cwnd : sc->resume_cwnd, sc->resume_cwnd);
+		/* at least the guaranteed window: delay cuts may have taken it below */
+		back = max(sc->before_yield_cwnd, scavenger_guaranteed_cwnd(s, p));
+		scavenger_go_alone(s, p, s->restarting ? cwnd : back, back);
 		break;
 	case VERDICT_TAKE:
-		sc->loss_only = sc->best_effort;
-		scavenger_resume(s, p, cwnd, evidence_fill(&sc->regime, base_rtt_us));
+		sc->loss_only_window = sc->best_effort;
+		scavenger_go_alone(s, p, cwnd, evidence_fill(&sc->regime, base_rtt_us));
 		break;
 	case VERDICT_GROW_ON:
 		more = cwnd + cwnd / 2;
 		fill = evidence_fill(&sc->regime, base_rtt_us);
-		scavenger_resume(s, p, cwnd, fill > cwnd ? min(fill, more) : more);
+		scavenger_go_alone(s, p, cwnd, fill > cwnd ? min(fill, more) : more);
 		break;
 	case VERDICT_TRY:
-		sc->loss_only = sc->best_effort;
-		scavenger_resume(s, p, cwnd, cwnd);
+		sc->loss_only_window = sc->best_effort;
+		scavenger_go_alone(s, p, cwnd, cwnd);
 		break;
 	case VERDICT_LONGER:
 		cdg_set_base_rtt(&s->cdg, sc->regime.plateau.rtt_us);
-		scavenger_resume(s, p, cwnd, PATH_SSTHRESH_MAX);
-		sc->loss_only = sc->best_effort; /* no loss has told B where to stop */
+		scavenger_go_alone(s, p, cwnd, PATH_SSTHRESH_MAX);
+		/* now that B is our window: no loss had told the old B where to stop */
+		sc->loss_only_window = sc->best_effort;
 		break;
 	}
 	return true;
@@ -237,7 +238,7 @@ static bool scavenger_backs_off(struct sender *s, const struct tcp_path *p, u32 
 {
 	struct regime *r = &s->scavenger.regime;
 
-	if (path_repairs(p))	/* a cut would be decided, but not made */
+	if (path_tcp_sets_cwnd(p))	/* a cut would be decided, but not made */
 		return false;
 	if (room_urgent(r, s->cdg.rtt_prev.min_us, before_us, cdg_base_rtt_us(&s->cdg)))
 		return true;
@@ -271,7 +272,7 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 		/* Over a round trip: a burst would pass for a newcomer's. For eight rounds CDG
 		 * would go on cutting for the surge, which is over.
 		 */
-		cubic_regain(&sc->best_effort, (u64)sc->regime.room.restore_cwnd << 16);
+		cubic_regain(&sc->best_effort, (u64)sc->regime.room.if_free_cwnd << 16);
 		cdg_forget_gradients(&s->cdg);
 	}
 	if (sc->regime.state != REGIME_ALONE) {
@@ -319,7 +320,7 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 
 	if (r->state == REGIME_ALONE &&
 	    stall_silent(sample->silence_us, sample->cwnd, usual_us, regime_steady(r)) &&
-	    !s->round.limited && !sample->repairs)
+	    !s->round.limited && !sample->tcp_sets_cwnd)
 		stall_silence(stall, rtt_us, sample->silence_us, usual_us, base_rtt_us,
 			      sample->now_us);
 	if (stall_stood(stall, rtt_us, sample->now_us))
@@ -331,7 +332,7 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 	if (r->state != REGIME_ALONE) {
 		if (r->probe.rounds && !seq_after(sample->una, s->round.end))
 			probe_reject_early(r, rtt_us, base_rtt_us);
-	} else if (!sample->repairs && s->cdg.state != CDG_BACKOFF &&
+	} else if (!sample->tcp_sets_cwnd && s->cdg.state != CDG_BACKOFF &&
 		   room_sample(r, rtt_us, sample->packets, before_us, base_rtt_us, sample->cwnd)) {
 		cdg_cut_round_short(&s->cdg, r->room.sampled_us);
 		s->round.end = sample->una - 1;
@@ -339,9 +340,8 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 	}
 }
 
-/* Where a loss ends slow start the path holds no more than cwnd. @loss_only, and beside others B,
- * may be the larger window that slow start was to reach: before a loss cuts them we lower them to
- * cwnd. Alone, B is cwnd.
+/* A loss while alone: B = 0.7 W, and so is the window. In the slow start after a timeout or a pause
+ * loss_only_window is still that from before; the path holds only cwnd: we lower it first.
  */
 static u32 scavenger_lose_alone(struct sender *s, const struct tcp_path *p)
 {
@@ -352,20 +352,20 @@ static u32 scavenger_lose_alone(struct sender *s, const struct tcp_path *p)
 	/* also what slow start found: a best-effort flow would keep it */
 	scavenger_raise_loss_only(sc, p->cwnd);
 	if (s->restarting && path_slow_start(p))
-		cubic_lower(&sc->loss_only, (u64)p->cwnd << 16);
-	if (r->room.restore_cwnd)
-		r->room.restore_cwnd = cubic_beta(r->room.restore_cwnd);
+		cubic_lower(&sc->loss_only_window, (u64)p->cwnd << 16);
+	if (r->room.if_free_cwnd)
+		r->room.if_free_cwnd = cubic_beta(r->room.if_free_cwnd);
 	cubic_follow(&sc->best_effort, p->cwnd);
 	cubic_loss(&sc->best_effort);
-	cubic_loss(&sc->loss_only);
+	cubic_loss(&sc->loss_only_window);
 	ssthresh = max_t(u32, 2, sc->best_effort.window_q16 >> 16);
 	evidence_expect_loss(r, p->cwnd, ssthresh, s->cdg.rtt_prev.min_us,
 			     cdg_base_rtt_us(&s->cdg));
 	return ssthresh;
 }
 
-/* Beside others, B and resume_cwnd are the windows that we may return to. The window itself may be
- * below w * B, and is cut too.
+/* A loss beside others: B and the windows to return to are cut; the window is w * B, at most 0.7 of
+ * what it was. Where it was below w * B, as in slow start, we lower B to window / w first.
  */
 static u32 scavenger_lose_beside(struct sender *s, const struct tcp_path *p)
 {
@@ -376,11 +376,11 @@ static u32 scavenger_lose_beside(struct sender *s, const struct tcp_path *p)
 		most_q16 = fp_mul_div(((u64)p->cwnd + 1) << 16, Q16_ONE, s->control.w_q16);
 		cubic_lower(&sc->best_effort, most_q16);
 		if (s->restarting)
-			cubic_lower(&sc->loss_only, most_q16);
+			cubic_lower(&sc->loss_only_window, most_q16);
 	}
 	cubic_loss(&sc->best_effort);
-	cubic_loss(&sc->loss_only);
-	sc->resume_cwnd = cubic_beta(sc->resume_cwnd);
+	cubic_loss(&sc->loss_only_window);
+	sc->before_yield_cwnd = cubic_beta(sc->before_yield_cwnd);
 	evidence_loss(&sc->regime);
 	return min_t(u64, scavenger_level_q16(s) >> 16, cubic_beta(p->cwnd));
 }
@@ -388,7 +388,7 @@ static u32 scavenger_lose_beside(struct sender *s, const struct tcp_path *p)
 static u32 scavenger_cut(struct sender *s, const struct tcp_path *p, enum cut_cause cause,
 			 u32 cdg_cwnd)
 {
-	if (cause == CUT_DELAY)
+	if (cause == CUT_OWN)
 		return scavenger_cut_delay(s, p, cdg_cwnd);
 	scavenger_save_undo(&s->scavenger);
 	return s->scavenger.regime.state == REGIME_ALONE ? scavenger_lose_alone(s, p) :
@@ -399,7 +399,7 @@ static u32 scavenger_cut(struct sender *s, const struct tcp_path *p, enum cut_ca
 static void scavenger_undo(struct scavenger *sc)
 {
 	cubic_start(&sc->best_effort, sc->undo_window_q16, sc->undo_origin_q16);
-	cubic_start(&sc->loss_only, sc->undo_loss_only_q16, 0);
+	cubic_start(&sc->loss_only_window, sc->undo_loss_only_q16, 0);
 	evidence_undo_loss(&sc->regime, sc->undo_lossy);
 }
 
@@ -412,8 +412,8 @@ static void scavenger_recovery(struct sender *s, struct tcp_path *p)
 	if (!regime_repair(&sc->regime, p->now_us))
 		return;
 	s->regime = sc->regime.state;
-	/* at most the larger of TCP's answer and restore_cwnd, which we have cut for the loss */
-	scavenger_yield(s, p, max(most, sc->regime.room.restore_cwnd));
+	/* at most the larger of TCP's answer and if_free_cwnd, which we have cut for the loss */
+	scavenger_yield(s, p, max(most, sc->regime.room.if_free_cwnd));
 	p->ssthresh = min(most, p->cwnd);
 }
 
@@ -437,8 +437,8 @@ static void scavenger_event(struct sender *s, struct tcp_path *p, enum base_even
 		evidence_forget(&sc->regime);
 		break;
 	case BASE_REDUCED:
-		/* after a loss at once: a round trip is a tenth of what lies between two of a
-		 * busy link's losses
+		/* B may grow again at once, not a round trip later: on a busy link a round trip
+		 * is a tenth of the time between two losses
 		 */
 		cubic_round(&sc->best_effort, 0, cdg_base_rtt_us(&s->cdg));
 		break;

@@ -13,10 +13,25 @@
  *			is a test, too					no test
  *	alone, room	yield: w * B, and 0.7	0.7 W; contended	as alone; the room
  *	under test	of the window to	after the test		stays given up
- *			return to
+ *			return to					(evidence_forget()
+ *									ends the test: no
+ *									ROOM_FREE comes)
  *	yielding,	w * 0.7 B, at most	the same		the same, by slow
  *	contended	0.7 W; 0.7 of the				start
  *			window to return to
+ *
+ * The windows that we remember, what sets and cuts them, and when we return to them:
+ *
+ *	window			set					cut by	returned to
+ *	best_effort, B		alone it is cwnd; at YIELD half of	losses,	beside others:
+ *				the window, or loss_only_window		delays	w * B is sent
+ *	loss_only_window	raised to cwnd before a cut or a	losses	YIELD, as B, where
+ *				YIELD while alone; to B at TAKE, TRY,		we may be wrong
+ *				LONGER; RESUME and GROW_ON leave it
+ *	before_yield_cwnd	at YIELD: the window before, with the	losses	RESUME
+ *				room that was given up
+ *	room.if_free_cwnd	at a cut that makes room, or withdraws	losses	ROOM_FREE
+ *				the guaranteed window
  */
 #ifndef DALBE_SCAVENGER_H
 #define DALBE_SCAVENGER_H
@@ -29,21 +44,22 @@
  * struct scavenger - state of scavenger_base
  * @best_effort: the window that a best-effort flow would hold, B
  * @regime: alone or not
- * @loss_only: the largest window since the link was taken that only losses have cut: cuts for
- *	delay leave it as it is, and it does not grow by itself
+ * @loss_only_window: the largest window since the link was taken that only losses have cut: cuts
+ *	for delay leave it as it is, and it does not grow by itself
  * @stall: moments in which the path stood still
- * @resume_cwnd: window to return to if the queue goes with us while we yield, packets
+ * @before_yield_cwnd: window to return to if the queue goes with us while we yield
+ *	(VERDICT_RESUME), packets
  * @undo_lossy: regime.lossy before the last answer to a loss
  * @undo_window_q16: B, likewise, packets
  * @undo_origin_q16: its W_max, likewise
- * @undo_loss_only_q16: the window of @loss_only, likewise
+ * @undo_loss_only_q16: the window of @loss_only_window, likewise
  */
 struct scavenger {
 	struct cubic best_effort;
 	struct regime regime;
-	struct cubic loss_only;
+	struct cubic loss_only_window;
 	struct stall stall;
-	u32 resume_cwnd;
+	u32 before_yield_cwnd;
 	u8 undo_lossy;
 	u64 undo_window_q16;
 	u64 undo_origin_q16;

@@ -98,20 +98,21 @@ bool sender_cutting(struct sender *s, struct tcp_path *p)
 	return s->cdg.state == CDG_BACKOFF;
 }
 
-/* The price is inflated by 1/mu, and never deflated: mu above 1 counts as 1. */
-static u32 sender_w_q16(const struct sender *s)
+/* min(mu, 1): the price is inflated by 1/mu, and never deflated. */
+static u32 sender_mu_capped_q16(const struct sender *s)
 {
 	return min_t(u32, s->mu_q16, Q16_ONE);
 }
 
+/* cdg_ssthresh() counts the cut, for every base; most ignore its result. */
 static u32 sender_cut(struct sender *s, const struct tcp_path *p, enum cut_cause cause)
 {
 	u32 cwnd = s->base->cut(s, p, cause, cdg_ssthresh(&s->cdg, &s->h, p->cwnd));
 
-	if (cause == CUT_DELAY || !sender_pays_losses(s))
+	if (cause == CUT_OWN || !sender_pays_losses(s))
 		return cwnd;
 	signals_count(&s->signals, p);
-	return s->h.inflate_beta && s->mu_q16 ? fp_mul_q16(cwnd, sender_w_q16(s)) : cwnd;
+	return s->h.inflate_beta && s->mu_q16 ? fp_mul_q16(cwnd, sender_mu_capped_q16(s)) : cwnd;
 }
 
 /**
@@ -125,7 +126,7 @@ static u32 sender_cut(struct sender *s, const struct tcp_path *p, enum cut_cause
 void sender_back_off(struct sender *s, struct tcp_path *p)
 {
 	s->cdg.state = CDG_BACKOFF;
-	p->ssthresh = sender_cut(s, p, CUT_DELAY);
+	p->ssthresh = sender_cut(s, p, CUT_OWN);
 	s->cut.cwnd = p->cwnd;
 	s->cut.in_flight = path_in_flight(p);
 	s->cut.backoffs++;
@@ -202,7 +203,7 @@ void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked, bool used
 void sender_grow_inflated(struct sender *s, struct tcp_path *p, u32 acked)
 {
 	if (signals_recent(&s->signals, p) && s->mu_q16 && !s->h.inflate_beta &&
-	    !path_repairs(p) && signals_phantom(&s->signals, acked)) {
+	    !path_tcp_sets_cwnd(p) && signals_phantom(&s->signals, acked)) {
 		sender_begin_round(s, p);
 		sender_back_off(s, p);
 	} else {
@@ -216,8 +217,7 @@ void sender_grow_inflated(struct sender *s, struct tcp_path *p, u32 acked)
  * @p: the connection
  *
  * TCP asks once per window that has one. A cut for delay under way ends here, but what it has
- * cut stays cut. cdg_ssthresh() counts the loss, of every base, also where that has an answer of
- * its own.
+ * cut stays cut.
  *
  * Return: ssthresh, at least 2 packets.
  */
@@ -231,14 +231,14 @@ u32 sender_loss(struct sender *s, struct tcp_path *p)
 	}
 	ssthresh = sender_cut(s, p, CUT_LOSS);
 	s->losses.backoffs++;
-	s->losses.answered = true;
+	s->losses.asked = true;
 	s->losses.answer_cwnd = p->cwnd;
 	s->losses.answer_end = path_nxt(p);
 	return max(min(ssthresh, most), 2U);
 }
 
 /**
- * sender_met_loss - TCP has met a loss or a mark: was it answered?
+ * sender_met_loss - count a loss or a mark that TCP deals with, and whether it was answered
  * @s: the sender
  * @p: the connection, in the state before
  * @state: enum path_state from now on, PATH_CWR or above
@@ -246,17 +246,17 @@ u32 sender_loss(struct sender *s, struct tcp_path *p)
  * It was where TCP has asked for ssthresh just before, or earlier in the same window: RFC 5681 and
  * 3168 want one answer per window.
  *
- * Return: false where nothing was lost. Packets that have become too large for the path (MTU) lead
- * to PATH_LOSS as well, but TCP does not ask for ssthresh then.
+ * Return: false: packets have become too large for the path (MTU), and nothing was lost. TCP enters
+ * PATH_LOSS then as well, but does not ask for ssthresh.
  */
 bool sender_met_loss(struct sender *s, const struct tcp_path *p, u8 state)
 {
 	struct losses *l = &s->losses;
 
-	if (state == PATH_LOSS && !l->answered && !path_repairs(p))
+	if (state == PATH_LOSS && !l->asked && !path_tcp_sets_cwnd(p))
 		return false;
 	l->episodes += !l->marked;	/* a mark was counted when it was seen */
-	l->answers += l->answered || !seq_after(path_una(p), l->answer_end);
+	l->answers += l->asked || !seq_after(path_una(p), l->answer_end);
 	l->marked = false;
 	return true;
 }
@@ -267,11 +267,12 @@ bool sender_met_loss(struct sender *s, const struct tcp_path *p, u8 state)
  * @p: the connection
  * @state: as there
  *
- * A mark needs no repair, so rounds go on, and a base learns of it at the end of one.
+ * For a mark TCP only reduces the window (PATH_CWR), in which no round ends. sender_reduced() tells
+ * the base at the end of that, and begins the next round.
  */
 void sender_repair(struct sender *s, struct tcp_path *p, u8 state)
 {
-	s->losses.answered = false;
+	s->losses.asked = false;
 	if (state != PATH_CWR)
 		sender_tell(s, p, state == PATH_LOSS ? BASE_TIMEOUT : BASE_RECOVERY);
 }
@@ -359,7 +360,7 @@ void sender_steer(struct sender *s, u64 price_std_q40)
 {
 	s->mu_q16 = control_mu_q16(&s->control);
 	if (sender_pays_losses(s))
-		signals_inflate(&s->signals, sender_w_q16(s));
+		signals_inflate(&s->signals, sender_mu_capped_q16(s));
 	if (s->base->steer)
 		s->base->steer(s, price_std_q40);
 }

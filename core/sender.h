@@ -70,7 +70,7 @@ struct interval {
  * struct losses - whether each loss and each mark has been answered
  *
  * TCP asks for the answer, ssthresh (sender_loss()), and enters a state, PATH_CWR or above
- * (sender_met_loss()), in this order, but not always both: @answered tells the second that the
+ * (sender_met_loss()), in this order, but not always both: @asked tells the second that the
  * first came just before, @answer_end that it came earlier in the same window.
  *
  * The last answer:
@@ -83,8 +83,8 @@ struct interval {
  * @backoffs: cuts for losses and marks
  *
  * Between two calls:
- * @answered: from sender_loss() to sender_repair(): TCP has asked for ssthresh, and has not said
- *	yet what for
+ * @asked: from sender_loss() to sender_repair(): TCP has asked for ssthresh; its set_state, which
+ *	says what for, is still to come
  * @marked: from sender_mark() to sender_met_loss(): a mark is to be answered
  */
 struct losses {
@@ -93,7 +93,7 @@ struct losses {
 	u32 episodes;
 	u32 answers;
 	u32 backoffs;
-	bool answered;
+	bool asked;
 	bool marked;
 };
 
@@ -106,7 +106,7 @@ struct losses {
  * @una: first sequence number that is not acknowledged
  * @cwnd: congestion window, packets
  * @sacked: the receiver holds data out of order
- * @repairs: see path_repairs()
+ * @tcp_sets_cwnd: see path_tcp_sets_cwnd()
  * @paced: TCP spaces packets; for lbe_base.hystart only
  * @burst_us: four of TCP's largest bursts take so long, at most 1 ms; likewise
  */
@@ -118,7 +118,7 @@ struct rtt_sample {
 	u32 una;
 	u32 cwnd;
 	bool sacked;
-	bool repairs;
+	bool tcp_sets_cwnd;
 	bool paced;
 	u32 burst_us;
 };
@@ -148,7 +148,7 @@ struct rtt_doubts {
  * @paced: a base has run that wants packets spaced: whether TCP spaces them is ours to say
  * @round: the RTT round under way
  * @cut: the cut for delay under way
- * @mu_q16: F(26), as it was when Tw began; 0: no controller sets w
+ * @mu_q16: mu = w * phi, F(26), as it was when Tw began; 0: no controller sets w
  * @interval: counts of the Tw under way
  * @losses: answered and not
  * @departure_ns: when the next window may leave, on path.clock_ns, where w allows less than

@@ -33,11 +33,11 @@ void signals_start(struct signals *n, const struct tcp_path *p)
 /**
  * signals_inflate - a Tw has ended: how many phantom signals are to come from now on?
  * @n: the signals
- * @w_q16: 1 .. Q16_ONE
+ * @mu_capped_q16: min(mu, 1), 1 .. Q16_ONE
  */
-void signals_inflate(struct signals *n, u32 w_q16)
+void signals_inflate(struct signals *n, u32 mu_capped_q16)
 {
-	n->inflation_q16 = fp_ratio_q16(Q16_ONE, w_q16) - Q16_ONE;
+	n->inflation_q16 = fp_ratio_q16(Q16_ONE, mu_capped_q16) - Q16_ONE;
 }
 
 /**

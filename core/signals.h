@@ -46,7 +46,7 @@ struct signals {
 };
 
 void signals_start(struct signals *n, const struct tcp_path *p);
-void signals_inflate(struct signals *n, u32 w_q16);
+void signals_inflate(struct signals *n, u32 mu_capped_q16);
 void signals_count(struct signals *n, const struct tcp_path *p);
 void signals_price(const struct signals *n, struct control_sample *sample);
 

@@ -50,9 +50,9 @@ void stall_silence(struct stall *st, u32 rtt_us, u32 silence_us, u32 before_us, 
 	if (since_us < silence_us + apart_us)	/* clumps */
 		return;
 	if (since_us - silence_us >= STALL_FORGET_US)
-		st->part_q16 = 0;
-	off_q16 = (s32)fp_ratio_q16(silence_us, since_us) - st->part_q16;
-	st->part_q16 += off_q16 / STALL_MEAN;
+		st->stood_part_q16 = 0;
+	off_q16 = (s32)fp_ratio_q16(silence_us, since_us) - st->stood_part_q16;
+	st->stood_part_q16 += off_q16 / STALL_MEAN;
 }
 
 /**
@@ -63,8 +63,8 @@ void stall_silence(struct stall *st, u32 rtt_us, u32 silence_us, u32 before_us, 
  */
 bool stall_others(struct stall *st)
 {
-	if (st->part_q16 <= Q16_ONE / 2)
+	if (st->stood_part_q16 <= Q16_ONE / 2)
 		return false;
-	st->part_q16 = 0;
+	st->stood_part_q16 = 0;
 	return true;
 }

@@ -48,12 +48,12 @@
 /**
  * struct stall - moments in which the path stood still
  * @stood_us: when the last one ended, TCP's clock modulo 2^32
- * @part_q16: the part of the time that they take, a mean, 0 .. 1 in Q16
+ * @stood_part_q16: the part of the time that they take, a mean, 0 .. 1 in Q16
  * @seen: an RTT has counted since
  */
 struct stall {
 	u32 stood_us;
-	u16 part_q16;
+	u16 stood_part_q16;
 	bool seen;
 };
 

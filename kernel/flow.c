@@ -179,6 +179,7 @@ void dalbe_tick(struct sock *sk)
 	model.model_q40 = s->base->model_q40;
 	model.arg = &p;
 	control_update(&s->control, &sample, &model);
+	/* for a base that mu steers; the scavenger reads w at each ACK (level_q16) */
 	sender_steer(s, sample.price_std_q40);
 	dalbe_get_regime(sk, &state);
 	trace_dalbe_update(sk, s, &sample, &state);
@@ -210,7 +211,7 @@ bool dalbe_alloc_flow(struct sock *sk)
 	ca->flow->acked = tp->bytes_acked;
 	dalbe_path_read(sk, &p, tcp_clock_us());
 	/* losses that TCP is repairing already, the congestion control before us has answered */
-	sender_init(&ca->flow->sender, &p, path_repairs(&p) ? tp->high_seq : tp->snd_una - 1);
+	sender_init(&ca->flow->sender, &p, path_tcp_sets_cwnd(&p) ? tp->high_seq : tp->snd_una - 1);
 	dalbe_engage(sk);
 	return true;
 }

@@ -128,7 +128,7 @@ TRACE_EVENT(dalbe_loss,
 	),
 
 	TP_fast_assign(
-		__entry->cwnd = s->losses.answered ? s->losses.answer_cwnd : 0;
+		__entry->cwnd = s->losses.asked ? s->losses.answer_cwnd : 0;
 		__entry->ssthresh = tcp_sk(sk)->snd_ssthresh;
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);

@@ -187,7 +187,7 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 {
 	struct regime e = room_made(test, 100, 51);
 
-	KUNIT_EXPECT_EQ(test, e.room.restore_cwnd, 86u);	/* 50 of 57.5 ms */
+	KUNIT_EXPECT_EQ(test, e.room.if_free_cwnd, 86u);	/* 50 of 57.5 ms */
 	KUNIT_EXPECT_EQ(test, (int)round_at(&e, 5000, 0),
 			(int)VERDICT_ROOM_FREE);
 	KUNIT_EXPECT_EQ(test, (int)e.state, (int)REGIME_ALONE);
@@ -216,7 +216,7 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, room_urgent(&e, BASE_US + 20000, BASE_US, BASE_US));
 	room_cut(&e, 100, BASE_US + 20000, BASE_US, 7);
 	KUNIT_EXPECT_TRUE(test, e.room.withdrawn);
-	KUNIT_EXPECT_EQ(test, e.room.restore_cwnd, 0u);
+	KUNIT_EXPECT_EQ(test, e.room.if_free_cwnd, 0u);
 
 	/* After a loss it does not matter what is left of it. */
 	e = room_made(test, 100, 51);
@@ -232,7 +232,7 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 	/* a small flow only drains its own: 50 of 70 ms */
 	e = room_made(test, 9, 6);
 	KUNIT_EXPECT_FALSE(test, e.room.withdrawn);
-	KUNIT_EXPECT_EQ(test, e.room.restore_cwnd, 0u);
+	KUNIT_EXPECT_EQ(test, e.room.if_free_cwnd, 0u);
 }
 
 static void four_rtts_in_a_row_end_the_round(struct kunit *test)

@@ -192,7 +192,7 @@ class Ours:
         p.used, p.out_max, p.in_flight = used, p.cwnd if used else 1, p.cwnd
         sample = self.pure.new(
             "rtt_sample", rtt_us=rtt_us, packets=packets, now_us=p.now_us, una=p.una, cwnd=p.cwnd,
-            repairs=p.state == RECOVERY, paced=burst_us is not None, burst_us=burst_us or 0,
+            tcp_sets_cwnd=p.state == RECOVERY, paced=burst_us is not None, burst_us=burst_us or 0,
         )  # fmt: skip
         self.pure.pure_ack(self.sender, self.path, sample)
 

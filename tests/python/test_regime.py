@@ -59,7 +59,7 @@ def test_how_long_the_machine_has_been_up_is_of_no_concern(pure: Any, clock_us: 
         pure.evidence_expect(effect, 100, 90, BASE_US + QUEUE_US, BASE_US)
         pure.regime_round(effect, BASE_US + QUEUE_US, BASE_US, clock_us + doubt)
     assert effect.state == pure.REGIME_YIELDING
-    assert (effect.keep_coming, effect.times.came_us) == (False, clock_us + 1)
+    assert (effect.short_flows_come, effect.times.came_us) == (False, clock_us + 1)
 
 
 def rounds(pure: Any, effect: Any, queues_us: list[int], clock_us: int = 0) -> list[int]:
@@ -284,7 +284,7 @@ def test_room_is_made_for_twice_a_surge(pure: Any, fields: dict[str, int], room:
     assert ssthresh == max(kept, cwnd // 2)
     assert effect.room.withdrawn is room
     # without the queue from before the surge
-    assert effect.room.restore_cwnd == room * (cwnd * BASE_US // (BASE_US + 20_000 - grown_us))
+    assert effect.room.if_free_cwnd == room * (cwnd * BASE_US // (BASE_US + 20_000 - grown_us))
 
 
 @pytest.mark.parametrize(("patient", "least_us"), [(False, BASE_US // 4), (True, BASE_US // 8)])
@@ -292,7 +292,7 @@ def test_where_short_flows_keep_coming_a_burst_is_reason_enough(
     pure: Any, patient: bool, least_us: int
 ) -> None:
     for grown_us, room in ((least_us, True), (least_us - 1, False)):
-        effect = pure.new("regime", ramp__rounds=STEADY, keep_coming=patient)
+        effect = pure.new("regime", ramp__rounds=STEADY, short_flows_come=patient)
         rtt_us = BASE_US + 20_000
         pure.room_urgent(effect, rtt_us, rtt_us - grown_us, BASE_US)
         assert effect.room.surge_us == grown_us * (grown_us >= BASE_US // 8)
@@ -348,7 +348,7 @@ def test_a_longer_queue_that_surges_within_eight_rounds_keeps_its_room(
         pure, room__restored=first.room.restored, room__restored_us=rtt_us - 1 + before_us
     )
     assert again.room.withdrawn
-    assert (again.room.restore_cwnd > 0) is back
+    assert (again.room.if_free_cwnd > 0) is back
     assert rounds(pure, again, [0]) == [pure.VERDICT_ROOM_FREE if back else pure.VERDICT_NONE]
     assert again.state == pure.REGIME_ALONE
 
@@ -372,10 +372,10 @@ def test_a_loss_in_the_room_that_was_made_is_a_newcomers(pure: Any, told: str) -
     assert effect.state == pure.REGIME_CONTENDED
 
     effect = pure.new(
-        "regime", looks__mean_us=QUEUE_US, room__restore_cwnd=70, room__withdrawn=True
+        "regime", looks__mean_us=QUEUE_US, room__if_free_cwnd=70, room__withdrawn=True
     )  # of a test long over
     pure.evidence_expect_loss(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
-    assert (effect.lossy, effect.room.restore_cwnd, effect.room.withdrawn) == (64, 0, False)
+    assert (effect.lossy, effect.room.if_free_cwnd, effect.room.withdrawn) == (64, 0, False)
     assert rounds(pure, effect, [QUEUE_US]) == [pure.VERDICT_CUT_DEEPER]
 
 
@@ -416,7 +416,7 @@ def test_a_loss_of_old_times_says_nothing_of_what_is_lent_now(
     rtt_us = BASE_US + 20_000
     ssthresh = pure.room_cut(effect, 100, rtt_us, BASE_US, 7)
     pure.evidence_expect(effect, 100, ssthresh, rtt_us, BASE_US)
-    effect.room.restore_cwnd, effect.room.withdrawn, effect.ramp.rounds = 100, True, steady
+    effect.room.if_free_cwnd, effect.room.withdrawn, effect.ramp.rounds = 100, True, steady
     assert rounds(pure, effect, [queue_us]) == [
         pure.VERDICT_YIELD if taken else pure.VERDICT_ROOM_FREE
     ]
@@ -605,7 +605,7 @@ def test_a_short_queue_of_a_long_path_is_no_reason_to_make_room(pure: Any) -> No
     effect = pure.new("regime", ramp__rounds=STEADY)
     assert pure.room_urgent(effect, rtt_us, base_us, base_us)
     assert pure.room_cut(effect, 1000, rtt_us, base_us, 7) == 1000 * base_us // rtt_us - 1
-    assert effect.room.restore_cwnd == 0
+    assert effect.room.if_free_cwnd == 0
 
 
 def test_the_next_cut_makes_no_room_again(pure: Any) -> None:
@@ -614,7 +614,7 @@ def test_the_next_cut_makes_no_room_again(pure: Any) -> None:
     rtt_us = BASE_US + 5_000
     assert not pure.room_urgent(effect, rtt_us, rtt_us, BASE_US)
     assert pure.room_cut(effect, 100, rtt_us, BASE_US, 7) == 100 * BASE_US // rtt_us - 1
-    assert effect.room.restore_cwnd == 0
+    assert effect.room.if_free_cwnd == 0
 
 
 @pytest.mark.parametrize("base_us", [1_000, BASE_US, 400_000])
@@ -849,7 +849,7 @@ def test_who_has_asked_in_vain_asks_ever_more_rarely(pure: Any) -> None:
 def test_who_was_wrong_asks_more_rarely_too(
     pure: Any, alone_us: int, lossy: int, pause_us: int
 ) -> None:
-    taken = {"room__withdrawn": True, "room__lost": True, "cut__before_us": BASE_US}
+    taken = {"room__withdrawn": True, "room__packet_lost": True, "cut__before_us": BASE_US}
     effect = pure.new("regime", lossy=lossy, probe__pause_us=8_000_000, **taken)
     assert rounds(pure, effect, [0], alone_us) == [pure.VERDICT_YIELD]
     assert effect.probe.pause_us == pause_us
@@ -872,7 +872,7 @@ def test_what_a_cut_would_not_show_is_not_asked(
 
 def test_the_patient_do_not_ask_before_their_time(pure: Any) -> None:
     effect = contended(pure, OFTEN_US - 1)
-    assert effect.keep_coming
+    assert effect.short_flows_come
     for clock_us, asking in ((PATIENCE_US - 1, 0), (PATIENCE_US, 2)):
         now_us = effect.times.came_us + clock_us
         pure.regime_probe(effect, 100, BASE_US + QUEUE_US, BASE_US, now_us)
@@ -896,9 +896,9 @@ def test_a_loss_and_a_pause_leave_it_open(pure: Any, event: str) -> None:
 
 def test_patience_is_over_when_nobody_has_come_for_long(pure: Any) -> None:
     for alone_us, patient in ((OFTEN_US + STAYED_US - 1, True), (OFTEN_US + STAYED_US, False)):
-        effect = pure.new("regime", keep_coming=True)
+        effect = pure.new("regime", short_flows_come=True)
         rounds(pure, effect, [0], alone_us)
-        assert effect.keep_coming is patient
+        assert effect.short_flows_come is patient
 
 
 # Taking the link: how far slow start goes
@@ -1183,7 +1183,7 @@ def test_our_own_doubts_are_no_newcomers(pure: Any, back: str) -> None:
     came_us = effect.times.came_us
     assert cut(pure, effect, 0) == pure.VERDICT_CUT_DEEPER
     assert cut(pure, effect, 0) == pure.VERDICT_YIELD
-    assert (effect.keep_coming, effect.times.came_us) == (False, came_us)
+    assert (effect.short_flows_come, effect.times.came_us) == (False, came_us)
 
 
 def test_a_link_without_a_queue_is_taken_not_tried(pure: Any) -> None:
@@ -1287,7 +1287,7 @@ states = st.fixed_dictionaries(
         "times__came_us": u64,
         "unsure": st.booleans(),
         "times__taken_us": u64,
-        "keep_coming": st.booleans(),
+        "short_flows_come": st.booleans(),
         "haste_q16": u32,
         "part__last_us": u32,
         "part__ours_q16": st.integers(0, 2**63 - 1),
@@ -1304,13 +1304,13 @@ states = st.fixed_dictionaries(
         "room__restored": st.integers(0, 255),
         "part__lost": st.booleans(),
         "room__withdrawn": st.booleans(),
-        "room__lost": st.booleans(),
+        "room__packet_lost": st.booleans(),
         "room__samples": st.integers(0, 255),
         "room__sampled_us": u32,
         "room__packets": u32,
         "room__surge_us": u32,
         "room__restored_us": u32,
-        "room__restore_cwnd": st.one_of(st.just(0), u32),
+        "room__if_free_cwnd": st.one_of(st.just(0), u32),
         "plateau__periods": st.integers(0, 255),
         "plateau__rtt_us": u32,
         "plateau__least_us": u32,

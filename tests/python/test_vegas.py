@@ -129,7 +129,7 @@ class Ours:
         p.used, p.out_max = used, p.cwnd if used else 1
         sample = self.pure.new(
             "rtt_sample", rtt_us=rtt_us, packets=packets, now_us=p.now_us, una=p.una, cwnd=p.cwnd,
-            repairs=p.state == RECOVERY,
+            tcp_sets_cwnd=p.state == RECOVERY,
         )  # fmt: skip
         self.pure.pure_ack(self.sender, self.path, sample)
 
