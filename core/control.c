@@ -233,9 +233,8 @@ static bool control_overrun(const struct control *d)
 
 /* lw of F(19). Its 0.05 belongs to 1/128 of the window: where eight RTTs, or the
  * user, make Tw a larger part of it, waiting for twenty Tw would be waiting for
- * the deadline. And to wait is to take less now and more later; where the w that
- * is needed is near 1 there is no more to be had later. So above 1/2 the limit is
- * divided by the part of w that is left up to best effort, 2 (1 - w).
+ * the deadline. Near w = 1 waiting cannot be made up for later: so above w = 1/2
+ * the limit is divided by 2 (1 - w), which goes to 0. w is what is needed.
  */
 static u32 control_w_limit_q16(const struct control *d, u32 srtt_us, u32 needed_q16)
 {
@@ -274,8 +273,8 @@ static void control_judge(struct control *d, u64 now_ns, bool best_effort)
 		d->status = DALBE_STATUS_ON_TRACK;
 }
 
-/* Best effort over what is needed of it, a mean of some intervals, as prices
- * swing. Of the inverse, w, it would be a mean of what is needed in the worst of them.
+/* Best effort over what is needed of it, 1/w, a mean of some intervals, as prices
+ * swing. We average 1/w, not w: a mean of w would follow the few worst intervals.
  * Where prices differ it begins when phi has been measured a few times.
  */
 static void control_learn_headroom(struct control *d, const struct control_sample *s,
@@ -295,8 +294,8 @@ static u32 control_need_q16(const struct control *d)
 	return min_t(u64, fp_ratio_q16(Q16_ONE, d->mbc.headroom_q16), Q16_ONE);
 }
 
-/* What MBC takes beyond the w that is needed. Those it keeps a reserve for have less
- * time to come the nearer the deadline is: in the last half it fades.
+/* What MBC takes beyond the w that is needed, as a reserve for flows that may still
+ * come. The nearer the deadline, the fewer can: it fades in the last half.
  */
 static u32 control_extra_q16(const struct control *d, u64 now_ns, u32 needed_q16,
 			     u32 mean_q16)
@@ -311,7 +310,7 @@ static u32 control_extra_q16(const struct control *d, u64 now_ns, u32 needed_q16
 			  max(half_ns, 1ull));
 }
 
-/* No sooner than patience lets it, F(19): @w_q16, where so much is needed. */
+/* Raise w to @w_q16, by no more per Tw than F(19) allows; @needed_q16 sets that limit. */
 static u32 control_patient_q16(struct control *d, const struct control_sample *s,
 			       u32 w_q16, u32 needed_q16)
 {
@@ -364,6 +363,7 @@ static void control_set_w(struct control *d, const struct control_sample *s,
 	else
 		d->w_q16 = clamp_t(u32, needed_q16, d->config.wmin_q16,
 				   Q16_ONE);
+	/* by the model, at the w that we take */
 	d->mbc.expected_Bps = fp_mul_div(d->target_Bps, d->w_q16,
 					 max(needed_q16, 1u));
 }

@@ -129,7 +129,8 @@ struct control_config {
  * @bytes_done: acknowledged since the goal was set, in all
  * @srtt_us: smoothed RTT
  * @price_q40: what the base pays at w = 1 without phi, in the unit of its model (base.h): for
- *             CDG the sum over its indications z of P_W(z), F(22), per round
+ *             CDG the sum over its indications z of P_W(z), F(22), per round; for the
+ *             scavenger 1/B
  * @price_std_q40: the part of it that the network's standard congestion control
  *                 pays too (loss, ECN): the denominator of F(25)
  * @paid_q40: the numerator of F(25), where the base's model knows another price than that;
