@@ -45,7 +45,9 @@ void evidence_expect(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
 					   fp_mul_div(rtt_us, cwnd - ssthresh, cwnd));
 		return;
 	}
-	/* Our window is too small to be cut: the others have to drain the queue, or we yield. */
+	/* A window of two packets: no second cut, this one decides, by whether the others drain the
+	 * queue.
+	 */
 	r->cut.expected_us = queue_us;
 	r->cut.doubt = true;
 }

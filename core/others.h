@@ -20,8 +20,9 @@ enum regime_state {
 	REGIME_YIELDING,	/* whose queue is it? Two cuts drained too little, or TCP repairs a
 				 * loss in the room that we made: we stand back and look
 				 */
-	REGIME_CONTENDED,	/* somebody else's: the queue stayed (regime_round()), or the room
-				 * was taken (regime_give_way())
+	REGIME_CONTENDED,	/* somebody else's: the queue stayed (regime_round()), the room was
+				 * taken, or the path stands still most of the time (stall.c;
+				 * both regime_give_way())
 				 */
 };
 
@@ -30,7 +31,8 @@ enum regime_state {
  * @before_us: lowest RTT of the round before it; 0: no test, see cut_under_test()
  * @expected_us: what it drains of the queue, were that all ours
  * @drained_q16: part of it that was drained at the last test, 0 .. 1
- * @doubt: a cut had too little effect: the next is deeper, and decides
+ * @doubt: the test under way, or the next, decides. Set by regime_judge() where a cut had too little
+ *	effect, as the next is deeper; and by evidence_expect() of a window that cannot be cut
  */
 struct cut {
 	u32 before_us;
@@ -161,8 +163,9 @@ struct times {
  * struct regime - what one flow knows of others
  * @state: enum regime_state; set in regime.c only. sender.regime is a copy, which scavenger.c keeps
  * @lossy: rounds for which the last loss is still remembered; they count while alone only
- * @unsure: alone by another verdict than VERDICT_TAKE (the queue went with us, a trial, a longer
- *	path): the others may never have gone, so @times.came_us and @short_flows_come stay
+ * @unsure: alone on a guess (VERDICT_RESUME, TRY, LONGER): the others may never have gone, so the
+ *	next yield does not update @times.came_us and @short_flows_come. A probe's guess is
+ *	probe.alone
  * @short_flows_come: one after the other: be patient (regime_patience_us()), and make room early
  *	(room_shift())
  * @haste_q16: 0: patient, 1 or more: urgent; the largest w of late, set by the caller. This part

@@ -20,10 +20,11 @@
  *	     TRY: it is as short as scavengers leave it, on average
  *	     LONGER: it has not moved for 32 s, so the path is longer (evidence_plateau())
  *
- * A timeout moves nothing: it voids the test under way (evidence_forget()).
+ * A timeout, a pause and a loss that was none move nothing: they void the test under way
+ * (evidence_forget()). regime_start(): a newly chosen base starts alone.
  *
- * One cut is enough where the window is too small to be cut: the others have to drain the queue.
- * Of ten scavengers each drains a tenth. So a queue as short as scavengers leave it, and that
+ * A window of two packets cannot be cut: then one test decides, by whether the others drain the
+ * queue. Of ten scavengers each drains a tenth. So a queue as short as scavengers leave it, and that
  * loses no packet, is theirs, however little was drained.
  *
  * evidence.c says what cuts and rounds show, room.c how a newcomer is told from a stall, stall.c
@@ -110,12 +111,14 @@ static enum verdict regime_yield(struct regime *r, u64 now_us)
 		probe_later(r);
 	else
 		r->probe.pause_us = PROBE_PAUSE_MIN_US;
-	if (r->lossy)		/* scavengers lose no packets */
+	if (r->lossy && soon)	/* no scavengers, and we lost packets by taking the link */
 		r->looks.try_us = clamp_t(u32, 2 * r->looks.try_us, REGIME_TRY_MAX_US,
-					  soon ? REGIME_TRY_LOSSY_US : REGIME_TRY_MAX_US);
-	else if (now_us - r->times.since_us > 2 * REGIME_TRY_MIN_US)
+					  REGIME_TRY_LOSSY_US);
+	else if (r->lossy)	/* no scavengers, as these lose no packets */
+		r->looks.try_us = REGIME_TRY_MAX_US;
+	else if (now_us - r->times.since_us > 2 * REGIME_TRY_MIN_US)	/* they came later */
 		r->looks.try_us = REGIME_TRY_MIN_US;
-	else
+	else			/* the trial has failed at once */
 		r->looks.try_us = clamp_t(u32, 2 * r->looks.try_us, REGIME_TRY_MIN_US,
 					  REGIME_TRY_MAX_US);
 	if (!r->unsure) {
@@ -314,6 +317,7 @@ enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 		r->resumes++;
 		return regime_alone(r, now_us, VERDICT_RESUME);
 	}
+	/* REGIME_CONTENDED: of REGIME_YIELDING one look was enough */
 	if (hweight8(r->looks.gone) >= REGIME_LOOKS_GONE &&
 	    now_us - r->times.busy_us >= regime_patience_us(r))
 		return regime_alone(r, now_us, VERDICT_TAKE);

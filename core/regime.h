@@ -77,14 +77,19 @@ enum verdict {
 	VERDICT_NONE,		/* no change */
 	VERDICT_CUT_DEEPER,	/* in REGIME_ALONE: cut once more, and deeper */
 	VERDICT_GROW_ON,	/* in REGIME_ALONE: slow start ended too early */
-	VERDICT_ROOM_FREE,	/* in REGIME_ALONE: nobody took the room that was made */
+	VERDICT_ROOM_FREE,	/* in REGIME_ALONE: nobody took what was withdrawn, room or the
+				 * guaranteed window
+				 */
 	VERDICT_YIELD,		/* from REGIME_ALONE: stand back now; REGIME_YIELDING, or
-				 * REGIME_CONTENDED where the room was taken
+				 * REGIME_CONTENDED where the room was taken, or the path stands
+				 * still most of the time
 				 */
 	VERDICT_RESUME,		/* to REGIME_ALONE: the queue went when we stood back, so it was
 				 * ours: back to the window from before
 				 */
-	VERDICT_TAKE,		/* to REGIME_ALONE: the others have gone */
+	VERDICT_TAKE,		/* to REGIME_ALONE: the others have gone; or a probe found that the
+				 * queue is ours, which may be wrong (probe.alone)
+				 */
 	VERDICT_TRY,		/* to REGIME_ALONE, from the window as it is: the others may be
 				 * scavengers
 				 */

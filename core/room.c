@@ -148,7 +148,7 @@ void room_begin_round(struct regime *r)
 }
 
 /**
- * withdrawn_under_test - is the cut under test one that made room?
+ * withdrawn_under_test - is the cut under test one that withdrew room, or the guaranteed window?
  * @r: the flow
  */
 bool withdrawn_under_test(const struct regime *r)
