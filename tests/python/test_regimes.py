@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Error rates of the effect test, from rounds that are known."""
+"""How often the regime errs, from rounds that are known."""
 
 from __future__ import annotations
 

@@ -179,6 +179,20 @@ def test_no_share_is_off_the_axis(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert all(left <= x <= right for x in points)
 
 
+@pytest.mark.parametrize(
+    ("paths", "ending"), [('["pie"]', ": pie"), ('["none"]', " of a busy one")]
+)
+def test_the_title_says_on_which_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paths: str, ending: str
+):
+    drawn = []
+    monkeypatch.setattr(charts, "save", lambda figure, _path: drawn.append(figure))
+    found = found_there(tmp_path, BEHIND_PIE.replace('["pie"]', paths))
+    figures_scavenger.tradeoff(found, tmp_path / "it.png")
+    (axes,) = drawn[0].axes
+    assert axes.get_title("left").endswith(ending)
+
+
 def test_a_sweep_without_cubic_has_a_figure(tmp_path: Path):
     """Use is in percent of CUBIC's, and so not known there."""
     site = Site(tmp_path, TWO_RTTS.replace("[20, 50]", "[50]").replace(', "cubic"', ""))
@@ -191,7 +205,7 @@ def test_a_sweep_without_cubic_has_a_figure(tmp_path: Path):
     assert (tmp_path / "it.png").stat().st_size > 5000
 
 
-def test_the_effect_tests_errors_are_our_flows_alone(tmp_path: Path):
+def test_the_regimes_errors_are_our_flows_alone(tmp_path: Path):
     site = Site(tmp_path, TWO_RTTS.replace("[20, 50]", "[50]").replace("seeds = 3", "seeds = 1"))
     for run in site.runs:
         site.write(run, {"ours1": 8.0}, {"ours1": 0.1, "cubic1": 9.9})

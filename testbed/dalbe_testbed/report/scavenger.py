@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 from matplotlib.ticker import LogLocator
 
+from dalbe_testbed.plan.sweep import axis, label
 from dalbe_testbed.report.charts import BLUE, REQUIRED, SERIES, Style, bars, means, measured, sheet
 from dalbe_testbed.study.breadth import SHARE_PERCENT, USE_PERCENT
 from dalbe_testbed.study.dynamics import (
@@ -45,6 +46,17 @@ def _ladder_labels(ladder: Sequence[tuple[float, float]]) -> list[tuple[float, s
     ]
 
 
+def _where(rows: pl.DataFrame) -> str:
+    """Return where all rows' flows are, as "pie, rtt50": which axes are not at their default."""
+    own = rows.columns[1 : rows.columns.index("w")]  # as settings() has them
+    values = {name: rows[name].unique().to_list() for name in own if name != "who"}
+    return ", ".join(
+        label(name, some[0])
+        for name, some in values.items()
+        if len(some) == 1 and some[0] not in (None, axis(name).default)
+    )
+
+
 def tradeoff(found: Finding, path: Path) -> None:
     """Draw use of an idle link over the share taken from others: our curve over w, peers as points.
 
@@ -57,6 +69,7 @@ def tradeoff(found: Finding, path: Path) -> None:
     rows = rows.with_columns(pl.col("^share_percent.*$").clip(left))  # its interval, too
     ours = rows.filter(HAS_W).sort("w")
     peers = rows.filter(~HAS_W)["who"].to_list()
+    where = _where(rows)
     with sheet(path, size=(9, 5)) as (_figure, [[axes]]):
         for row in rows.iter_slices(1):
             name, mine = row.item(0, "who"), row.item(0, "w") is not None
@@ -85,7 +98,8 @@ def tradeoff(found: Finding, path: Path) -> None:
             ylim=(0, 108),
             xlabel="share taken from others, %",
             ylabel=f"use of an idle link, % of {YARDSTICK.upper()}'s",
-            title="What is used of an idle link, and taken of a busy one",
+            title="What is used of an idle link, and taken of a busy one"
+            + (f": {where}" if where else ""),
         )
         axes.xaxis.set_major_formatter("{x:g}")
         limit = "strict priority: 0 %, 100 %"

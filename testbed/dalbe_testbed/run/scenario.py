@@ -137,7 +137,7 @@ def _dalbectl(experiment: Experiment, flow: Flow, tools: Tools, payload: Path) -
         if flow.goal.controller != CONTROLLER_DEFAULT:
             goal += ["--controller", flow.goal.controller]
         return [*words, *goal, "--"]
-    # dalbectl sets parameters only with a goal, so we give one that the weight controller ignores.
+    # w is wmin under the weight controller; the goal is only there for dalbectl to set it.
     fixed = ["--controller", "fixed", "--g", _number(flow.fixed_g_ms or G_DEFAULT_MS)]
     if flow.w is not None:
         fixed = ["--controller", "weight", "--wmin", _number(flow.w)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Error rates of the effect test: yields when alone, carries on when contended.
+"""How often the regime errs: yields when alone, carries on when contended.
 
 A flow's regime is what its last judged RTT round ended in: `regime_state` of rounds.parquet.
 It holds until the flow's next round and into whatever window follows; a flow begins alone.

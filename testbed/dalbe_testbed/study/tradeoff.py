@@ -61,7 +61,7 @@ def windows(
 
 
 ERRORS = ("yields_per_minute", "held_percent", "carried_on_percent")
-"""The effect test's errors, of our flows only: how often each yielded while alone, for how much of
+"""How the regime errs, of our flows only: how often each yielded while alone, for how much of
 that time it held back, and for how much of the time with others it did not."""
 
 MEASURES = ("alone_mbps", "queue_ms", "queue_p95_ms", "share_percent", "others_mbps", *ERRORS)
@@ -75,27 +75,29 @@ def measure(results: Results, run: Run, sweep: Sweep) -> Row:
 
     Raises TestbedError if one of its tables is missing or damaged, or no phase is long enough.
     """
-    alone, contended = windows(run.point.experiment, sweep.last_s)
-    if alone is None and contended is None:
+    idle_phase, busy_phase = windows(run.point.experiment, sweep.last_s)
+    if idle_phase is None and busy_phase is None:
         raise TestbedError(f"{sweep.name}.toml: last_s: no phase of {run.point.name} is that long")
     ours = names(run.point, "sender")
     weighted = [flow.name for flow in run.point.experiment.flows if flow.w is not None]
     rates = results.table(run, "rates")
     found: dict[str, float] = {}
-    if alone is not None:
-        queue = alone.of(results.table(run, "queue"))["queue_ms"]
-        found["alone_mbps"] = alone.mean_mbps(rates, ours)
+    if idle_phase is not None:
+        queue = idle_phase.of(results.table(run, "queue"))["queue_ms"]
+        found["alone_mbps"] = idle_phase.mean_mbps(rates, ours)
         found["queue_ms"] = float(queue.mean())  # type: ignore[arg-type]
         found["queue_p95_ms"] = float(queue.quantile(0.95, "linear"))  # type: ignore[arg-type]
-    if contended is not None:
-        mbps = contended.mean_mbps(rates, ours)
-        others = contended.mean_mbps(rates, names(run.point, "xsender"))
+    if busy_phase is not None:
+        mbps = busy_phase.mean_mbps(rates, ours)
+        others = busy_phase.mean_mbps(rates, names(run.point, "xsender"))
         found["share_percent"] = 100 * mbps / (mbps + others)
         found["others_mbps"] = others
     rounds = results.table(run, "rounds") if weighted else pl.DataFrame()
     errors = (regimes.yields_per_minute, regimes.held_percent, regimes.carried_on_percent)
     try:
-        for name, rate, phase in zip(ERRORS, errors, (alone, alone, contended), strict=True):
+        for name, rate, phase in zip(
+            ERRORS, errors, (idle_phase, idle_phase, busy_phase), strict=True
+        ):
             if weighted and phase is not None:
                 found[name] = rate(rounds, weighted, phase.start_s, phase.end_s)
     except TestbedError as error:
@@ -153,7 +155,7 @@ def say(found: Found) -> str:
         f"At w = {weight(point):g} ({_where(point)}) {len(names(point, 'sender'))} flows use "
         f"{group.mean(USE.name)} % of what CUBIC uses of an idle link, with a mean queue of "
         f"{group.mean('queue_ms')} ms, and take {group.mean('share_percent')} % from "
-        f"{_others(point)}. The effect test errs: alone, each yields {yields} times per minute and "
+        f"{_others(point)}. The regime errs: alone, each yields {yields} times per minute and "
         f"is held back for {held} % of the time; contended, it carries on for {carried_on} %."
     )
     if any(map(judged, found.ours)):
