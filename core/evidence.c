@@ -124,7 +124,7 @@ void evidence_undo_loss(struct regime *r, u8 lossy)
  * @base_rtt_us: lowest RTT known; 0: none
  *
  * Notes the loss first, as evidence_loss() does. We test the cut as any other, unless a test of
- * room is under way.
+ * what was withdrawn is under way.
  */
 void evidence_expect_loss(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
 			  u32 base_rtt_us)

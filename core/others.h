@@ -31,8 +31,9 @@ enum regime_state {
  * @before_us: lowest RTT of the round before it; 0: no test, see cut_under_test()
  * @expected_us: what it drains of the queue, were that all ours
  * @drained_q16: part of it that was drained at the last test, 0 .. 1
- * @doubt: the test under way, or the next, decides. Set by regime_judge() where a cut had too little
- *	effect, as the next is deeper; and by evidence_expect() of a window that cannot be cut
+ * @doubt: the test under way, or the next, decides. Set by regime_judge() where a cut had too
+ *	little effect, as the next is deeper, and by evidence_expect() where the window cannot be
+ *	cut
  */
 struct cut {
 	u32 before_us;

@@ -24,8 +24,8 @@
  * (evidence_forget()). regime_start(): a newly chosen base starts alone.
  *
  * A window of two packets cannot be cut: then one test decides, by whether the others drain the
- * queue. Of ten scavengers each drains a tenth. So a queue as short as scavengers leave it, and that
- * loses no packet, is theirs, however little was drained.
+ * queue. Of ten scavengers each drains a tenth. So a queue as short as scavengers leave it, and
+ * that loses no packet, is theirs, however little was drained.
  *
  * evidence.c says what cuts and rounds show, room.c how a newcomer is told from a stall, stall.c
  * that others have the processor, probe.c asks whether a queue is our own.
@@ -158,7 +158,8 @@ enum verdict regime_give_way(struct regime *r, u64 now_us)
  * the room counts as a newcomer's, though it may be our own, where the path stood still for a
  * moment and our packets then filled its buffer at once. So we stand back, and look.
  *
- * Return: true where room was under test, and the flow is REGIME_YIELDING now.
+ * Return: true where room, or the guaranteed window, was under test, and the flow is
+ * REGIME_YIELDING now.
  */
 bool regime_repair(struct regime *r, u64 now_us)
 {
