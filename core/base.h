@@ -30,7 +30,7 @@ enum base_event {
 	BASE_RECOVERY,	/* TCP has begun to repair a loss */
 	BASE_TIMEOUT,	/* the same, by slow start */
 	BASE_UNDO,	/* the last loss was none */
-	BASE_REDUCED,	/* TCP's own reduction of the window is complete */
+	BASE_REDUCED,	/* TCP's own reduction of the window, for a loss or a mark, is complete */
 	BASE_OPEN,	/* TCP has nothing to repair, or nothing any more */
 };
 

@@ -3,7 +3,7 @@
  * The sending side of one connection: events of TCP go in, a window comes out.
  *
  *	ACK:   sender_rtt(), sender_acked(), at a round's end sender_end_round(), sender_grow()
- *	loss:  sender_loss() says ssthresh, sender_met_loss() that TCP repairs it
+ *	loss:  sender_loss() says ssthresh, sender_met_loss() counts what TCP deals with
  *
  * Pure code: it knows no socket. One caller at a time per struct sender.
  */
