@@ -114,7 +114,7 @@ struct base_report {
  *	May be NULL: it does not look for them
  * @level_q16: the window that w allows, packets in Q16, while the sender is not alone.
  *	May be NULL only of a base that is always REGIME_ALONE
- * @forward: RTTs are to be without a queue of the ACKs, and without the receiver's waiting
+ * @forward_rtt: RTTs are to be without a queue of the ACKs, and without the receiver's waiting
  * @paced: while alone on a path, packets are spaced
  */
 struct lbe_base {
@@ -134,7 +134,7 @@ struct lbe_base {
 
 	void (*report)(const struct sender *s, struct base_report *report);
 	u64 (*level_q16)(const struct sender *s);
-	bool forward;
+	bool forward_rtt;
 	bool paced;
 };
 

@@ -193,12 +193,12 @@ static void vegas_event(struct sender *s, struct tcp_path *p, enum base_event ev
 static void vegas_price(const struct sender *s, struct control_sample *sample)
 {
 	const struct vegas_price *n = &s->vegas.price;
+	u64 cuts_q40 = n->rounds_q8 ? fp_mul_div(n->cuts_q40, Q8_ONE, n->rounds_q8) : 0;
 
 	sample->others_seen = sample->losses || n->shrinks_q8 > n->rounds_q8 / VEGAS_CONTENDED_PART;
 	sample->price_q40 = fp_mul_div(n->delay_us_q8, Q40_ONE,
 				       (u64)n->rounds_q8 * USEC_PER_SEC);
-	sample->paid_q40 = fp_add(n->rounds_q8 ? fp_mul_div(n->cuts_q40, Q8_ONE, n->rounds_q8) : 0,
-				  sample->price_std_q40);
+	sample->phi_price_q40 = fp_add(cuts_q40, sample->price_std_q40);
 }
 
 /* A rate of so many bytes per second keeps alpha packets in the queue where packets wait in it for

@@ -117,7 +117,8 @@ enum cdg_hystart {
  * @use_shadow: after a loss, resume at the window held before delay backoffs
  * @use_tolerance: take a loss with a draining queue for no congestion
  * @hystart: enum cdg_hystart, or both bits
- * @inflate_beta: CUBIC's only: w inflates what a loss costs, not how many there are
+ * @inflate_beta: of a base that pays for losses alone: w inflates what a loss costs, not how many
+ *	there are
  */
 struct cdg_heuristics {
 	u8 use_ineff;

@@ -167,7 +167,7 @@ static void control_update_phi(struct control *d, const struct control_sample *s
 	if (!s->others_seen)
 		return;
 	d->phi.sum_q40 = fp_add(d->phi.sum_q40,
-				fp_mul_div(s->paid_q40 ?: s->price_q40, s->rounds, 1));
+				fp_mul_div(s->phi_price_q40 ?: s->price_q40, s->rounds, 1));
 	d->phi.std_q40 = fp_add(d->phi.std_q40,
 				fp_mul_div(s->price_std_q40, s->rounds, 1));
 	d->phi.losses += s->losses;

@@ -133,8 +133,8 @@ struct control_config {
  *             scavenger 1/B
  * @price_std_q40: the part of it that the network's standard congestion control
  *                 pays too (loss, ECN): the denominator of F(25)
- * @paid_q40: the numerator of F(25), where the base's model knows another price than that;
- *             0: @price_q40
+ * @phi_price_q40: what the base pays in the unit of losses, the numerator of F(25), where
+ *             @price_q40 is in another (Vegas: seconds); 0: @price_q40
  * @weight_std_q40: W of F(22) for one such indication
  * @rounds: N of F(22), in RTT rounds in which the base's window could grow
  * @losses: indications behind @price_std_q40
@@ -148,7 +148,7 @@ struct control_sample {
 	u64 bytes_done;
 	u64 price_q40;
 	u64 price_std_q40;
-	u64 paid_q40;
+	u64 phi_price_q40;
 	u64 weight_std_q40;
 	u32 srtt_us;
 	u32 rounds;

@@ -26,7 +26,7 @@
  * @base_rtt_us: lowest RTT known; 0: none
  *
  * A test that has not ended is given up for this one. A cut that cannot show anything (too
- * short a queue, no base RTT, not REGIME_ALONE) is no test, and ends a doubt.
+ * short a queue, no base RTT, not REGIME_ALONE) is no test, and the next does not decide.
  */
 void evidence_expect(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
 		     u32 base_rtt_us)
@@ -36,7 +36,7 @@ void evidence_expect(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
 	r->cut.before_us = 0;
 	if (r->state != REGIME_ALONE || !base_rtt_us ||
 	    !queue_stands(rtt_us, base_rtt_us)) {
-		r->cut.doubt = false;
+		r->cut.decides = false;
 		return;
 	}
 	r->cut.before_us = rtt_us;
@@ -49,7 +49,7 @@ void evidence_expect(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
 	 * queue.
 	 */
 	r->cut.expected_us = queue_us;
-	r->cut.doubt = true;
+	r->cut.decides = true;
 }
 
 /**
@@ -62,12 +62,12 @@ void evidence_expect(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
 void evidence_forget(struct regime *r)
 {
 	r->cut.before_us = 0;
-	r->cut.doubt = false;
+	r->cut.decides = false;
 	r->part.ours_q16 = 0;
 	r->part.last_us = 0;
 	r->ramp.rounds = 0;
 	r->room.restored = 0;
-	r->ramp.unfilled = false;
+	r->ramp.may_grow_on = false;
 	r->probe.rounds = 0;
 }
 
@@ -83,7 +83,7 @@ void evidence_limited(struct regime *r)
 	r->part.last_us = 0;
 	r->part.lost = false;
 	r->probe.rounds = 0;
-	if (r->ramp.unfilled)
+	if (r->ramp.may_grow_on)
 		r->ramp.rounds = 0;
 }
 
@@ -99,9 +99,22 @@ void evidence_loss(struct regime *r)
 	r->lossy = EVIDENCE_LOSS_ROUNDS;
 	r->plateau.periods = 0;
 	r->probe.rounds = 0;
-	r->ramp.unfilled = false;
+	r->ramp.may_grow_on = false;
 	if (withdrawn_under_test(r))
 		r->room.packet_lost = true;
+}
+
+/**
+ * evidence_timeout - TCP repairs a loss by slow start
+ * @r: the flow
+ *
+ * What was withdrawn stays given up: no test says that nobody has taken it.
+ */
+void evidence_timeout(struct regime *r)
+{
+	evidence_loss(r);
+	evidence_forget(r);
+	r->room.if_free_cwnd = 0;
 }
 
 /**
@@ -187,7 +200,7 @@ void evidence_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rtt_us,
 					  EVIDENCE_PART_SHIFT);
 		r->part.link_q16 = max(r->part.link_q16, rate_q16);
 	} else {
-		/* after a doubt others may have been there: we measured our part, not the link */
+		/* others may have been there (unsure): we measured our part, not the link */
 		r->part.link_q16 = max(r->unsure ? r->part.link_q16 : r->part.link_q16 / 2,
 				       rate_q16);
 	}
@@ -221,7 +234,7 @@ u32 evidence_fill(struct regime *r, u32 base_rtt_us)
 {
 	u64 full_us = (u64)base_rtt_us + 2 * queue_shortest_us(base_rtt_us);
 
-	r->ramp.unfilled = true;
+	r->ramp.may_grow_on = true;
 	if (!r->part.link_q16 || !base_rtt_us)
 		return U32_MAX;
 	return clamp_t(u64, evidence_link_packets(r, full_us), 2, U32_MAX);
@@ -237,12 +250,12 @@ u32 evidence_fill(struct regime *r, u32 base_rtt_us)
  */
 bool evidence_more(struct regime *r, u32 rtt_us, u32 base_rtt_us)
 {
-	if (!r->ramp.unfilled || r->ramp.rounds < REGIME_RAMP_ROUNDS)
+	if (!r->ramp.may_grow_on || r->ramp.rounds < REGIME_RAMP_ROUNDS)
 		return false;
-	r->ramp.unfilled = !queue_stands(rtt_us, base_rtt_us);
-	if (r->ramp.unfilled)
+	r->ramp.may_grow_on = !queue_stands(rtt_us, base_rtt_us);
+	if (r->ramp.may_grow_on)
 		r->ramp.rounds = 0;
-	return r->ramp.unfilled;
+	return r->ramp.may_grow_on;
 }
 
 /**

@@ -31,7 +31,7 @@ enum regime_state {
  * @before_us: lowest RTT of the round before it; 0: no test, see cut_under_test()
  * @expected_us: what it drains of the queue, were that all ours
  * @drained_q16: part of it that was drained at the last test, 0 .. 1
- * @doubt: the test under way, or the next, decides. Set by regime_judge() where a cut had too
+ * @decides: the test under way, or the next, decides. Set by regime_judge() where a cut had too
  *	little effect, as the next is deeper, and by evidence_expect() where the window cannot be
  *	cut
  */
@@ -39,7 +39,7 @@ struct cut {
 	u32 before_us;
 	u32 expected_us;
 	u32 drained_q16;
-	bool doubt;
+	bool decides;
 };
 
 /**
@@ -61,11 +61,11 @@ struct part {
 /**
  * struct ramp - since slow start
  * @rounds: since it ended, counted by the caller, saturating
- * @unfilled: no queue has shown since: the link may carry more
+ * @may_grow_on: slow start goes on (VERDICT_GROW_ON) if no queue shows, as the link carries more
  */
 struct ramp {
 	u8 rounds;
-	bool unfilled;
+	bool may_grow_on;
 };
 
 /**

@@ -139,8 +139,8 @@ static inline u32 queue_fit(u32 cwnd, u32 base_rtt_us, u64 rtt_us)
  *
  * Whole packets are no proportion of a small window: flows of eight packets and of sixteen would
  * lose one each, and never come to share a link. A large one gives up a packet to see the base RTT.
- * Where the cut was deeper than the queue, for a newcomer or in doubt, B begins just below the next
- * packet.
+ * Where the cut was deeper than the queue, for a newcomer or to decide whose it is, B begins just
+ * below the next packet.
  *
  * Return: packets in Q16, less than one more than @ssthresh.
  */

@@ -43,7 +43,7 @@
 void regime_start(struct regime *r, u64 now_us)
 {
 	memset(r, 0, sizeof(*r));
-	r->ramp.unfilled = true;
+	r->ramp.may_grow_on = true;
 	r->times.taken_us = now_us;
 	r->times.since_us = now_us - REGIME_OFTEN_US;
 }
@@ -207,7 +207,7 @@ static enum verdict regime_judge(struct regime *r, u32 rtt_us,
 		     queue_above_us(rtt_us, base_rtt_us) >
 		     regime_free_us(r, before_us, base_rtt_us)))
 			return regime_give_way(r, now_us);
-		r->cut.doubt = false;
+		r->cut.decides = false;
 		if (!r->room.if_free_cwnd)
 			return VERDICT_NONE;
 		r->room.restored = ROOM_RESTORED_ROUNDS;
@@ -217,16 +217,16 @@ static enum verdict regime_judge(struct regime *r, u32 rtt_us,
 	/* We cut for a queue of ours, and a surge hides how much the cut drained. The next
 	 * cut makes room for the surge, and we judge that one.
 	 */
-	if (r->part.lost && !r->cut.doubt)
+	if (r->part.lost && !r->cut.decides)
 		return VERDICT_NONE;
 	if (r->cut.drained_q16 >= EVIDENCE_OURS_Q16 ||
 	    (r->looks.mean_us <= queue_scavengers_us(base_rtt_us) && !r->lossy)) {
-		r->cut.doubt = false;
+		r->cut.decides = false;
 		return VERDICT_NONE;
 	}
-	if (r->cut.doubt)	/* this was the deeper cut, which decides */
+	if (r->cut.decides)	/* this was the deeper cut, which decides */
 		return regime_yield(r, now_us);
-	r->cut.doubt = true;
+	r->cut.decides = true;
 	return VERDICT_CUT_DEEPER;
 }
 

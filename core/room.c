@@ -68,7 +68,7 @@ static bool room_wanted(const struct regime *r, u32 cwnd, u32 surge_us,
  *
  * Return: slow start threshold, packets, from half of @cwnd to @cwnd - 1, and at
  * least 2, never more for a longer queue; @ssthresh where we do not know that the queue is
- * ours: in doubt, not REGIME_ALONE, or too short to tell while packets are lost.
+ * ours: this cut decides, not REGIME_ALONE, or too short to tell while packets are lost.
  */
 u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	     u32 ssthresh)
@@ -82,7 +82,7 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	r->room.withdrawn = false;
 	r->room.packet_lost = false;
 	r->room.surge_us = 0;
-	if (r->state != REGIME_ALONE || r->cut.doubt || !base_rtt_us ||
+	if (r->state != REGIME_ALONE || r->cut.decides || !base_rtt_us ||
 	    (r->lossy && !stands))
 		return ssthresh;
 	r->room.withdrawn = surge_us &&

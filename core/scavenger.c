@@ -433,8 +433,7 @@ static void scavenger_event(struct sender *s, struct tcp_path *p, enum base_even
 		break;
 	case BASE_TIMEOUT:
 		s->restarting = true;
-		evidence_loss(&sc->regime);
-		evidence_forget(&sc->regime);
+		evidence_timeout(&sc->regime);
 		break;
 	case BASE_REDUCED:
 		/* B may grow again at once, not a round trip later: on a busy link a round trip
@@ -487,7 +486,7 @@ static void scavenger_report(const struct sender *s, struct base_report *report)
 const struct lbe_base scavenger_base = {
 	.grow		= scavenger_grow,
 	.cut		= scavenger_cut,
-	.model_q40	= cdg_base_model_q40,
+	.model_q40	= cdg_base_model_q40,	/* 1/W as its price is 1/B: so w = W / B */
 	.price		= scavenger_price,
 	.event		= scavenger_event,
 	.sample		= scavenger_sample,
@@ -495,6 +494,6 @@ const struct lbe_base scavenger_base = {
 	.seeks		= true,
 	.report		= scavenger_report,
 	.level_q16	= scavenger_level_q16,
-	.forward	= true,
+	.forward_rtt	= true,
 	.paced		= true,
 };

@@ -13,9 +13,7 @@
  *			is a test, too					no test
  *	alone, room	yield: w * B, and 0.7	0.7 W; contended	as alone; the room
  *	under test	of the window to	after the test		stays given up
- *			return to					(evidence_forget()
- *									ends the test: no
- *									ROOM_FREE comes)
+ *			return to					(evidence_timeout())
  *	yielding,	w * 0.7 B, at most	the same		the same, by slow
  *	contended	0.7 W; 0.7 of the				start
  *			window to return to

@@ -264,11 +264,11 @@ static inline s32 sender_path_rtt_us(struct sender *s, const struct rtt_sample *
 	/* Of packets that were sent twice TCP knows timestamps alone, in ticks of a ms. That is
 	 * up to one tick too few, and would stay the base RTT for good.
 	 */
-	if (doubts->resent && s->base->forward && rtt_us % USEC_PER_MSEC == 0)
+	if (doubts->resent && s->base->forward_rtt && rtt_us % USEC_PER_MSEC == 0)
 		rtt_us += USEC_PER_MSEC - 1;
 	forward_us = owd_rtt_us(&s->owd, doubts->tsval, sample->now_us, rtt_us,
 				cdg_base_rtt_us(&s->cdg));
-	return s->base->forward ? forward_us : rtt_us;
+	return s->base->forward_rtt ? forward_us : rtt_us;
 }
 
 /**
@@ -292,7 +292,7 @@ static inline bool sender_rtt(struct sender *s, const struct rtt_sample *sample,
 
 	s->round.limited |= doubts->limited;
 	rtt_us = sender_path_rtt_us(s, sample, doubts);
-	if (doubts->held_back && s->base->forward) {
+	if (doubts->held_back && s->base->forward_rtt) {
 		cdg_rtt_at_most(&s->cdg, rtt_us);
 		return !s->cdg.rtt.max_us && s->cdg.state != CDG_BACKOFF;
 	}

@@ -387,7 +387,7 @@ static void any_effect(struct rnd_state *rnd, struct regime *e)
 
 	*e = (struct regime) {
 		.state = random % 3,
-		.cut.doubt = random & 0x100,
+		.cut.decides = random & 0x100,
 		.looks.gone = random >> 16 & (BIT(REGIME_LOOKS) - 1),
 		.looks.rounds = random >> 24,
 		.cut.before_us = any_time_us(rnd),
@@ -480,7 +480,7 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 				e.plateau.least_us = rtt_us;
 			}
 			if (i % 8 == 5) {	/* slow start has ended */
-				e.ramp.unfilled = true;
+				e.ramp.may_grow_on = true;
 				e.ramp.rounds = U8_MAX;
 			}
 			v = regime_round(&e, rtt_us, any_time_us(&rnd),

@@ -62,7 +62,7 @@ static void a_fifth_of_the_drain_is_enough(struct kunit *test)
 	struct regime e = {};
 
 	KUNIT_EXPECT_EQ(test, (int)cut_drains(&e, 21), (int)VERDICT_NONE);
-	KUNIT_EXPECT_FALSE(test, e.cut.doubt);
+	KUNIT_EXPECT_FALSE(test, e.cut.decides);
 	KUNIT_EXPECT_EQ(test, (int)cut_drains(&e, 19), (int)VERDICT_CUT_DEEPER);
 	KUNIT_EXPECT_EQ(test, (int)cut_drains(&e, 21), (int)VERDICT_NONE);
 	KUNIT_EXPECT_EQ(test, (int)cut_drains(&e, 19), (int)VERDICT_CUT_DEEPER);
@@ -121,12 +121,12 @@ static void what_shows_nothing_is_no_test(struct kunit *test)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct regime e = { .cut.doubt = true, .cut.before_us = 90000 };
+		struct regime e = { .cut.decides = true, .cut.before_us = 90000 };
 
 		evidence_expect(&e, rows[i].cwnd, rows[i].ssthresh,
 				rows[i].rtt_us, rows[i].base_us);
 		KUNIT_EXPECT_EQ_MSG(test, e.cut.before_us, 0u, "row %zu", i);
-		KUNIT_EXPECT_FALSE_MSG(test, e.cut.doubt, "row %zu", i);
+		KUNIT_EXPECT_FALSE_MSG(test, e.cut.decides, "row %zu", i);
 		KUNIT_EXPECT_EQ(test,
 				(int)regime_round(&e, rows[i].rtt_us,
 						  rows[i].base_us, 0),
@@ -137,7 +137,7 @@ static void what_shows_nothing_is_no_test(struct kunit *test)
 /* From two packets up to all, for queues up to the longest. */
 static void cut_keeps_half_to_all_but_one(struct kunit *test)
 {
-	struct regime alone = {}, doubting = { .cut.doubt = true };
+	struct regime alone = {}, doubting = { .cut.decides = true };
 	struct regime lossy = { .lossy = 1 };
 	u64 cwnd, queue_us;
 

@@ -86,7 +86,7 @@ def test_a_queue_is_ours_where_a_fifth_of_the_expected_drain_is_seen(
     effect = pure.new("regime")
     assert cut(pure, effect, drained) == (pure.VERDICT_NONE if ours else pure.VERDICT_CUT_DEEPER)
     assert effect.state == pure.REGIME_ALONE
-    assert effect.cut.doubt is not ours
+    assert effect.cut.decides is not ours
     assert effect.cut.drained_q16 / Q16 == pytest.approx(min(max(drained, 0), 1), abs=1e-3)
     assert effect.cut.before_us == 0  # judged once
     assert rounds(pure, effect, [0, QUEUE_US, 9 * QUEUE_US]) == [pure.VERDICT_NONE] * 3
@@ -98,7 +98,7 @@ def test_a_second_cut_decides(pure: Any) -> None:
     assert cut(pure, effect, 1) == pure.VERDICT_NONE  # noise, it was
     assert cut(pure, effect, 0) == pure.VERDICT_CUT_DEEPER  # and counts no more
     assert cut(pure, effect, 0) == pure.VERDICT_YIELD
-    assert (effect.state, effect.cut.doubt, effect.yields) == (pure.REGIME_YIELDING, False, 1)
+    assert (effect.state, effect.cut.decides, effect.yields) == (pure.REGIME_YIELDING, False, 1)
 
 
 @pytest.mark.parametrize(("cwnd", "ssthresh", "rtt_us", "base_us"), [
@@ -113,10 +113,10 @@ def test_what_shows_nothing_is_no_test_and_ends_a_doubt(
 ) -> None:
     for before_us in (0, 70_000):  # nor is one from before
         effect = pure.new(
-            "regime", cut__doubt=True, cut__before_us=before_us, cut__expected_us=1000
+            "regime", cut__decides=True, cut__before_us=before_us, cut__expected_us=1000
         )
         pure.evidence_expect(effect, cwnd, ssthresh, rtt_us, base_us)
-        assert (effect.cut.before_us, effect.cut.doubt) == (0, False)
+        assert (effect.cut.before_us, effect.cut.decides) == (0, False)
         assert pure.regime_round(effect, rtt_us, base_us, 0) == pure.VERDICT_NONE
 
 
@@ -356,7 +356,7 @@ def test_a_longer_queue_that_surges_within_eight_rounds_keeps_its_room(
 def test_a_surge_says_nothing_of_a_cut_that_was_for_our_own_queue(pure: Any) -> None:
     """Room is made for it first; where a cut was in doubt already, that is decided."""
     for doubt, verdict in ((False, pure.VERDICT_NONE), (True, pure.VERDICT_YIELD)):
-        effect = pure.new("regime", looks__mean_us=QUEUE_US, cut__doubt=doubt, part__lost=True)
+        effect = pure.new("regime", looks__mean_us=QUEUE_US, cut__decides=doubt, part__lost=True)
         pure.evidence_expect(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
         assert rounds(pure, effect, [QUEUE_US + SURGE_US]) == [verdict]
         assert effect.cut.before_us == 0
@@ -439,6 +439,14 @@ def test_a_loss_under_repair_in_the_room_that_was_made_is_not_waited_for(pure: A
     for state in (pure.REGIME_YIELDING, pure.REGIME_CONTENDED):
         effect = pure.new("regime", state=state, room__withdrawn=True, cut__before_us=BASE_US)
         assert not pure.regime_repair(effect, 0)
+
+
+def test_after_a_timeout_what_was_withdrawn_stays_given_up(pure: Any) -> None:
+    """A later yield would take it for ours."""
+    effect, _ = surged(pure)
+    assert effect.room.if_free_cwnd
+    pure.evidence_timeout(effect)
+    assert (effect.room.if_free_cwnd, effect.cut.before_us, effect.lossy) == (0, 0, 64)
 
 
 # A path that stands still
@@ -908,16 +916,16 @@ def test_slow_start_goes_to_where_the_link_was_full(pure: Any) -> None:
     effect = with_the_link_to_itself(pure)
     full_us = BASE_US + 2 * SHORT_US
     assert pure.evidence_fill(effect, BASE_US) == pytest.approx(LINK_PPS * full_us / 1e6, abs=1)
-    assert effect.ramp.unfilled
+    assert effect.ramp.may_grow_on
 
 
 @pytest.mark.parametrize(("link_pps", "base_us"), [(0, BASE_US), (LINK_PPS, 0)])
 def test_of_a_link_that_is_not_known_slow_start_finds_the_end(
     pure: Any, link_pps: int, base_us: int
 ) -> None:
-    effect = pure.new("regime", part__link_q16=link_pps * Q16, ramp__unfilled=True)
+    effect = pure.new("regime", part__link_q16=link_pps * Q16, ramp__may_grow_on=True)
     assert pure.evidence_fill(effect, base_us) == U32_MAX
-    assert effect.ramp.unfilled
+    assert effect.ramp.may_grow_on
 
 
 @pytest.mark.parametrize(("steady", "queue_us", "more"), [
@@ -928,16 +936,16 @@ def test_of_a_link_that_is_not_known_slow_start_finds_the_end(
 def test_where_no_queue_shows_after_slow_start_the_link_carries_more(
     pure: Any, steady: int, queue_us: int, more: bool
 ) -> None:
-    effect = pure.new("regime", ramp__rounds=steady, ramp__unfilled=True, part__last_us=BASE_US)
+    effect = pure.new("regime", ramp__rounds=steady, ramp__may_grow_on=True, part__last_us=BASE_US)
     assert rounds(pure, effect, [queue_us]) == [pure.VERDICT_GROW_ON if more else pure.VERDICT_NONE]
-    assert effect.ramp.unfilled is (more or steady < STEADY)
+    assert effect.ramp.may_grow_on is (more or steady < STEADY)
     if more:  # not again before the next slow start has shown
         assert rounds(pure, effect, [queue_us]) == [pure.VERDICT_NONE]
 
 
 @pytest.mark.parametrize("event", ["loss", "forget", "limited"])
 def test_after_a_loss_or_a_pause_no_queue_says_nothing_of_the_link(pure: Any, event: str) -> None:
-    effect = pure.new("regime", ramp__rounds=STEADY, ramp__unfilled=True, part__last_us=BASE_US)
+    effect = pure.new("regime", ramp__rounds=STEADY, ramp__may_grow_on=True, part__last_us=BASE_US)
     getattr(pure, f"evidence_{event}")(effect)
     assert rounds(pure, effect, [0]) == [pure.VERDICT_NONE]
 
@@ -1016,7 +1024,7 @@ def test_a_cut_of_a_small_window_leaves_the_link_busy(
 
 
 @pytest.mark.parametrize(("fields", "rtt_us", "base_us"), [
-    ({"cut__doubt": True}, BASE_US + QUEUE_US, BASE_US),
+    ({"cut__decides": True}, BASE_US + QUEUE_US, BASE_US),
     ({"state": 1}, BASE_US + QUEUE_US, BASE_US),
     ({"state": 2}, BASE_US + QUEUE_US, BASE_US),
     ({"lossy": 1}, BASE_US + SHORT_US - 1, BASE_US),
@@ -1274,7 +1282,7 @@ states = st.fixed_dictionaries(
         "state": st.integers(0, 2),
         "looks__rounds": st.integers(0, 255),
         "looks__gone": st.integers(0, 63),
-        "cut__doubt": st.booleans(),
+        "cut__decides": st.booleans(),
         "cut__before_us": u32,
         "cut__expected_us": u32,
         "cut__drained_q16": st.integers(0, Q16),
@@ -1292,7 +1300,7 @@ states = st.fixed_dictionaries(
         "part__last_us": u32,
         "part__ours_q16": st.integers(0, 2**63 - 1),
         "part__link_q16": st.integers(0, 2**63 - 1),
-        "ramp__unfilled": st.booleans(),
+        "ramp__may_grow_on": st.booleans(),
         "probe__alone": st.booleans(),
         "probe__rounds": st.integers(0, 2),
         "probe__cwnd": u32,
@@ -1356,7 +1364,7 @@ def test_from_any_state_to_a_valid_one(
             assert before == effect.state or arrow == (stand_back, pure.REGIME_CONTENDED)
         elif verdict == pure.VERDICT_CUT_DEEPER:
             assert arrow == (alone, alone)
-            assert effect.cut.doubt
+            assert effect.cut.decides
         elif verdict == pure.VERDICT_YIELD:
             taken = pure.REGIME_CONTENDED if effect.room.withdrawn else stand_back
             assert arrow == (alone, taken)
@@ -1364,10 +1372,10 @@ def test_from_any_state_to_a_valid_one(
             assert arrow == (stand_back, alone)
         elif verdict == pure.VERDICT_ROOM_FREE:
             assert arrow == (alone, alone)
-            assert not effect.cut.doubt
+            assert not effect.cut.decides
         elif verdict == pure.VERDICT_GROW_ON:
             assert arrow == (alone, alone)
-            assert effect.ramp.unfilled
+            assert effect.ramp.may_grow_on
         else:
             assert verdict in (pure.VERDICT_TAKE, pure.VERDICT_TRY, pure.VERDICT_LONGER)
             assert arrow[1] == alone
