@@ -166,6 +166,7 @@ def test_other_controllers_are_reported_but_not_judged(tmp_path: Path):
     assert found.summary.select("controller", "in_time").rows() == [("mbc", 2), ("pid", 0)]
 
 
+@pytest.mark.slow
 def test_the_figure_has_a_panel_per_point(tmp_path: Path):
     figures_deadline.draw(made(tmp_path, "0.1, 0.3, 0.8"), tmp_path / "deadline.png")
     assert (tmp_path / "deadline.png").stat().st_size > 20_000

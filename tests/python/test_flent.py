@@ -136,6 +136,7 @@ def test_flent_sums_it_up(run: Path, tmp_path: Path):
     assert total == pytest.approx(sum(float(rows[f"TCP upload::{f}"][0]) for f in FLOWS), abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plot", ["totals", "upload", "ping_cdf", "tcp_cwnd", "tcp_rtt", "all"])
 def test_flent_plots_it(run: Path, tmp_path: Path, plot: str):
     picture = tmp_path / "plot.png"

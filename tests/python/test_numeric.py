@@ -71,6 +71,7 @@ def test_sources_send_when_the_paper_says(runs: Runs) -> None:
         assert float(capacity.mean()) == pytest.approx(90, abs=1.5)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_the_link_is_full_and_no_fuller(runs: Runs) -> None:
     for run in runs.values():
         busy = run.filter(pl.col("t_s").is_between(100, 1990))
@@ -80,12 +81,14 @@ def test_the_link_is_full_and_no_fuller(runs: Runs) -> None:
         assert float(load.quantile(0.99)) < 1.3
 
 
+@pytest.mark.slow
 def test_the_goal_is_what_was_sent(runs: Runs) -> None:
     for (_, eta), run in runs.items():
         sent = float(run[OUR_SOURCE].fill_null(0).sum()) * numeric.STEP_S
         assert sent == pytest.approx(eta * 100 * framework.WINDOW_S, rel=0.001)
 
 
+@pytest.mark.slow
 def test_a_tenth_is_done_in_time_in_the_gap_and_beside_others(runs: Runs) -> None:
     """Figures 1, 2 and 6: the deadline is met, the gap of 10 s is used, the others have more.
 
@@ -100,6 +103,7 @@ def test_a_tenth_is_done_in_time_in_the_gap_and_beside_others(runs: Runs) -> Non
             assert 0 < (numeric.greatest_part(run) or 0) < 0.8, scheme
 
 
+@pytest.mark.slow
 def test_three_tenths_need_all_there_is(runs: Runs) -> None:
     """At w = 1 throughout they take 0.91 of the window. PID, without a reserve, is late.
 

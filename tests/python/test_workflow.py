@@ -161,6 +161,7 @@ def test_a_killed_workflow_keeps_what_is_done_and_the_lock(site: Site, monkeypat
     assert all(after[path] == at for path, at in kept.items())
 
 
+@pytest.mark.slow
 def test_an_interruption_says_how_to_go_on(site: Site, monkeypatch):
     monkeypatch.setenv("FAKE_SECONDS", "20")
     process = site.start()
@@ -187,6 +188,7 @@ def test_a_module_that_left_the_cache_is_looked_for_again(site: Site):
     assert not record.exists()
 
 
+@pytest.mark.slow
 def test_a_lost_kernel_does_not_undo_finished_runs(site: Site):
     assert site.make()[1] is None
     (site.out / "environment/6.12-hz100").unlink()
