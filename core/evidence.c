@@ -250,7 +250,7 @@ u32 evidence_fill(struct regime *r, u32 base_rtt_us)
  */
 bool evidence_more(struct regime *r, u32 rtt_us, u32 base_rtt_us)
 {
-	if (!r->ramp.may_grow_on || r->ramp.rounds < REGIME_RAMP_ROUNDS)
+	if (!r->ramp.may_grow_on || !regime_steady(r))
 		return false;
 	r->ramp.may_grow_on = !queue_stands(rtt_us, base_rtt_us);
 	if (r->ramp.may_grow_on)

@@ -203,7 +203,7 @@ static enum verdict regime_judge(struct regime *r, u32 rtt_us,
 		 * slow start, whose queue that may be.
 		 */
 		if (r->room.packet_lost ||
-		    (r->ramp.rounds >= REGIME_RAMP_ROUNDS &&
+		    (regime_steady(r) &&
 		     queue_above_us(rtt_us, base_rtt_us) >
 		     regime_free_us(r, before_us, base_rtt_us)))
 			return regime_give_way(r, now_us);
