@@ -567,34 +567,6 @@ def test_two_long_stalls_are_not_others_yet(pure: Any) -> None:
     assert others_have_it(pure, 20_000, 10_000) > 8
 
 
-@pytest.mark.parametrize(("stall_ms", "every_ms"), [(90, 100), (48, 50), (320, 400), (40, 50)])
-def test_stalls_hide_no_competitor(pure: Any, stall_ms: int, every_ms: int) -> None:
-    """Each lasts for longer than what is between two of them."""
-    given = pure.new(
-        "drive_in", seed=1, rate_pps=10_000, base_us=5000, buffer=300, ours=1, theirs=1,
-        w_q16=Q16 // 100, stall_ms=stall_ms, stall_every_ms=every_ms, from_ms=2000, to_ms=42_000,
-        end_ms=43_000,
-    )  # fmt: skip
-    out = pure.new("drive_out")
-    pure.drive(given, out)
-    assert out.ours <= 0.02 * (out.ours + out.theirs)
-
-
-@pytest.mark.parametrize(("stall_ms", "others"), [(20, True), (10, False)])
-def test_a_scavenger_yields_where_others_have_the_processor(
-    pure: Any, stall_ms: int, others: bool
-) -> None:
-    """They have no queue before ours, but the path stands still for so many of each 25 ms."""
-    given = pure.new(
-        "drive_in", seed=1, rate_pps=20_000, base_us=500, buffer=4000, ours=1, w_q16=Q16 // 100,
-        stall_ms=stall_ms, stall_every_ms=25, from_ms=10_000, to_ms=30_000, end_ms=31_000,
-    )  # fmt: skip
-    out = pure.new("drive_out")
-    pure.drive(given, out)
-    assert (out.contended_ms >= 9_000) is others
-    assert (out.ours >= 0.9 * 10 * 20_000 * (1 - stall_ms / 25)) is not others
-
-
 def test_four_rtts_as_before_end_the_round_that_judges_the_room(pure: Any) -> None:
     effect, _ = surged(pure)
     rtt_us = BASE_US + 20_000

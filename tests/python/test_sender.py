@@ -79,12 +79,13 @@ def test_a_scavenger_takes_an_idle_link_and_leaves_a_busy_one(pure: Any) -> None
     assert min(after) >= 0.3
 
 
-def drive(pure: Any, seed: int, end_s: int = TOGETHER_END_S, **flows: int) -> Any:
-    """10 Mbit/s, 50 ms, one BDP; flows of ours, and CUBIC flows from 10 s to 130 s."""
-    given = pure.new(
-        "drive_in", seed=seed, rate_pps=RATE_PPS, base_us=50_000, buffer=42, w_q16=W_LEAST,
-        from_ms=10_000, to_ms=TOGETHER_TO_S * 1000, end_ms=end_s * 1000, **flows,
-    )  # fmt: skip
+def drive(pure: Any, seed: int, end_s: int = TOGETHER_END_S, **other: int) -> Any:
+    """10 Mbit/s, 50 ms, one BDP; flows of ours, and CUBIC flows from 10 s to 130 s; or another."""
+    cell = {
+        "rate_pps": RATE_PPS, "base_us": 50_000, "buffer": 42, "w_q16": W_LEAST,
+        "from_ms": 10_000, "to_ms": TOGETHER_TO_S * 1000,
+    }  # fmt: skip
+    given = pure.new("drive_in", seed=seed, end_ms=end_s * 1000, **(cell | other))
     out = pure.new("drive_out")
     pure.drive(given, out)
     return out
@@ -143,6 +144,29 @@ def test_more_weight_is_more_of_the_link(pure: Any) -> None:
     assert medians == sorted(medians)
     assert medians[1] >= 4 * medians[0]
     assert medians[3] >= 4 * medians[1]
+
+
+@pytest.mark.parametrize(("stall_ms", "every_ms"), [(90, 100), (48, 50), (320, 400), (40, 50)])
+def test_stalls_hide_no_competitor(pure: Any, stall_ms: int, every_ms: int) -> None:
+    """Each lasts for longer than what is between two of them."""
+    out = drive(
+        pure, 1, end_s=43, rate_pps=10_000, base_us=5000, buffer=300, ours=1, theirs=1,
+        stall_ms=stall_ms, stall_every_ms=every_ms, from_ms=2000, to_ms=42_000,
+    )  # fmt: skip
+    assert out.ours <= 0.02 * (out.ours + out.theirs)
+
+
+@pytest.mark.parametrize(("stall_ms", "others"), [(20, True), (10, False)])
+def test_a_scavenger_yields_where_others_have_the_processor(
+    pure: Any, stall_ms: int, others: bool
+) -> None:
+    """They have no queue before ours, but the path stands still for so many of each 25 ms."""
+    out = drive(
+        pure, 1, end_s=31, rate_pps=20_000, base_us=500, buffer=4000, ours=1,
+        stall_ms=stall_ms, stall_every_ms=25, to_ms=30_000,
+    )  # fmt: skip
+    assert (out.contended_ms >= 9_000) is others
+    assert (out.ours >= 0.9 * 10 * 20_000 * (1 - stall_ms / 25)) is not others
 
 
 def test_losses_and_stalls_break_no_rule(pure: Any) -> None:
