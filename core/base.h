@@ -34,13 +34,15 @@ enum base_event {
 	BASE_OPEN,	/* TCP has nothing to repair, or nothing any more */
 };
 
-/* What the window is cut for. */
+/* A base cuts its window for one of these; without the cause it could not tell a loss, which it has
+ * to answer, from a cut that it has asked for.
+ */
 enum cut_cause {
 	CUT_OWN,	/* the base's own reason: delay, or a phantom loss (signals.c) */
 	CUT_LOSS,	/* a loss, or a mark */
 };
 
-/* What a base makes of a round's end. */
+/* A base answers a round's end by one of these; else the sender would grow a window that is set. */
 enum round_effect {
 	ROUND_NONE,	/* nothing: the window grows by this ACK */
 	ROUND_SET,	/* it has set the window */

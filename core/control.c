@@ -294,7 +294,7 @@ static u32 control_need_q16(const struct control *d)
 	return min_t(u64, fp_ratio_q16(Q16_ONE, d->mbc.headroom_q16), Q16_ONE);
 }
 
-/* What MBC takes beyond the w that is needed, as a reserve for flows that may still
+/* MBC takes so much more w than is needed, as a reserve for flows that may still
  * come. The nearer the deadline, the fewer can: it fades in the last half.
  */
 static u32 control_extra_q16(const struct control *d, u64 now_ns, u32 needed_q16,

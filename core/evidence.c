@@ -108,7 +108,7 @@ void evidence_loss(struct regime *r)
  * evidence_timeout - TCP repairs a loss by slow start
  * @r: the flow
  *
- * What was withdrawn stays given up: no test says that nobody has taken it.
+ * We give up for good the window that was withdrawn: no test says that nobody has taken it.
  */
 void evidence_timeout(struct regime *r)
 {

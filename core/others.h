@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What one flow knows of others: is it alone, and what has it seen?
+ * A flow's knowledge of others: is it alone, and what has it seen?
  *
  * Only data. evidence.c, room.c and probe.c each fill in their part, regime.c decides.
  */

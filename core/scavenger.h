@@ -5,7 +5,8 @@
  * It is a base congestion control: price 1/B, steered by w. Whether somebody else is there it
  * learns from its own cuts (regime.c).
  *
- * What losses and marks do to the window W (scavenger_cut(), scavenger_recovery()):
+ * Each loss and each mark cuts the window W, at least as deep as CUBIC does; else a goal would buy
+ * more than best effort (scavenger_cut(), scavenger_recovery()):
  *
  *			a loss that TCP		a mark			a timeout
  *			repairs

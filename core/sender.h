@@ -227,8 +227,6 @@ void sender_begin_round(struct sender *s, struct tcp_path *p);
 void sender_back_off(struct sender *s, struct tcp_path *p);
 void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked, bool used);
 
-void sender_grow_inflated(struct sender *s, struct tcp_path *p, u32 acked);
-
 bool sender_cutting(struct sender *s, struct tcp_path *p);
 enum cdg_hystart sender_hystart(struct sender *s, struct tcp_path *p, bool paced);
 struct round_result sender_end_round(struct sender *s, struct tcp_path *p);
@@ -248,6 +246,8 @@ void sender_begin_interval(struct sender *s);
 struct control_sample sender_interval(const struct sender *s);
 
 /* These run at each ACK, or each time before TCP sends: */
+
+void sender_grow_inflated(struct sender *s, struct tcp_path *p, u32 acked);
 
 /* The RTT that the base is to see. A base may want RTTs without a queue of the ACKs, which is
  * not of its making. CDG at a fixed G takes them as TCP does, as its paper says; but a goal may
