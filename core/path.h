@@ -35,12 +35,10 @@ enum path_state {
  * @cwnd_cnt: packets acknowledged towards Reno's next packet; may be set
  * @no_undo: to be set where TCP must not take an older cut back, as the window has been cut
  *	for another reason since
- * @clock_ns: @now_us at the last refresh: packets leave by it
  * @ticks: the kernel's clock, HZ a second: Linux' CUBIC counts in them
  * @una: first sequence number that is not acknowledged
  * @nxt: first that was not sent
  * @delivered: packets since the connection began
- * @in_flight: packets
  * @out_max: most packets under way in the last round trip
  * @srtt_us: smoothed RTT, at least 1: it divides
  * @mss: payload of a full packet, bytes
@@ -48,7 +46,8 @@ enum path_state {
  * @state: enum path_state
  * @used: the window is what limits the sender (outside slow start)
  *
- * From @clock_ns on core/ asks by the names below.
+ * From @ticks on core/ asks by the names below. Packets leave by path_clock_ns(): TCP's clock when
+ * TCP last read it.
  */
 struct tcp_path {
 	u64 now_us;
@@ -57,12 +56,10 @@ struct tcp_path {
 	u32 ssthresh;
 	u32 cwnd_cnt;
 	bool no_undo;
-	u64 clock_ns;
 	u32 ticks;
 	u32 una;
 	u32 nxt;
 	u32 delivered;
-	u32 in_flight;
 	u32 out_max;
 	u32 srtt_us;
 	u32 mss;
@@ -71,18 +68,23 @@ struct tcp_path {
 	bool used;
 };
 
-#define path_clock_ns(p)	((p)->clock_ns)
+#define path_clock_ns(p)	((p)->now_us * NSEC_PER_USEC)
 #define path_ticks(p)		((p)->ticks)
 #define path_una(p)		((p)->una)
 #define path_nxt(p)		((p)->nxt)
 #define path_delivered(p)	((p)->delivered)
-#define path_in_flight(p)	((p)->in_flight)
 #define path_out_max(p)		((p)->out_max)
 #define path_srtt_us(p)		((p)->srtt_us)
 #define path_mss(p)		((p)->mss)
 #define path_cwnd_max(p)	((p)->cwnd_max)
 #define path_state(p)		((p)->state)
 #define path_used(p)		((p)->used)
+
+/* Here nothing is SACKed. */
+static inline u32 path_in_flight(const struct tcp_path *p)
+{
+	return (p->nxt - p->una) / p->mss;
+}
 #endif
 
 /* Does sequence number @a come after @b? */

@@ -151,7 +151,7 @@ struct rtt_doubts {
  * @mu_q16: mu = w * phi, F(26), as it was when Tw began; 0: no controller sets w
  * @interval: counts of the Tw under way
  * @losses: answered and not
- * @departure_ns: when the next window may leave, on path.clock_ns, where w allows less than
+ * @departure_ns: when the next window may leave, on path_clock_ns(), where w allows less than
  *	the least window
  * @owd: compares the clocks of both ends
  * @scavenger: of scavenger_base

@@ -60,8 +60,6 @@ static void check(struct drive_out *out, const struct flow *f, u32 before, u8 re
 	const struct tcp_path *p = &f->path;
 	u64 level = sender_not_alone(s) ? s->base->level_q16(s) >> 16 : 0;
 
-	out->cwnd_min = min(out->cwnd_min, p->cwnd);
-	out->cwnd_max = max(out->cwnd_max, p->cwnd);
 	out->bad_window += p->cwnd < 2 || p->cwnd > p->cwnd_max || p->ssthresh < 2;
 	out->bad_level += s->regime == REGIME_CONTENDED && p->cwnd > before &&
 			  p->cwnd > max(level, (u64)2);
@@ -87,9 +85,7 @@ static void our_ack(struct drive *d, struct flow *f, u64 now_us, u64 sent_us)
 	p->una += PACKET;
 	p->delivered++;
 	p->now_us = now_us;
-	p->clock_ns = now_us * 1000;
 	p->ticks = now_us * HZ / 1000000;
-	p->in_flight = f->in_flight;
 	p->srtt_us = p->srtt_us ? p->srtt_us - p->srtt_us / 8 + sample.rtt_us / 8 :
 				  (u32)sample.rtt_us;
 	p->no_undo = false;
@@ -284,7 +280,7 @@ void drive(const struct drive_in *in, struct drive_out *out)
 	u32 half[DRIVE_FLOWS_MAX] = {};
 	u64 contended_us = 0;
 
-	*out = (struct drive_out) { .cwnd_min = U32_MAX };
+	*out = (struct drive_out) {};
 	d->in = in;
 	d->out = out;
 	pure_seed(in->seed);

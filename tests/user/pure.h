@@ -96,8 +96,6 @@ struct drive_in {
  * @yields: how often we yielded
  * @losses: that we answered
  * @queue_us: mean queue of the last 256 ACKs of ours or so
- * @cwnd_min: our smallest window
- * @cwnd_max: our largest
  * @bad_window: events after which the window was out of bounds
  * @bad_level: ACKs by which a contended window grew above w * B, and two
  * @bad_growth: ACKs by which it grew by more than half
@@ -115,8 +113,6 @@ struct drive_out {
 	u32 yields;
 	u32 losses;
 	u32 queue_us;
-	u32 cwnd_min;
-	u32 cwnd_max;
 	u32 bad_window;
 	u32 bad_level;
 	u32 bad_growth;
