@@ -34,7 +34,7 @@ void sender_init(struct sender *s, struct tcp_path *p, u32 answer_end)
 }
 
 /**
- * sender_run - run this base from now on
+ * sender_set_base - run this base from now on
  * @s: the sender
  * @p: the connection
  * @base: may be the one that runs
@@ -42,7 +42,7 @@ void sender_init(struct sender *s, struct tcp_path *p, u32 answer_end)
  * A goal that replaces another finds what that one has learned of the path; a goal that comes
  * after a time at a fixed G finds the base RTT.
  */
-void sender_run(struct sender *s, struct tcp_path *p, const struct lbe_base *base)
+void sender_set_base(struct sender *s, struct tcp_path *p, const struct lbe_base *base)
 {
 	if (s->base == base)
 		return;
@@ -72,17 +72,17 @@ void sender_begin_round(struct sender *s, struct tcp_path *p)
 }
 
 /**
- * sender_cutting - the cut for delay goes on
+ * sender_continue_cut - an ACK while the window is being cut for delay
  * @s: the sender, in CDG_BACKOFF
  * @p: the connection
  *
- * It proceeds as TCP's own does (RFC 6937), in proportion to what is delivered:
+ * The cut proceeds as TCP's own does (RFC 6937), in proportion to what is delivered:
  * the window shrinks while the queue drains, and the link is not left idle. It begins at what is
  * in flight, which is less than the window in slow start, as TCP paces that.
  *
  * Return: true until the cut is complete.
  */
-bool sender_cutting(struct sender *s, struct tcp_path *p)
+bool sender_continue_cut(struct sender *s, struct tcp_path *p)
 {
 	u32 from = s->cut.cwnd, to = p->ssthresh, cwnd = to, delivered, less;
 
@@ -212,7 +212,7 @@ void sender_grow_inflated(struct sender *s, struct tcp_path *p, u32 acked)
 }
 
 /**
- * sender_loss - a loss or a mark: to which window is TCP to go down?
+ * sender_ssthresh - a loss or a mark: to which window is TCP to go down?
  * @s: the sender
  * @p: the connection
  *
@@ -221,7 +221,7 @@ void sender_grow_inflated(struct sender *s, struct tcp_path *p, u32 acked)
  *
  * Return: ssthresh, at least 2 packets.
  */
-u32 sender_loss(struct sender *s, struct tcp_path *p)
+u32 sender_ssthresh(struct sender *s, struct tcp_path *p)
 {
 	u32 most = p->cwnd, ssthresh;
 
@@ -238,7 +238,7 @@ u32 sender_loss(struct sender *s, struct tcp_path *p)
 }
 
 /**
- * sender_met_loss - count a loss or a mark that TCP deals with, and whether it was answered
+ * sender_count_loss - count a loss or a mark that TCP deals with, and whether it was answered
  * @s: the sender
  * @p: the connection, in the state before
  * @state: enum path_state from now on, PATH_CWR or above
@@ -249,7 +249,7 @@ u32 sender_loss(struct sender *s, struct tcp_path *p)
  * Return: false: packets have become too large for the path (MTU), and nothing was lost. TCP enters
  * PATH_LOSS then as well, but does not ask for ssthresh.
  */
-bool sender_met_loss(struct sender *s, const struct tcp_path *p, u8 state)
+bool sender_count_loss(struct sender *s, const struct tcp_path *p, u8 state)
 {
 	struct losses *l = &s->losses;
 
@@ -262,13 +262,13 @@ bool sender_met_loss(struct sender *s, const struct tcp_path *p, u8 state)
 }
 
 /**
- * sender_repair - TCP begins to deal with what sender_met_loss() has counted
+ * sender_repair - TCP begins to deal with what sender_count_loss() has counted
  * @s: the sender
  * @p: the connection
  * @state: as there
  *
- * For a mark TCP only reduces the window (PATH_CWR), in which no round ends. sender_reduced() tells
- * the base at the end of that, and begins the next round.
+ * For a mark TCP only reduces the window (PATH_CWR), in which no round ends. At the end of that
+ * sender_complete_cwr() tells the base, and begins the next round.
  */
 void sender_repair(struct sender *s, struct tcp_path *p, u8 state)
 {
@@ -307,7 +307,7 @@ void sender_mark(struct sender *s, const struct tcp_path *p)
 }
 
 /**
- * sender_undo - the last loss was none: its cut is taken back, and shows nothing
+ * sender_undo - the last loss was spurious: TCP takes its cut back, which is no test any more
  * @s: the sender
  * @p: the connection
  */
@@ -317,21 +317,21 @@ void sender_undo(struct sender *s, struct tcp_path *p)
 }
 
 /**
- * sender_sends - TCP sends, and nothing was under way
+ * sender_tx_start - TCP sends, and nothing was under way
  * @s: the sender
  * @p: the connection; its idle_ticks say for how long
  */
-void sender_sends(struct sender *s, struct tcp_path *p)
+void sender_tx_start(struct sender *s, struct tcp_path *p)
 {
 	sender_tell(s, p, BASE_SENDS);
 }
 
 /**
- * sender_pause - there was nothing to send for long: TCP starts slowly again
+ * sender_cwnd_restart - there was nothing to send for long: TCP begins in slow start again
  * @s: the sender
  * @p: the connection
  */
-void sender_pause(struct sender *s, struct tcp_path *p)
+void sender_cwnd_restart(struct sender *s, struct tcp_path *p)
 {
 	s->restarting = true;
 	cdg_restart(&s->cdg, p->cwnd);
@@ -340,11 +340,11 @@ void sender_pause(struct sender *s, struct tcp_path *p)
 }
 
 /**
- * sender_reduced - TCP's own reduction of the window is complete
+ * sender_complete_cwr - TCP's own reduction of the window is complete
  * @s: the sender
  * @p: the connection
  */
-void sender_reduced(struct sender *s, struct tcp_path *p)
+void sender_complete_cwr(struct sender *s, struct tcp_path *p)
 {
 	sender_tell(s, p, BASE_REDUCED);
 	cdg_backoff_done(&s->cdg);

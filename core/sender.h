@@ -3,7 +3,7 @@
  * The sending side of one connection: events of TCP go in, a window comes out.
  *
  *	ACK:   sender_rtt(), sender_acked(), at a round's end sender_end_round(), sender_grow()
- *	loss:  sender_loss() says ssthresh, sender_met_loss() counts what TCP deals with
+ *	loss:  sender_ssthresh() says ssthresh, sender_count_loss() counts what TCP deals with
  *
  * Pure code: it knows no socket. One caller at a time per struct sender.
  */
@@ -69,8 +69,8 @@ struct interval {
 /**
  * struct losses - whether each loss and each mark has been answered
  *
- * TCP asks for the answer, ssthresh (sender_loss()), and enters a state, PATH_CWR or above
- * (sender_met_loss()), in this order, but not always both: @asked tells the second that the
+ * TCP asks for the answer, ssthresh (sender_ssthresh()), and enters a state, PATH_CWR or above
+ * (sender_count_loss()), in this order, but not always both: @asked tells the second that the
  * first came just before, @answer_end that it came earlier in the same window.
  *
  * The last answer:
@@ -83,9 +83,9 @@ struct interval {
  * @backoffs: cuts for losses and marks
  *
  * Between two calls:
- * @asked: from sender_loss() to sender_repair(): TCP has asked for ssthresh; its set_state, which
- *	says what for, is still to come
- * @marked: from sender_mark() to sender_met_loss(): a mark is to be answered
+ * @asked: from sender_ssthresh() to sender_repair(): TCP has asked for ssthresh, and its set_state,
+ *	which says what for, is still to come
+ * @marked: from sender_mark() to sender_count_loss(): a mark is to be answered
  */
 struct losses {
 	u32 answer_end;
@@ -222,24 +222,24 @@ struct round_result {
 };
 
 void sender_init(struct sender *s, struct tcp_path *p, u32 answer_end);
-void sender_run(struct sender *s, struct tcp_path *p, const struct lbe_base *base);
+void sender_set_base(struct sender *s, struct tcp_path *p, const struct lbe_base *base);
 void sender_begin_round(struct sender *s, struct tcp_path *p);
 void sender_back_off(struct sender *s, struct tcp_path *p);
 void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked, bool used);
 
-bool sender_cutting(struct sender *s, struct tcp_path *p);
+bool sender_continue_cut(struct sender *s, struct tcp_path *p);
 enum cdg_hystart sender_hystart(struct sender *s, struct tcp_path *p, bool paced);
 struct round_result sender_end_round(struct sender *s, struct tcp_path *p);
 
-u32 sender_loss(struct sender *s, struct tcp_path *p);
-bool sender_met_loss(struct sender *s, const struct tcp_path *p, u8 state);
+u32 sender_ssthresh(struct sender *s, struct tcp_path *p);
+bool sender_count_loss(struct sender *s, const struct tcp_path *p, u8 state);
 void sender_repair(struct sender *s, struct tcp_path *p, u8 state);
 void sender_repaired(struct sender *s, struct tcp_path *p, u8 state);
 void sender_mark(struct sender *s, const struct tcp_path *p);
 void sender_undo(struct sender *s, struct tcp_path *p);
-void sender_sends(struct sender *s, struct tcp_path *p);
-void sender_pause(struct sender *s, struct tcp_path *p);
-void sender_reduced(struct sender *s, struct tcp_path *p);
+void sender_tx_start(struct sender *s, struct tcp_path *p);
+void sender_cwnd_restart(struct sender *s, struct tcp_path *p);
+void sender_complete_cwr(struct sender *s, struct tcp_path *p);
 
 void sender_steer(struct sender *s, u64 price_std_q40);
 void sender_begin_interval(struct sender *s);
@@ -337,7 +337,7 @@ static inline bool sender_acked(struct sender *s, struct tcp_path *p, bool waiti
 {
 	bool limited;
 
-	if (s->cdg.state == CDG_BACKOFF && sender_cutting(s, p))
+	if (s->cdg.state == CDG_BACKOFF && sender_continue_cut(s, p))
 		return false;
 	limited = sender_limited(s, p);
 	s->round.used |= limited;

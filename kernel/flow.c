@@ -105,7 +105,7 @@ void dalbe_engage(struct sock *sk)
 	ca->controlled = dalbe_has_w(ca, &settings);
 	s->h = dalbe_heuristics(sk);
 	dalbe_path_read(sk, &p, tcp_clock_us());
-	sender_run(s, &p, dalbe_base(sk, ca->controlled));
+	sender_set_base(s, &p, dalbe_base(sk, ca->controlled));
 	if (!ca->controlled) {
 		cdg_set_g(&s->cdg, settings.g_ns);
 		cdg_set_idle_g(&s->cdg, 0);

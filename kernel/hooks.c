@@ -227,7 +227,7 @@ static u32 dalbe_ssthresh(struct sock *sk)
 	if (!flow)
 		return tcp_reno_ssthresh(sk);
 	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
-	return sender_loss(&flow->sender, &p);
+	return sender_ssthresh(&flow->sender, &p);
 }
 
 static u32 dalbe_undo_cwnd(struct sock *sk)
@@ -254,7 +254,7 @@ static void dalbe_set_state(struct sock *sk, u8 state)
 		sender_repaired(&flow->sender, &p, state);
 		return;
 	}
-	if (!sender_met_loss(&flow->sender, &p, state))
+	if (!sender_count_loss(&flow->sender, &p, state))
 		return;
 	dalbe_trace_loss(sk, state);
 	sender_repair(&flow->sender, &p, state);
@@ -286,7 +286,7 @@ static void dalbe_tx_start(struct sock *sk)
 		return;
 	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);	/* fresh: TCP sends */
 	p.idle_ticks = path_ticks(&p) - tcp_sk(sk)->lsndtime;
-	sender_sends(&flow->sender, &p);
+	sender_tx_start(&flow->sender, &p);
 }
 
 static void dalbe_cwnd_event(struct sock *sk, enum tcp_ca_event event)
@@ -300,9 +300,9 @@ static void dalbe_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 		return;
 	dalbe_path_read(sk, &p, tcp_clock_us());
 	if (event == CA_EVENT_CWND_RESTART)
-		sender_pause(&flow->sender, &p);
+		sender_cwnd_restart(&flow->sender, &p);
 	else
-		sender_reduced(&flow->sender, &p);
+		sender_complete_cwr(&flow->sender, &p);
 }
 
 /**

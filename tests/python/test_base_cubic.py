@@ -170,7 +170,7 @@ class Ours:
         )  # fmt: skip
         self.sender.h.hystart = 3
         pure.sender_init(self.sender, self.path, 0)
-        pure.sender_run(self.sender, self.path, pure.base("cubic"))
+        pure.sender_set_base(self.sender, self.path, pure.base("cubic"))
 
     def wait(self, time_us: int) -> None:
         """Let time pass."""
@@ -199,8 +199,8 @@ class Ours:
     def lose(self, state: int = RECOVERY) -> None:
         """Let TCP meet a loss, and begin to repair it."""
         p = self.path
-        p.ssthresh = self.pure.sender_loss(self.sender, p)
-        assert self.pure.sender_met_loss(self.sender, p, state)
+        p.ssthresh = self.pure.sender_ssthresh(self.sender, p)
+        assert self.pure.sender_count_loss(self.sender, p, state)
         self.pure.sender_repair(self.sender, p, state)
         p.state, p.cwnd_cnt = state, 0
         p.cwnd = p.ssthresh if state == RECOVERY else 1
@@ -208,7 +208,7 @@ class Ours:
     def open(self) -> None:
         """Let TCP end the repair."""
         if self.path.state == RECOVERY:
-            self.pure.sender_reduced(self.sender, self.path)
+            self.pure.sender_complete_cwr(self.sender, self.path)
         self.path.state = OPEN
 
     def steer(self, w: float) -> None:
@@ -286,11 +286,11 @@ class Both:
         before = p.ticks
         self.ours.wait(int(10 ** self.drawn.uniform(2, 6.7)))
         if self.drawn.random() < 0.5:
-            self.ours.pure.sender_pause(self.ours.sender, p)
+            self.ours.pure.sender_cwnd_restart(self.ours.sender, p)
             p.ssthresh = linux.ssthresh = max(p.ssthresh, p.cwnd * 3 // 4)
             p.cwnd = linux.cwnd = min(p.cwnd, 10)
         p.idle_ticks = p.ticks - before
-        self.ours.pure.sender_sends(self.ours.sender, p)
+        self.ours.pure.sender_tx_start(self.ours.sender, p)
         linux.resume(p.ticks, p.idle_ticks)
         self.events.add("pause")
 

@@ -186,7 +186,7 @@ def test_b_is_half_of_what_was_ours_but_all_where_the_others_may_have_been_there
     path = pure.new("tcp_path", una=1, nxt=101, cwnd=100, ssthresh=100, mss=1448, srtt_us=50_000)
     sender = pure.new("sender")
     pure.sender_init(sender, path, 0)
-    pure.sender_run(sender, path, pure.base("scavenger"))
+    pure.sender_set_base(sender, path, pure.base("scavenger"))
     regime = sender.scavenger.regime
     regime.haste_q16, regime.room.withdrawn, regime.cut.before_us = haste_q16, True, 60_000
     pure.sender_repair(sender, path, RECOVERY)

@@ -96,7 +96,7 @@ class Ours:
     def init(self, call: dict[str, Any]) -> None:
         """dalbe_init(), and the end of dalbe_engage()."""
         self.pure.sender_init(self.sender, self.path, call["una"] - 1)
-        self.pure.sender_run(self.sender, self.path, self.base)
+        self.pure.sender_set_base(self.sender, self.path, self.base)
         if self.controlled:
             self.sender.control.w_q16 = self.sender.control.phi_q16 = Q16
             self.pure.sender_steer(self.sender, 0)
@@ -116,13 +116,13 @@ class Ours:
 
     def ssthresh(self, call: dict[str, Any]) -> None:
         """dalbe_ssthresh()."""
-        assert self.pure.sender_loss(self.sender, self.path) == call["arg"]
+        assert self.pure.sender_ssthresh(self.sender, self.path) == call["arg"]
 
     def state(self, call: dict[str, Any]) -> None:
         """dalbe_set_state()."""
         if call["arg"] < CWR:
             self.pure.sender_repaired(self.sender, self.path, call["arg"])
-        elif self.pure.sender_met_loss(self.sender, self.path, call["arg"]):
+        elif self.pure.sender_count_loss(self.sender, self.path, call["arg"]):
             self.pure.sender_repair(self.sender, self.path, call["arg"])
 
     def undo(self, call: dict[str, Any]) -> None:
@@ -132,11 +132,11 @@ class Ours:
     def event(self, call: dict[str, Any]) -> None:
         """dalbe_cwnd_event()."""
         if call["arg"] == TX_START:
-            self.pure.sender_sends(self.sender, self.path)
+            self.pure.sender_tx_start(self.sender, self.path)
         elif call["arg"] == CWND_RESTART:
-            self.pure.sender_pause(self.sender, self.path)
+            self.pure.sender_cwnd_restart(self.sender, self.path)
         elif call["arg"] == COMPLETE_CWR:
-            self.pure.sender_reduced(self.sender, self.path)
+            self.pure.sender_complete_cwr(self.sender, self.path)
 
 
 @pytest.fixture(scope="module")

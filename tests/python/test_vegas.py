@@ -120,7 +120,7 @@ class Ours:
         self.sender.h.hystart = 3  # of no effect
         pure.sender_init(self.sender, self.path, 0)
         self.base = pure.base("vegas")
-        pure.sender_run(self.sender, self.path, self.base)
+        pure.sender_set_base(self.sender, self.path, self.base)
 
     def ack(self, packets: int, rtt_us: int, *, used: bool = True) -> None:
         """Take an ACK of packets that has measured this RTT."""
@@ -143,8 +143,8 @@ class Ours:
     def lose(self) -> int:
         """Let TCP meet a loss, repair it and go on. Return the window that was left."""
         p = self.path
-        p.ssthresh = self.pure.sender_loss(self.sender, p)
-        assert self.pure.sender_met_loss(self.sender, p, RECOVERY)
+        p.ssthresh = self.pure.sender_ssthresh(self.sender, p)
+        assert self.pure.sender_count_loss(self.sender, p, RECOVERY)
         self.pure.sender_repair(self.sender, p, RECOVERY)
         p.cwnd = p.ssthresh
         p.state = RECOVERY
@@ -152,7 +152,7 @@ class Ours:
 
     def reduced(self) -> None:
         """Let TCP end the repair."""
-        self.pure.sender_reduced(self.sender, self.path)
+        self.pure.sender_complete_cwr(self.sender, self.path)
         self.become(OPEN)
 
     def become(self, state: int) -> None:
@@ -201,9 +201,9 @@ def follow_linux(pure: Any, seed: int) -> set[int]:
             linux.doing = False
         elif p.state != RECOVERY and chance > 0.999:
             if chance > 0.9995:
-                pure.sender_pause(ours.sender, p)
+                pure.sender_cwnd_restart(ours.sender, p)
             else:
-                pure.sender_sends(ours.sender, p)
+                pure.sender_tx_start(ours.sender, p)
             linux.restart(p.nxt)
     return grown
 
@@ -237,7 +237,7 @@ def test_the_base_rtt_outlives_short_pauses_below_w_one(
     if w:
         ours.steer(int(w * Q16))
     ours.round(50_000)
-    pure.sender_sends(ours.sender, ours.path)
+    pure.sender_tx_start(ours.sender, ours.path)
     assert ours.round(100_000) == (1 if forgets else -1)
 
 

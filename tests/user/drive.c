@@ -91,7 +91,7 @@ static void our_ack(struct drive *d, struct flow *f, u64 now_us, u64 sent_us)
 	p->no_undo = false;
 	sample.una = p->una;
 	if (p->state == PATH_RECOVERY && now_us >= f->repaired_us) {
-		sender_reduced(s, p);
+		sender_complete_cwr(s, p);
 		sender_repaired(s, p, PATH_OPEN);
 		p->state = PATH_OPEN;
 	}
@@ -105,9 +105,9 @@ static void our_loss(struct drive *d, struct flow *f)
 	struct tcp_path *p = &f->path;
 	u32 before = p->cwnd;
 
-	p->ssthresh = sender_loss(&f->sender, p);
+	p->ssthresh = sender_ssthresh(&f->sender, p);
 	d->out->bad_answer += p->ssthresh > max(before, 2u);
-	if (sender_met_loss(&f->sender, p, PATH_RECOVERY))
+	if (sender_count_loss(&f->sender, p, PATH_RECOVERY))
 		sender_repair(&f->sender, p, PATH_RECOVERY);
 	p->state = PATH_RECOVERY;
 	p->cwnd = min(p->cwnd, p->ssthresh);
@@ -221,7 +221,7 @@ static void start(const struct drive_in *in, struct flow *f)
 	sender_init(&f->sender, &f->path, 0);
 	control_start(&f->sender.control, &config, 0, 0, 0, 0);
 	f->sender.h.inflate_beta = in->beta;
-	sender_run(&f->sender, &f->path, in->base ?: &scavenger_base);
+	sender_set_base(&f->sender, &f->path, in->base ?: &scavenger_base);
 	sender_steer(&f->sender, 0);
 }
 
