@@ -81,7 +81,7 @@ struct base_report {
  * @price, signals.c adds phantom losses, and the base need do nothing. The scavenger has no @steer:
  * its @level_q16 reads control.w_q16 at each ACK.
  *
- * @grow: an ACK came of so many packets: set p->cwnd. Where the window is not @used, as the program
+ * @grow: an ACK came of so many packets: set p->cwnd. Where it is not @cwnd_limited, as the program
  *	has less to send, it should not grow
  * @cut: the window to cut to, packets, at least 2. @cdg_cwnd is what CDG would cut to: 0.7 of the
  *	window for a delay, a half for a loss, but for CDG's heuristics; a base may ignore it
@@ -120,7 +120,7 @@ struct base_report {
  * @paced: while alone on a path, packets are spaced
  */
 struct lbe_base {
-	void (*grow)(struct sender *s, struct tcp_path *p, u32 acked, bool used);
+	void (*grow)(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd_limited);
 	u32 (*cut)(struct sender *s, const struct tcp_path *p, enum cut_cause cause, u32 cdg_cwnd);
 	u64 (*model_q40)(const void *path, u64 rate_Bps);
 

@@ -82,9 +82,9 @@ static enum round_effect vegas_judge(struct sender *s, struct tcp_path *p, u64 d
 	u64 alpha_q16 = vegas_alpha_q16(s);
 	/* Linux compares whole packets: above two is three or more */
 	bool shrink = diff_q16 >= alpha_q16 + VEGAS_BAND_Q16 + Q16_ONE;
-	bool limited = sender_limited(s, p);
+	bool cwnd_limited = sender_cwnd_limited(s, p);
 
-	if (limited)
+	if (cwnd_limited)
 		s->vegas.bdp = max(s->vegas.bdp, fit);
 	s->vegas.price.shrinks_q8 += shrink ? Q8_ONE : 0;
 	if (path_slow_start(p)) {
@@ -94,7 +94,7 @@ static enum round_effect vegas_judge(struct sender *s, struct tcp_path *p, u64 d
 		p->ssthresh = min(p->ssthresh, p->cwnd);
 	} else if (shrink) {
 		vegas_shrink(s, p);
-	} else if (diff_q16 < alpha_q16 && (limited || vegas_as_linux(s))) {
+	} else if (diff_q16 < alpha_q16 && (cwnd_limited || vegas_as_linux(s))) {
 		p->cwnd++;
 	}
 	p->cwnd = clamp_t(u32, p->cwnd, 2, path_cwnd_max(p));
@@ -124,13 +124,13 @@ static enum round_effect vegas_round(struct sender *s, struct tcp_path *p, u32 b
 /* Once per round vegas_round() sets the window; in between only slow start does. While TCP repairs
  * something, and after a round of few RTTs, the window grows as Reno's.
  */
-static void vegas_grow(struct sender *s, struct tcp_path *p, u32 acked, bool used)
+static void vegas_grow(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd_limited)
 {
 	bool reno = !s->vegas.open || s->vegas.few;
 
-	if (reno && used)
+	if (reno && cwnd_limited)
 		path_grow_reno(p, acked);
-	else if (!reno && (used || vegas_as_linux(s)))
+	else if (!reno && (cwnd_limited || vegas_as_linux(s)))
 		path_grow_slow_start(p, acked);
 	s->vegas.few = false;
 }

@@ -121,14 +121,14 @@ static bool cdg_lower_base_rtt(struct cdg *c, s32 rtt_us)
 }
 
 /**
- * cdg_rtt_at_most - an RTT that may have the receiver's waiting in it
+ * cdg_rtt_delayed_ack - an RTT that may have the receiver's waiting in it
  * @c: the flow
  * @rtt_us: RTT in us; 0 or less: none was taken
  *
  * It may lower the round's minimum, but neither be it nor raise the maximum. The path's
  * is no longer than that either.
  */
-void cdg_rtt_at_most(struct cdg *c, s32 rtt_us)
+void cdg_rtt_delayed_ack(struct cdg *c, s32 rtt_us)
 {
 	if (rtt_us <= 0)
 		return;
@@ -424,11 +424,11 @@ void cdg_grown(struct cdg *c, u32 packets)
 }
 
 /**
- * cdg_not_limited - the sender has too little to fill the window
+ * cdg_not_cwnd_limited - the sender has too little to fill the window
  * @c: the flow
  * @cwnd: congestion window, packets
  */
-void cdg_not_limited(struct cdg *c, u32 cwnd)
+void cdg_not_cwnd_limited(struct cdg *c, u32 cwnd)
 {
 	c->shadow_cwnd = min(c->shadow_cwnd, cwnd);
 }

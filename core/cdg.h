@@ -283,7 +283,7 @@ void cdg_restart(struct cdg *c, u32 cwnd);
 void cdg_set_g(struct cdg *c, u32 g_ns);
 void cdg_set_idle_g(struct cdg *c, u32 idle_g_ns);
 
-void cdg_rtt_at_most(struct cdg *c, s32 rtt_us);
+void cdg_rtt_delayed_ack(struct cdg *c, s32 rtt_us);
 void cdg_set_base_rtt(struct cdg *c, u32 base_rtt_us);
 void cdg_cut_round_short(struct cdg *c, s32 min_us);
 s32 cdg_round(struct cdg *c, const struct cdg_heuristics *h);
@@ -296,7 +296,7 @@ s64 cdg_gradient_ns(s32 gradient_sum_us);
 void cdg_backoff_done(struct cdg *c);
 u32 cdg_ssthresh(struct cdg *c, const struct cdg_heuristics *h, u32 cwnd);
 void cdg_grown(struct cdg *c, u32 packets);
-void cdg_not_limited(struct cdg *c, u32 cwnd);
+void cdg_not_cwnd_limited(struct cdg *c, u32 cwnd);
 enum cdg_hystart cdg_hystart_exit(struct cdg *c, u8 detect, u32 now_us,
 				  bool cwnd_limited, bool paced);
 

@@ -171,14 +171,14 @@ static void cubictcp_befriend(struct cubictcp_curve *c, u32 cwnd)
  * @s: the sender
  * @p: the connection
  * @acked: packets that the ACK covers
- * @used: the window is in use; else it stays as it is
+ * @cwnd_limited: the window is in use; else it stays as it is
  */
-void cubictcp_grow(struct sender *s, struct tcp_path *p, u32 acked, bool used)
+void cubictcp_grow(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd_limited)
 {
 	struct cubictcp_curve *c = &s->cubictcp.curve;
 	u32 ticks = path_ticks(p);
 
-	if (!used)
+	if (!cwnd_limited)
 		return;
 	acked = path_grow_slow_start(p, acked);
 	if (!acked)

@@ -89,7 +89,7 @@ u32 cubictcp_root(u64 a);
 void cubictcp_begin(struct cubictcp *c, const struct tcp_path *p);
 enum cdg_hystart cubictcp_hystart(struct sender *s, struct tcp_path *p,
 				  const struct rtt_sample *sample);
-void cubictcp_grow(struct sender *s, struct tcp_path *p, u32 acked, bool used);
+void cubictcp_grow(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd_limited);
 u32 cubictcp_cut(struct sender *s, const struct tcp_path *p, enum cut_cause cause, u32 cdg_cwnd);
 void cubictcp_resume(struct cubictcp *cubic, const struct tcp_path *p);
 

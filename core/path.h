@@ -44,7 +44,7 @@ enum path_state {
  * @mss: payload of a full packet, bytes
  * @cwnd_max: largest window that the user allows, packets
  * @state: enum path_state
- * @used: the window is what limits the sender (outside slow start)
+ * @cwnd_limited: the window is what limits the sender (outside slow start)
  *
  * From @ticks on core/ asks by the names below. Packets leave by path_clock_ns(): TCP's clock when
  * TCP last read it.
@@ -65,7 +65,7 @@ struct tcp_path {
 	u32 mss;
 	u32 cwnd_max;
 	u8 state;
-	bool used;
+	bool cwnd_limited;
 };
 
 #define path_clock_ns(p)	((p)->now_us * NSEC_PER_USEC)
@@ -78,7 +78,7 @@ struct tcp_path {
 #define path_mss(p)		((p)->mss)
 #define path_cwnd_max(p)	((p)->cwnd_max)
 #define path_state(p)		((p)->state)
-#define path_used(p)		((p)->used)
+#define path_cwnd_limited(p)	((p)->cwnd_limited)
 
 /* Here nothing is SACKed. */
 static inline u32 path_in_flight(const struct tcp_path *p)

@@ -145,7 +145,7 @@ void sender_back_off(struct sender *s, struct tcp_path *p)
 enum cdg_hystart sender_hystart(struct sender *s, struct tcp_path *p, bool paced)
 {
 	enum cdg_hystart found = cdg_hystart_exit(&s->cdg, s->h.hystart, p->now_us,
-						  sender_limited(s, p), paced);
+						  sender_cwnd_limited(s, p), paced);
 
 	if (found != CDG_HYSTART_NONE)
 		p->ssthresh = p->cwnd;
@@ -180,14 +180,14 @@ struct round_result sender_end_round(struct sender *s, struct tcp_path *p)
  * @s: the sender
  * @p: the connection
  * @acked: packets that the ACK covers
- * @used: the window is in use; else it stays as it is
+ * @cwnd_limited: the window is in use; else it stays as it is
  */
-void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked, bool used)
+void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd_limited)
 {
 	u32 before = p->cwnd;
 
-	if (!used) {
-		cdg_not_limited(&s->cdg, p->cwnd);
+	if (!cwnd_limited) {
+		cdg_not_cwnd_limited(&s->cdg, p->cwnd);
 		return;
 	}
 	path_grow_reno(p, acked);

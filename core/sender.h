@@ -53,14 +53,14 @@ struct delay_cut {
 /**
  * struct interval - counts of the Tw under way
  * @acks: ACKs that could grow the window
- * @acks_limited: of these, those that found the window in use and more to send
+ * @acks_cwnd_limited: of these, those that found the window in use and more to send
  * @rounds: RTT rounds
  * @not_alone_rounds: of these, those in which the flow was not alone
  * @not_alone_q16: sum of the best-effort window over those
  */
 struct interval {
 	u32 acks;
-	u32 acks_limited;
+	u32 acks_cwnd_limited;
 	u32 rounds;
 	u32 not_alone_rounds;
 	u64 not_alone_q16;
@@ -127,16 +127,16 @@ struct rtt_sample {
  * struct rtt_doubts - why an RTT may not be the path's
  * @tsval: the receiver's timestamp, by which a queue of ACKs shows
  * @timestamp: there was one
- * @resent: TCP has sent again lately, and may know the RTT by timestamps alone
- * @held_back: the receiver may have waited for more before it sent the ACK
- * @limited: there is less to send than the window allows
+ * @retransmitted: TCP has sent something again lately, and may know the RTT by timestamps alone
+ * @delayed_ack: this may be a delayed ACK: the receiver has waited for more before it sent it
+ * @app_limited: there is less to send than the window allows, or the receiver takes less
  */
 struct rtt_doubts {
 	u32 tsval;
 	bool timestamp;
-	bool resent;
-	bool held_back;
-	bool limited;
+	bool retransmitted;
+	bool delayed_ack;
+	bool app_limited;
 };
 
 /**
@@ -225,7 +225,7 @@ void sender_init(struct sender *s, struct tcp_path *p, u32 answer_end);
 void sender_set_base(struct sender *s, struct tcp_path *p, const struct lbe_base *base);
 void sender_begin_round(struct sender *s, struct tcp_path *p);
 void sender_back_off(struct sender *s, struct tcp_path *p);
-void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked, bool used);
+void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd_limited);
 
 bool sender_continue_cut(struct sender *s, struct tcp_path *p);
 enum cdg_hystart sender_hystart(struct sender *s, struct tcp_path *p, bool paced);
@@ -264,7 +264,7 @@ static inline s32 sender_path_rtt_us(struct sender *s, const struct rtt_sample *
 	/* Of packets that were sent twice TCP knows timestamps alone, in ticks of a ms. That is
 	 * up to one tick too few, and would stay the base RTT for good.
 	 */
-	if (doubts->resent && s->base->forward_rtt && rtt_us % USEC_PER_MSEC == 0)
+	if (doubts->retransmitted && s->base->forward_rtt && rtt_us % USEC_PER_MSEC == 0)
 		rtt_us += USEC_PER_MSEC - 1;
 	forward_us = owd_rtt_us(&s->owd, doubts->tsval, sample->now_us, rtt_us,
 				cdg_base_rtt_us(&s->cdg));
@@ -290,10 +290,10 @@ static inline bool sender_rtt(struct sender *s, const struct rtt_sample *sample,
 {
 	s32 rtt_us;
 
-	s->round.limited |= doubts->limited;
+	s->round.limited |= doubts->app_limited;
 	rtt_us = sender_path_rtt_us(s, sample, doubts);
-	if (doubts->held_back && s->base->forward_rtt) {
-		cdg_rtt_at_most(&s->cdg, rtt_us);
+	if (doubts->delayed_ack && s->base->forward_rtt) {
+		cdg_rtt_delayed_ack(&s->cdg, rtt_us);
 		return !s->cdg.rtt.max_us && s->cdg.state != CDG_BACKOFF;
 	}
 	if (rtt_us <= 0)
@@ -309,10 +309,10 @@ static inline bool sender_rtt(struct sender *s, const struct rtt_sample *sample,
  * will do. A flow whose window w sets is not in slow start, though it is below ssthresh, where
  * TCP remembers the best-effort window.
  */
-static inline bool sender_limited(const struct sender *s, const struct tcp_path *p)
+static inline bool sender_cwnd_limited(const struct sender *s, const struct tcp_path *p)
 {
-	return path_used(p) || (!sender_not_alone(s) && path_slow_start(p) &&
-				p->cwnd < 2 * path_out_max(p));
+	return path_cwnd_limited(p) || (!sender_not_alone(s) && path_slow_start(p) &&
+					p->cwnd < 2 * path_out_max(p));
 }
 
 /* Has the slow start after a timeout or a pause come to its end? While yielding the window
@@ -335,14 +335,14 @@ static inline bool sender_restarted(const struct sender *s, const struct tcp_pat
  */
 static inline bool sender_acked(struct sender *s, struct tcp_path *p, bool waiting)
 {
-	bool limited;
+	bool cwnd_limited;
 
 	if (s->cdg.state == CDG_BACKOFF && sender_continue_cut(s, p))
 		return false;
-	limited = sender_limited(s, p);
-	s->round.used |= limited;
+	cwnd_limited = sender_cwnd_limited(s, p);
+	s->round.used |= cwnd_limited;
 	s->interval.acks++;
-	s->interval.acks_limited += limited && waiting;
+	s->interval.acks_cwnd_limited += cwnd_limited && waiting;
 	if (s->restarting && sender_restarted(s, p))
 		s->restarting = false;
 	return true;
@@ -378,12 +378,12 @@ static inline bool sender_round_over(const struct sender *s, const struct tcp_pa
  */
 static inline void sender_grow(struct sender *s, struct tcp_path *p, u32 acked)
 {
-	bool used = sender_limited(s, p);
+	bool cwnd_limited = sender_cwnd_limited(s, p);
 
-	if (used && sender_pays_losses(s))
+	if (cwnd_limited && sender_pays_losses(s))
 		sender_grow_inflated(s, p, acked);
 	else
-		s->base->grow(s, p, acked, used);
+		s->base->grow(s, p, acked, cwnd_limited);
 }
 
 /**

@@ -158,6 +158,7 @@ void dalbe_tick(struct sock *sk)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	struct sender *s = &flow->sender;
+	const struct interval *n = &s->interval;
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 elapsed_us = tp->tcp_mstamp - flow->last_update_us;
 	u64 busy_us = (u64)jiffies_to_msecs(dalbe_busy_jiffies(tp) - flow->busy_jiffies) *
@@ -173,8 +174,8 @@ void dalbe_tick(struct sock *sk)
 	sample.srtt_us = tp->srtt_us >> 3;
 	/* Without ACKs, as in a timeout, nothing new is known of it. */
 	sample.app_limited = busy_us < elapsed_us / 2 ||
-			     (s->interval.acks ? s->interval.acks_limited * 4 < s->interval.acks :
-						 s->control.last.app_limited);
+			     (n->acks ? n->acks_cwnd_limited * 4 < n->acks :
+					s->control.last.app_limited);
 	dalbe_path_read(sk, &p, tp->tcp_mstamp);
 	model.model_q40 = s->base->model_q40;
 	model.arg = &p;

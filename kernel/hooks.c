@@ -172,10 +172,10 @@ static void dalbe_take_sample(struct sock *sk, const struct ack_sample *sample)
 	const struct rtt_doubts doubts = {
 		.tsval = tp->rx_opt.rcv_tsval,
 		.timestamp = tp->rx_opt.saw_tstamp,
-		.resent = tp->tlp_high_seq || tp->retrans_stamp,
-		.held_back = !tp->packets_out &&
-			     (u32)tp->bytes_acked - flow->acked <= tp->mss_cache,
-		.limited = tp->app_limited || tp->chrono_type == TCP_CHRONO_RWND_LIMITED,
+		.retransmitted = tp->tlp_high_seq || tp->retrans_stamp,
+		.delayed_ack = !tp->packets_out &&
+			       (u32)tp->bytes_acked - flow->acked <= tp->mss_cache,
+		.app_limited = tp->app_limited || tp->chrono_type == TCP_CHRONO_RWND_LIMITED,
 	};
 	struct tcp_path p;
 

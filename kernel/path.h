@@ -38,6 +38,6 @@ static inline u32 path_ticks(const struct tcp_path *p)
 #define path_mss(p)		(tcp_sk((p)->sk)->mss_cache)
 #define path_cwnd_max(p)	(tcp_sk((p)->sk)->snd_cwnd_clamp)
 #define path_state(p)		(inet_csk((p)->sk)->icsk_ca_state)
-#define path_used(p)		(tcp_sk((p)->sk)->is_cwnd_limited)
+#define path_cwnd_limited(p)	(tcp_sk((p)->sk)->is_cwnd_limited)
 
 #endif /* DALBE_KERNEL_PATH_H */

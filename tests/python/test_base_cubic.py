@@ -166,7 +166,8 @@ class Ours:
         self.sender = pure.new("sender")
         self.path = pure.new(
             "tcp_path", una=1, nxt=1 + cwnd * MSS, srtt_us=50_000, mss=MSS, cwnd=cwnd,
-            cwnd_max=CWND_MAX, ssthresh=pure.SSTHRESH_MAX, used=True, now_us=5_000_000, ticks=5000,
+            cwnd_max=CWND_MAX, cwnd_limited=True, ssthresh=pure.SSTHRESH_MAX, now_us=5_000_000,
+            ticks=5000,
         )  # fmt: skip
         self.sender.h.hystart = 3
         pure.sender_init(self.sender, self.path, 0)
@@ -189,7 +190,7 @@ class Ours:
         p = self.path
         p.una, p.delivered = p.una + packets * MSS, p.delivered + packets
         p.nxt = max(p.nxt, p.una + p.cwnd * MSS)
-        p.used, p.out_max = used, p.cwnd if used else 1
+        p.cwnd_limited, p.out_max = used, p.cwnd if used else 1
         sample = self.pure.new(
             "rtt_sample", rtt_us=rtt_us, packets=packets, now_us=p.now_us, una=p.una, cwnd=p.cwnd,
             tcp_sets_cwnd=p.state == RECOVERY, paced=burst_us is not None, burst_us=burst_us or 0,

@@ -112,11 +112,11 @@ def test_a_delayed_ack_lowers_a_minimum_but_raises_no_maximum(pure: Any) -> None
 
 def test_an_ack_that_was_held_back_makes_no_round_trip_longer(pure: Any) -> None:
     flow = new_flow(pure)
-    pure.cdg_rtt_at_most(flow, 91000)
+    pure.cdg_rtt_delayed_ack(flow, 91000)
     assert (flow.rtt.min_us, flow.rtt.max_us) == (0, 0)  # nothing is known yet
     pure.pure_cdg_rtt_sample(flow, 51000, 2, False)
     for rtt_us, least_us in ((91000, 51000), (0, 51000), (-1, 51000), (50000, 50000)):
-        pure.cdg_rtt_at_most(flow, rtt_us)
+        pure.cdg_rtt_delayed_ack(flow, rtt_us)
         assert (flow.rtt.min_us, flow.rtt.max_us) == (least_us, 51000)
     assert flow.base_rtt_q16 >> 16 == 50000  # of the path it is an upper bound
 
@@ -280,7 +280,7 @@ def test_the_shadow_window_grows_and_is_cut_to_what_is_used(pure: Any) -> None:
     assert flow.shadow_cwnd == 105
     pure.cdg_grown(flow, U32_MAX)
     assert flow.shadow_cwnd == 105  # no wrap
-    pure.cdg_not_limited(flow, 40)
+    pure.cdg_not_cwnd_limited(flow, 40)
     assert flow.shadow_cwnd == 40
 
 
@@ -394,7 +394,7 @@ def test_acks_that_are_no_rtt_sample_say_nothing_about_slow_start(pure: Any) -> 
     pure.cdg_hystart_exit(flow, pure.CDG_HYSTART_DELAY, 0, True, False)
     pure.cdg_round(flow, pure.new("cdg_heuristics"))
     for _ in range(9):  # questions, each with an ACK that was held back
-        pure.cdg_rtt_at_most(flow, 48000)
+        pure.cdg_rtt_delayed_ack(flow, 48000)
         assert not pure.cdg_hystart_exit(flow, pure.CDG_HYSTART_DELAY, 0, True, False)
     pure.pure_cdg_rtt_sample(flow, 9001, 2, False)
     assert not pure.cdg_hystart_exit(flow, pure.CDG_HYSTART_DELAY, 0, True, False)

@@ -33,7 +33,8 @@ SUMMED = (
     "now_us", "ticks", "una", "nxt", "delivered", "out_max", "mss", "cwnd_max", "state", "used",
     "paced", "burst_us", "cwnd", "ssthresh", "cwnd_cnt",
 )  # fmt: skip
-PATH = [name for name in SUMMED if name not in ("paced", "burst_us")]
+# Of these, the fields of struct tcp_path that have the same name.
+PATH = [name for name in SUMMED if name not in ("used", "paced", "burst_us")]
 WINDOW = ("cwnd", "ssthresh", "cwnd_cnt")
 
 
@@ -89,6 +90,7 @@ class Ours:
         """Do what kernel/hooks.c does; return the window after it."""
         for name in PATH:
             setattr(self.path, name, call[name])
+        self.path.cwnd_limited = call["used"]
         self.path.idle_ticks = call["idle_ticks"]
         getattr(self, call["hook"])(call)
         return self.path.cwnd, self.path.ssthresh, self.path.cwnd_cnt

@@ -115,7 +115,7 @@ class Ours:
         self.sender = pure.new("sender")
         self.path = pure.new(
             "tcp_path", una=1, nxt=1, srtt_us=1, mss=MSS, cwnd=cwnd, cwnd_max=CWND_MAX,
-            ssthresh=pure.SSTHRESH_MAX, used=True, now_us=1,
+            ssthresh=pure.SSTHRESH_MAX, cwnd_limited=True, now_us=1,
         )  # fmt: skip
         self.sender.h.hystart = 3  # of no effect
         pure.sender_init(self.sender, self.path, 0)
@@ -126,7 +126,7 @@ class Ours:
         """Take an ACK of packets that has measured this RTT."""
         p = self.path
         p.una, p.nxt, p.now_us = p.una + packets, p.una + packets + p.cwnd, p.now_us + 1000
-        p.used, p.out_max = used, p.cwnd if used else 1
+        p.cwnd_limited, p.out_max = used, p.cwnd if used else 1
         sample = self.pure.new(
             "rtt_sample", rtt_us=rtt_us, packets=packets, now_us=p.now_us, una=p.una, cwnd=p.cwnd,
             tcp_sets_cwnd=p.state == RECOVERY,

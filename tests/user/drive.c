@@ -157,7 +157,7 @@ static void send(struct drive *d, u32 n, u64 now_us)
 
 	if (ours && f->sender.departure_ns > now_us * 1000 && sender_below_two(&f->sender))
 		return;
-	f->path.used |= f->in_flight + 1 >= cwnd;
+	f->path.cwnd_limited |= f->in_flight + 1 >= cwnd;
 	while (f->in_flight < cwnd && burst++ < 10) {
 		struct buffer *b = &d->buffer;
 
