@@ -311,7 +311,7 @@ static u32 control_extra_q16(const struct control *d, u64 now_ns, u32 needed_q16
 }
 
 /* Raise w to @w_q16, by no more per Tw than F(19) allows; @needed_q16 sets that limit. */
-static u32 control_patient_q16(struct control *d, const struct control_sample *s,
+static u32 control_raise_w_q16(struct control *d, const struct control_sample *s,
 			       u32 w_q16, u32 needed_q16)
 {
 	u32 limited_q16;
@@ -333,7 +333,7 @@ static u32 control_mbc_take_q16(struct control *d, const struct control_sample *
 	control_learn_headroom(d, s, needed_q16);
 	mean_q16 = control_need_q16(d);
 	extra_q16 = control_extra_q16(d, s->now_ns, needed_q16, mean_q16);
-	return control_patient_q16(d, s, needed_q16 + extra_q16,
+	return control_raise_w_q16(d, s, needed_q16 + extra_q16,
 				 max(needed_q16, mean_q16));
 }
 
@@ -359,7 +359,7 @@ static void control_set_w(struct control *d, const struct control_sample *s,
 	if (d->config.controller == DALBE_CONTROLLER_MBC)
 		d->w_q16 = control_mbc_take_q16(d, s, needed_q16);
 	else if (d->config.controller == DALBE_CONTROLLER_FLOOR)
-		d->w_q16 = control_patient_q16(d, s, needed_q16, needed_q16);
+		d->w_q16 = control_raise_w_q16(d, s, needed_q16, needed_q16);
 	else
 		d->w_q16 = clamp_t(u32, needed_q16, d->config.wmin_q16,
 				   Q16_ONE);
@@ -415,8 +415,8 @@ void control_update(struct control *d, const struct control_sample *s,
 	}
 	d->price_target_q40 = fp_mul_div(s->price_q40, Q16_ONE,
 					 control_mu_q16(d));
-	d->w_lately_q16 -= d->w_lately_q16 / DALBE_HASTE_UPDATES;
-	d->w_lately_q16 = max(d->w_lately_q16, d->w_q16);
+	d->w_recent_max_q16 -= d->w_recent_max_q16 / DALBE_HASTE_UPDATES;
+	d->w_recent_max_q16 = max(d->w_recent_max_q16, d->w_q16);
 }
 
 /**
@@ -441,5 +441,5 @@ u32 control_mu_q16(const struct control *d)
  */
 u32 control_haste_q16(const struct control *d)
 {
-	return max(d->w_q16, d->w_lately_q16);
+	return max(d->w_q16, d->w_recent_max_q16);
 }

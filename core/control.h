@@ -237,7 +237,7 @@ struct control_last {
  * @w_q16: w
  * @target_Bps: zeta, F(6), for the interval under way
  * @rate_Bps: xbar of the last interval
- * @w_lately_q16: the most that w was, slowly forgotten
+ * @w_recent_max_q16: the most that w was of late: it falls by 1/64 per update
  * @phi_q16: F(25)
  * @mbc: of the model-based controller
  * @pid: of the other
@@ -254,7 +254,7 @@ struct control {
 	u32 w_q16;
 	u64 target_Bps;
 	u64 rate_Bps;
-	u32 w_lately_q16;
+	u32 w_recent_max_q16;
 	u32 phi_q16;
 	struct control_mbc mbc;
 	struct control_pid pid;

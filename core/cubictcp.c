@@ -153,7 +153,7 @@ static void cubictcp_follow(struct cubictcp_curve *c, u32 cwnd, u32 ticks, u32 a
 }
 
 /* R(4): never slower than Reno. */
-static void cubictcp_befriend(struct cubictcp_curve *c, u32 cwnd)
+static void cubictcp_reno_friendly(struct cubictcp_curve *c, u32 cwnd)
 {
 	/* acknowledged packets for one of Reno's: (1 + beta) / 3 (1 - beta) of a window */
 	u32 packets = cwnd * (8 * (1024 + CUBIC_BETA_Q10) / 3 / (1024 - CUBIC_BETA_Q10)) >> 3;
@@ -187,7 +187,7 @@ void cubictcp_grow(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd_li
 	if (c->cwnd != p->cwnd || (s32)(ticks - c->tick) > HZ / 32) {
 		if (!c->epoch || ticks != c->tick)
 			cubictcp_follow(c, p->cwnd, ticks, acked);
-		cubictcp_befriend(c, p->cwnd);
+		cubictcp_reno_friendly(c, p->cwnd);
 		c->per = max(c->per, CUBICTCP_PER_LEAST);	/* by half per round trip */
 	}
 	path_grow_by(p, c->per, acked);

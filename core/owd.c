@@ -3,11 +3,11 @@
  * The RTT without the queue of the way back, from TCP's timestamps.
  *
  * An ACK carries the time at the receiver that it left, and its RTT says when the
- * packet left here: the difference is the delay of the way there, plus an offset that
- * is the same for all. What it exceeds its least by is queue of ours; what the RTT
- * exceeds its least by may be queue of the ACKs. The echo that the ACK carries as well
- * is of no use: it is in our route's unit, and of another packet than the RTT where
- * ACKs are delayed or data is missing.
+ * packet left here: the difference is the one-way delay to the receiver, plus an offset
+ * that is the same for all packets. As far as it is above its minimum, packets of ours have
+ * waited in a queue; as far as the RTT is above its minimum, these or the ACKs have. The
+ * echo that the ACK carries as well is of no use: it is in our route's unit, and of another
+ * packet than the RTT where ACKs are delayed or data is missing.
  *
  * Clocks drift apart. The difference is set anew whenever the RTT is at its base,
  * when neither way has a queue. Until then a peer's clock that runs fast makes the
@@ -19,12 +19,12 @@
 #include "owd.h"
 
 /**
- * owd_of_use - are the peer's timestamps milliseconds, within OWD_TICK_PART?
+ * owd_clock_usable - are the peer's timestamps milliseconds, within OWD_TICK_PART?
  * @o: the flow
  * @val: TSval of an ACK
  * @now_us: when it came
  */
-bool owd_of_use(const struct owd *o, u32 val, u64 now_us)
+bool owd_clock_usable(const struct owd *o, u32 val, u64 now_us)
 {
 	u64 ours_us = now_us - o->first_us;
 	u64 theirs_us = (u64)(val - o->first_val) * OWD_TICK_US;

@@ -40,7 +40,7 @@ struct owd {
 	u32 base_ticks;
 };
 
-bool owd_of_use(const struct owd *o, u32 val, u64 now_us);
+bool owd_clock_usable(const struct owd *o, u32 val, u64 now_us);
 
 /**
  * owd_rtt_us - an RTT sample, without the queue of the way back
@@ -76,7 +76,7 @@ static inline u32 owd_rtt_us(struct owd *o, u32 val, u64 now_us, u32 rtt_us, u32
 		return rtt_us;
 	queue_us = (u64)(ticks - o->base_ticks) * OWD_TICK_US;
 	if (rtt_us <= base_rtt_us + queue_us + 2 * OWD_TICK_US || !base_rtt_us ||
-	    !owd_of_use(o, val, now_us))
+	    !owd_clock_usable(o, val, now_us))
 		return rtt_us;
 	return base_rtt_us + queue_us + OWD_TICK_US - 1;
 }
