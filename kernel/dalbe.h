@@ -116,7 +116,7 @@ struct dalbe_sock {
 
 /**
  * struct dalbe_cc - a congestion control of this module
- * @ops: its name, and the hooks that dalbe_hook_in() adds
+ * @ops: its name, and the hooks that dalbe_set_hooks() adds
  * @plain: base of connections without a goal, and of all where net.dalbe.effect is 0
  * @goal: base of connections with a goal, and of scavengers
  */
@@ -174,25 +174,25 @@ static inline void dalbe_path_read(const struct sock *sk, struct tcp_path *p, u6
 
 /* hooks.c */
 void dalbe_init(struct sock *sk);
-void dalbe_hook_in(struct dalbe_cc *cc);
+void dalbe_set_hooks(struct dalbe_cc *cc);
 
 /* pacing.c */
 u32 dalbe_min_tso_segs(struct sock *sk);
 void dalbe_pace(struct sock *sk, bool on);
 
 /* settings.c; with the socket locked */
-struct dalbe_sock *dalbe_own(struct sock *sk);
+struct dalbe_sock *dalbe_claim(struct sock *sk);
 u64 dalbe_goal_check(const struct dalbe_sock *ca);
-struct dalbe_settings dalbe_in_force(const struct sock *sk);
+struct dalbe_settings dalbe_settings_in_force(const struct sock *sk);
 bool dalbe_has_w(const struct dalbe_sock *ca, const struct dalbe_settings *s);
 struct control_config dalbe_config(const struct sock *sk, const struct dalbe_settings *s);
 
 /* flow.c */
 bool dalbe_alloc_flow(struct sock *sk);
 void dalbe_free_flow(struct sock *sk);
-void dalbe_engage(struct sock *sk);
+void dalbe_choose_base(struct sock *sk);
 void dalbe_hasten_update(struct sock *sk);
-void dalbe_tick(struct sock *sk);
+void dalbe_end_interval(struct sock *sk);
 void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state);
 void dalbe_trace_round(const struct sock *sk, const struct round_result *result);
 void dalbe_trace_loss(const struct sock *sk, u8 state);

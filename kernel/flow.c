@@ -82,17 +82,17 @@ static const struct lbe_base *dalbe_base(const struct sock *sk, bool controlled)
 }
 
 /**
- * dalbe_engage - choose the base, and start the controller anew
+ * dalbe_choose_base - choose the base, and start the controller anew
  * @sk: a locked socket of ours
  *
  * Called where a goal is set or cleared, where settings change that need it, and when the
  * connection is established; before that it does nothing. The base runs at a fixed G, or under
  * control: of a goal, or of a weight without one, which has no end.
  */
-void dalbe_engage(struct sock *sk)
+void dalbe_choose_base(struct sock *sk)
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
-	struct dalbe_settings settings = dalbe_in_force(sk);
+	struct dalbe_settings settings = dalbe_settings_in_force(sk);
 	struct control_config config = dalbe_config(sk, &settings);
 	struct dalbe_flow *flow = ca->flow;
 	struct sender *s;
@@ -151,10 +151,10 @@ void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state)
 }
 
 /**
- * dalbe_tick - the end of Tw
+ * dalbe_end_interval - the end of Tw: w for the next, and a trace
  * @sk: a locked socket of ours, under control
  */
-void dalbe_tick(struct sock *sk)
+void dalbe_end_interval(struct sock *sk)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	struct sender *s = &flow->sender;
@@ -213,7 +213,7 @@ bool dalbe_alloc_flow(struct sock *sk)
 	dalbe_path_read(sk, &p, tcp_clock_us());
 	/* losses that TCP is repairing already, the congestion control before us has answered */
 	sender_init(&ca->flow->sender, &p, path_tcp_sets_cwnd(&p) ? tp->high_seq : tp->snd_una - 1);
-	dalbe_engage(sk);
+	dalbe_choose_base(sk);
 	return true;
 }
 

@@ -45,7 +45,7 @@ static void dalbe_write_goal(struct dalbe_sock *ca, u64 bytes, u64 set_ns,
  */
 int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
 {
-	struct dalbe_sock *ca = dalbe_own(sk);
+	struct dalbe_sock *ca = dalbe_claim(sk);
 	u64 now_ns = ktime_get_boottime_ns();
 
 	if (flags & DALBE_GOAL_RELATIVE)
@@ -79,7 +79,7 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
 	    !ca->acked_base)
 		ca->acked_base = 1;
 	dalbe_write_goal(ca, bytes, now_ns, deadline_ns);
-	dalbe_engage(sk);
+	dalbe_choose_base(sk);
 	return 0;
 }
 
@@ -89,8 +89,8 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
  */
 void dalbe_sk_clear_goal(struct sock *sk)
 {
-	dalbe_write_goal(dalbe_own(sk), 0, 0, 0);
-	dalbe_engage(sk);
+	dalbe_write_goal(dalbe_claim(sk), 0, 0, 0);
+	dalbe_choose_base(sk);
 }
 
 /**
@@ -100,7 +100,7 @@ void dalbe_sk_clear_goal(struct sock *sk)
  */
 void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
 {
-	struct dalbe_sock *ca = dalbe_own(sk);
+	struct dalbe_sock *ca = dalbe_claim(sk);
 	struct dalbe_settings *s = &ca->settings, in_force;
 	struct control_config config;
 
@@ -117,9 +117,9 @@ void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
 	s->set |= p->flags;
 	inet_csk(sk)->icsk_ca_setsockopt = 1;	/* see dalbe_sk_set_goal() */
 
-	in_force = dalbe_in_force(sk);
+	in_force = dalbe_settings_in_force(sk);
 	if (!ca->controlled || !dalbe_has_w(ca, &in_force)) {
-		dalbe_engage(sk);
+		dalbe_choose_base(sk);
 		return;
 	}
 	config = dalbe_config(sk, &in_force);
@@ -134,10 +134,10 @@ void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
  */
 void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 {
-	const struct dalbe_sock *ca = dalbe_own(sk);
+	const struct dalbe_sock *ca = dalbe_claim(sk);
 	const struct dalbe_flow *flow = ca->flow;
 	const struct tcp_sock *tp = tcp_sk(sk);
-	struct dalbe_settings s = dalbe_in_force(sk);
+	struct dalbe_settings s = dalbe_settings_in_force(sk);
 	u64 now_ns = ktime_get_boottime_ns();
 
 	/* A transfer keeps what was in force when it began. */

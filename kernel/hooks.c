@@ -207,7 +207,7 @@ static void dalbe_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	if (unlikely(!dalbe_flow(sk))) {
 		if (!inet_csk(sk)->icsk_ca_initialized || sk->sk_state == TCP_SYN_SENT)
 			return;
-		dalbe_own(sk);
+		dalbe_claim(sk);
 		if (!dalbe_alloc_flow(sk))
 			return;
 	}
@@ -216,7 +216,7 @@ static void dalbe_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	finished = dalbe_finish(sk);
 	if (ca->controlled &&
 	    (finished || tcp_sk(sk)->tcp_mstamp >= ca->flow->next_update_us))
-		dalbe_tick(sk);
+		dalbe_end_interval(sk);
 }
 
 static u32 dalbe_ssthresh(struct sock *sk)
@@ -306,10 +306,10 @@ static void dalbe_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 }
 
 /**
- * dalbe_hook_in - let TCP call us for a congestion control that is to be registered
+ * dalbe_set_hooks - fill in the functions of a congestion control that is to be registered
  * @cc: its name and its bases are given
  */
-void dalbe_hook_in(struct dalbe_cc *cc)
+void dalbe_set_hooks(struct dalbe_cc *cc)
 {
 	struct tcp_congestion_ops *ops = &cc->ops;
 

@@ -20,7 +20,7 @@ static int __init dalbe_register_controls(void)
 	int err;
 
 	for (cc = dalbe_controls; cc->plain; cc++) {
-		dalbe_hook_in(cc);
+		dalbe_set_hooks(cc);
 		err = tcp_register_congestion_control(&cc->ops);
 		if (err) {
 			dalbe_unregister_controls(cc);

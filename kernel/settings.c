@@ -5,12 +5,12 @@
 #include "dalbe.h"
 
 /**
- * dalbe_own - make the private area ours, whatever was there
+ * dalbe_claim - make the private area ours
  * @sk: a locked socket of ours
  *
- * That is the data of another congestion control, or nothing yet.
+ * Until then it may hold the data of another congestion control, or nothing yet.
  */
-struct dalbe_sock *dalbe_own(struct sock *sk)
+struct dalbe_sock *dalbe_claim(struct sock *sk)
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
 
@@ -34,10 +34,10 @@ u64 dalbe_goal_check(const struct dalbe_sock *ca)
 }
 
 /**
- * dalbe_in_force - the socket's settings, completed from its namespace
+ * dalbe_settings_in_force - the socket's settings, completed from its namespace
  * @sk: a locked socket of ours
  */
-struct dalbe_settings dalbe_in_force(const struct sock *sk)
+struct dalbe_settings dalbe_settings_in_force(const struct sock *sk)
 {
 	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
 	bool scavenger = !dalbe_sk(sk)->goal_bytes && READ_ONCE(def->scavenger);
