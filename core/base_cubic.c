@@ -31,7 +31,7 @@ static void cubic_base_event(struct sender *s, struct tcp_path *p, enum base_eve
 	switch (event) {
 	case BASE_START:
 	case BASE_TIMEOUT:
-		cubictcp_begin(&s->cubictcp, p);
+		cubictcp_reset(&s->cubictcp, p);
 		break;
 	case BASE_SENDS:
 		cubictcp_resume(&s->cubictcp, p);

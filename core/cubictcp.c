@@ -50,11 +50,11 @@ static void cubictcp_begin_train(struct cubictcp *c, const struct tcp_path *p)
 }
 
 /**
- * cubictcp_begin - a connection begins, or after a timeout begins anew
+ * cubictcp_reset - a connection begins, or begins anew after a timeout
  * @c: Linux' CUBIC
  * @p: the connection
  */
-void cubictcp_begin(struct cubictcp *c, const struct tcp_path *p)
+void cubictcp_reset(struct cubictcp *c, const struct tcp_path *p)
 {
 	memset(&c->curve, 0, sizeof(c->curve));
 	cubictcp_begin_train(c, p);
@@ -132,7 +132,7 @@ static u32 cubictcp_target(const struct cubictcp_curve *c, u32 ticks)
 	return t < c->k ? c->origin - offset : c->origin + offset;
 }
 
-static void cubictcp_follow(struct cubictcp_curve *c, u32 cwnd, u32 ticks, u32 acked)
+static void cubictcp_update(struct cubictcp_curve *c, u32 cwnd, u32 ticks, u32 acked)
 {
 	u32 target;
 
@@ -186,7 +186,7 @@ void cubictcp_grow(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd_li
 	c->acked += acked;
 	if (c->cwnd != p->cwnd || (s32)(ticks - c->tick) > HZ / 32) {
 		if (!c->epoch || ticks != c->tick)
-			cubictcp_follow(c, p->cwnd, ticks, acked);
+			cubictcp_update(c, p->cwnd, ticks, acked);
 		cubictcp_reno_friendly(c, p->cwnd);
 		c->per = max(c->per, CUBICTCP_PER_LEAST);	/* by half per round trip */
 	}

@@ -86,7 +86,7 @@ struct cubictcp {
 };
 
 u32 cubictcp_root(u64 a);
-void cubictcp_begin(struct cubictcp *c, const struct tcp_path *p);
+void cubictcp_reset(struct cubictcp *c, const struct tcp_path *p);
 enum cdg_hystart cubictcp_hystart(struct sender *s, struct tcp_path *p,
 				  const struct rtt_sample *sample);
 void cubictcp_grow(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd_limited);

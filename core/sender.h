@@ -157,7 +157,8 @@ struct rtt_doubts {
  * @scavenger: of scavenger_base
  * @vegas: of vegas_base
  * @signals: of bases whose price is losses
- * @cubictcp: of cubic_base, which is one. No connection runs two bases that have a state
+ * @cubictcp: of cubic_base, whose price is losses, too. No connection runs two bases that have a
+ *	state of their own
  * @control: what sets w, with or without a goal; of no effect for a sender without a goal that
  *	runs at a fixed G
  * @cdg: RTT gradients; its histogram is at the end, as only the end of Tw needs it
@@ -387,10 +388,10 @@ static inline void sender_grow(struct sender *s, struct tcp_path *p, u32 acked)
 }
 
 /**
- * sender_below_two - does w allow less than the least window, two packets?
+ * sender_below_min_cwnd - does w allow less than the least window, two packets?
  * @s: the sender
  */
-static inline bool sender_below_two(const struct sender *s)
+static inline bool sender_below_min_cwnd(const struct sender *s)
 {
 	return s->regime == REGIME_CONTENDED && s->base->level_q16(s) < 2 * Q16_ONE;
 }

@@ -11,7 +11,7 @@
  *   o tau and P are measured while signals are recent. Where they have ceased, the next distance
  *     begins there: alone on a link the flow would otherwise learn from its own silence, and be
  *     silent for longer each time.
- *   o A loss that was none, as TCP finds out later, stays a signal.
+ *   o A spurious loss, whose cut TCP undoes later, stays a signal.
  *
  * Reference: the paper is that which base.h names; phantom signals are its Figure 3.
  */
@@ -49,7 +49,7 @@ void signals_count(struct signals *n, const struct tcp_path *p)
 {
 	u32 part = max_t(u32, n->count, 1);
 
-	/* the first distance is none of two signals: the second takes its place */
+	/* the first is the distance from the beginning: that of two signals takes its place */
 	n->time_us = fp_mean(n->time_us, p->now_us - n->last_us, part);
 	n->packets_q8 = fp_mean(n->packets_q8,
 				(u64)max(path_delivered(p) - n->last_delivered, 1u) << 8, part);
@@ -64,7 +64,7 @@ void signals_count(struct signals *n, const struct tcp_path *p)
  * @n: the signals
  * @sample: price_q40, price_std_q40 and others_seen are set
  *
- * The first signal alone is no estimate.
+ * Not before the second signal: of one there is no distance.
  */
 void signals_price(const struct signals *n, struct control_sample *sample)
 {

@@ -31,8 +31,8 @@ void stall_start(struct stall *st, u32 now_us)
  * @base_rtt_us: lowest RTT known
  * @now_us: clock; may wrap
  *
- * To be asked while REGIME_ALONE, and of a window that is in use. Of two stalls without an RTT that
- * counts in between the second is none: else we would be blind to a queue.
+ * To be asked while REGIME_ALONE, and of a window that is in use. Of two silences without an RTT
+ * that counts in between, the second is no stall: else we would be blind to a queue.
  */
 void stall_silence(struct stall *st, u32 rtt_us, u32 silence_us, u32 before_us, u32 base_rtt_us,
 		   u32 now_us)

@@ -24,10 +24,11 @@ static int dalbe_lock(struct socket *sock)
 	return -ENOPROTOOPT;
 }
 
-/* Lock the socket, to be changed. First whoever may object to setsockopt() on it is
- * asked, security modules and BPF programs of its cgroup, by the option that has made it
- * ours and leaves it so. Where a route has locked that choice TCP refuses any; it is given
- * none then, which it is the last to find out.
+/* Lock the socket to change it. Security modules and BPF programs of its cgroup may refuse
+ * setsockopt() on it, so we ask them first, by the option that has made it ours: we set its
+ * congestion control to the one that it has. Where a route has locked that choice, TCP would
+ * refuse any name with EPERM, as these may. Then we hand in an empty name, to which TCP says
+ * EINVAL once these have agreed.
  */
 static int dalbe_lock_to_change(struct socket *sock)
 {

@@ -25,15 +25,15 @@ void dalbe_pace(struct sock *sk, bool on)
 		WRITE_ONCE(sk->sk_pacing_status, status);
 }
 
-/* Is TCP about to send its probe for a lost tail? */
-static bool dalbe_probe_due(const struct sock *sk)
+/* Is TCP about to send its tail loss probe (TLP, RFC 8985)? */
+static bool dalbe_tlp_due(const struct sock *sk)
 {
 	return inet_csk(sk)->icsk_pending == ICSK_TIME_LOSS_PROBE &&
 	       time_after_eq(jiffies, dalbe_tcp_timeout(sk));
 }
 
-/* Are the next packets, of a flow below two, to wait for their departure? A FIN alone, TCP's
- * probe for a lost tail and what is sent again are not.
+/* Are the next packets to wait for their departure, where w allows less than two packets? A FIN
+ * alone, a tail loss probe and retransmissions are not.
  */
 static bool dalbe_waits(const struct sock *sk)
 {
@@ -41,7 +41,7 @@ static bool dalbe_waits(const struct sock *sk)
 
 	return inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery &&
 	       dalbe_sk(sk)->flow->sender.departure_ns > tcp_sk(sk)->tcp_clock_cache &&
-	       next && next->len && !dalbe_probe_due(sk);
+	       next && next->len && !dalbe_tlp_due(sk);
 }
 
 /* TCP asks us before it sends data, and then looks at the departure time of the next packet.
@@ -102,7 +102,7 @@ u32 dalbe_min_tso_segs(struct sock *sk)
 	const struct dalbe_flow *flow = dalbe_flow(sk);
 
 	if (flow && flow->sender.paced) {
-		if (sender_below_two(&flow->sender))
+		if (sender_below_min_cwnd(&flow->sender))
 			dalbe_pace_few(sk);
 		else
 			dalbe_pace(sk, dalbe_paces_alone(flow));

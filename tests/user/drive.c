@@ -155,7 +155,7 @@ static void send(struct drive *d, u32 n, u64 now_us)
 	u32 cwnd = ours ? f->path.cwnd : f->cubic.window_q16 >> 16;
 	u32 burst = 0;
 
-	if (ours && f->sender.departure_ns > now_us * 1000 && sender_below_two(&f->sender))
+	if (ours && f->sender.departure_ns > now_us * 1000 && sender_below_min_cwnd(&f->sender))
 		return;
 	f->path.cwnd_limited |= f->in_flight + 1 >= cwnd;
 	while (f->in_flight < cwnd && burst++ < 10) {
