@@ -84,7 +84,7 @@ void sender_begin_round(struct sender *s, struct tcp_path *p)
  */
 bool sender_continue_cut(struct sender *s, struct tcp_path *p)
 {
-	u32 from = s->cut.cwnd, to = p->ssthresh, cwnd = to, delivered, less;
+	u32 from = s->delay_cut.cwnd, to = p->ssthresh, cwnd = to, delivered, less;
 
 	if (seq_after(path_una(p), s->round.end)) {
 		cdg_backoff_done(&s->cdg);
@@ -92,7 +92,7 @@ bool sender_continue_cut(struct sender *s, struct tcp_path *p)
 	} else if (to < from) {
 		delivered = min(path_delivered(p) - s->round.delivered, from);
 		less = div_u64((u64)delivered * (from - to), from);
-		cwnd = max(to, s->cut.in_flight - min(s->cut.in_flight, less));
+		cwnd = max(to, s->delay_cut.in_flight - min(s->delay_cut.in_flight, less));
 	}
 	p->cwnd = min(p->cwnd, cwnd);
 	return s->cdg.state == CDG_BACKOFF;
@@ -127,9 +127,9 @@ void sender_back_off(struct sender *s, struct tcp_path *p)
 {
 	s->cdg.state = CDG_BACKOFF;
 	p->ssthresh = sender_cut(s, p, CUT_OWN);
-	s->cut.cwnd = p->cwnd;
-	s->cut.in_flight = path_in_flight(p);
-	s->cut.backoffs++;
+	s->delay_cut.cwnd = p->cwnd;
+	s->delay_cut.in_flight = path_in_flight(p);
+	s->delay_cut.backoffs++;
 	p->cwnd_cnt = 0;
 	p->no_undo = true;
 }

@@ -147,7 +147,7 @@ struct rtt_doubts {
  * @restarting: in the slow start that follows a timeout or a pause
  * @paced: a base has run that wants packets spaced: whether TCP spaces them is ours to say
  * @round: the RTT round under way
- * @cut: the cut for delay under way
+ * @delay_cut: the cut for delay under way
  * @mu_q16: mu = w * phi, F(26), as it was when Tw began; 0: no controller sets w
  * @interval: counts of the Tw under way
  * @losses: answered and not
@@ -170,7 +170,7 @@ struct sender {
 	bool restarting;
 	bool paced;
 	struct round round;
-	struct delay_cut cut;
+	struct delay_cut delay_cut;
 	u32 mu_q16;
 	struct interval interval;
 	struct losses losses;

@@ -164,7 +164,7 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 	state->srtt_us = tp->srtt_us >> 3;
 	state->min_rtt_us = dalbe_min_rtt_us(tp);
 	state->g_ns = flow->sender.cdg.g.ns;
-	state->backoffs_delay = flow->sender.cut.backoffs;
+	state->backoffs_delay = flow->sender.delay_cut.backoffs;
 	state->backoffs_loss = flow->sender.losses.backoffs;
 	state->loss_episodes = flow->sender.losses.episodes;
 	state->loss_answers = flow->sender.losses.answers;

@@ -344,11 +344,11 @@ def flow(pure: Any, w: float, distances: tuple[int, ...] = (), *, beta: bool = F
 
 def cuts(ours: Ours, acks: int) -> int:
     """Return the phantom signals of so many ACKs, at a window that stays as it is."""
-    before = ours.sender.cut.backoffs
+    before = ours.sender.delay_cut.backoffs
     for _ in range(acks):
         ours.ack()
         ours.sender.cdg.state, ours.path.cwnd = 0, 100  # a cut is complete at once
-    return int(ours.sender.cut.backoffs - before)
+    return int(ours.sender.delay_cut.backoffs - before)
 
 
 def test_phantom_signals_are_as_many_as_w_says(pure: Any) -> None:
@@ -386,9 +386,9 @@ def test_phantom_signals_cease_three_mean_distances_after_the_last_real_one(pure
 def test_a_phantom_signal_cuts_as_a_loss_does(pure: Any) -> None:
     pure.pure_seed(13)
     ours = flow(pure, 0.001, (5,))
-    while not ours.sender.cut.backoffs:
+    while not ours.sender.delay_cut.backoffs:
         ours.ack()
-    cwnd = ours.sender.cut.cwnd
+    cwnd = ours.sender.delay_cut.cwnd
     assert ours.path.ssthresh == cwnd * 717 // 1024
     assert ours.path.no_undo
     for _ in range(cwnd + 1):
