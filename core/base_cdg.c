@@ -11,7 +11,7 @@ static enum round_effect cdg_base_round(struct sender *s, struct tcp_path *p, u3
 					s32 gradient_sum_us)
 {
 	if (path_tcp_sets_cwnd(p) ||
-	    !cdg_backoff(&s->cdg, &s->h, gradient_sum_us, get_random_u32(), p->cwnd))
+	    !cdg_backoff(&s->cdg, &s->heuristics, gradient_sum_us, get_random_u32(), p->cwnd))
 		return ROUND_NONE;
 	return ROUND_CUT;
 }

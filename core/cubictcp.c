@@ -98,7 +98,7 @@ enum cdg_hystart cubictcp_hystart(struct sender *s, struct tcp_path *p,
 	struct cubictcp *c = &s->cubictcp;
 	enum cdg_hystart found = CDG_HYSTART_NONE;
 	u32 rtt_us = max(sample->rtt_us, 1);
-	u8 detect = s->h.hystart;
+	u8 detect = s->heuristics.hystart;
 
 	/* right after a cut the queue is ours */
 	if (sample->rtt_us < 0 || (c->curve.epoch && (s32)(path_ticks(p) - c->curve.epoch) < HZ))

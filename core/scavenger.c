@@ -246,7 +246,7 @@ static bool scavenger_backs_off(struct sender *s, const struct tcp_path *p, u32 
 		return false;
 	if (path_slow_start(p) && !queue_stands(s->cdg.rtt_prev.min_us, cdg_base_rtt_us(&s->cdg)))
 		return false;
-	return cdg_backoff(&s->cdg, &s->h, gradient_sum_us, get_random_u32(), p->cwnd);
+	return cdg_backoff(&s->cdg, &s->heuristics, gradient_sum_us, get_random_u32(), p->cwnd);
 }
 
 static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u32 before_us,

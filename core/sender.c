@@ -107,12 +107,13 @@ static u32 sender_mu_capped_q16(const struct sender *s)
 /* cdg_ssthresh() counts the cut, for every base; most ignore its result. */
 static u32 sender_cut(struct sender *s, const struct tcp_path *p, enum cut_cause cause)
 {
-	u32 cwnd = s->base->cut(s, p, cause, cdg_ssthresh(&s->cdg, &s->h, p->cwnd));
+	u32 cwnd = s->base->cut(s, p, cause, cdg_ssthresh(&s->cdg, &s->heuristics, p->cwnd));
 
 	if (cause == CUT_OWN || !sender_pays_losses(s))
 		return cwnd;
 	signals_count(&s->signals, p);
-	return s->h.inflate_beta && s->mu_q16 ? fp_mul_q16(cwnd, sender_mu_capped_q16(s)) : cwnd;
+	return s->heuristics.inflate_beta && s->mu_q16 ?
+	       fp_mul_q16(cwnd, sender_mu_capped_q16(s)) : cwnd;
 }
 
 /**
@@ -144,7 +145,7 @@ void sender_back_off(struct sender *s, struct tcp_path *p)
  */
 enum cdg_hystart sender_hystart(struct sender *s, struct tcp_path *p, bool paced)
 {
-	enum cdg_hystart found = cdg_hystart_exit(&s->cdg, s->h.hystart, p->now_us,
+	enum cdg_hystart found = cdg_hystart_exit(&s->cdg, s->heuristics.hystart, p->now_us,
 						  sender_cwnd_limited(s, p), paced);
 
 	if (found != CDG_HYSTART_NONE)
@@ -160,7 +161,7 @@ enum cdg_hystart sender_hystart(struct sender *s, struct tcp_path *p, bool paced
 struct round_result sender_end_round(struct sender *s, struct tcp_path *p)
 {
 	u32 before_us = s->cdg.rtt_prev.min_us;
-	s32 gradient_sum_us = cdg_round(&s->cdg, &s->h);
+	s32 gradient_sum_us = cdg_round(&s->cdg, &s->heuristics);
 	enum round_effect effect = ROUND_NONE;
 
 	if (s->base->round)
@@ -202,7 +203,7 @@ void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd
  */
 void sender_grow_inflated(struct sender *s, struct tcp_path *p, u32 acked)
 {
-	if (signals_recent(&s->signals, p) && s->mu_q16 && !s->h.inflate_beta &&
+	if (signals_recent(&s->signals, p) && s->mu_q16 && !s->heuristics.inflate_beta &&
 	    !path_tcp_sets_cwnd(p) && signals_phantom(&s->signals, acked)) {
 		sender_begin_round(s, p);
 		sender_back_off(s, p);

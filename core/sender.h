@@ -142,7 +142,7 @@ struct rtt_doubts {
 /**
  * struct sender - an established connection
  * @base: the congestion control in force
- * @h: CDG's heuristics in force
+ * @heuristics: CDG's, in force
  * @regime: of a base that knows others a copy of its regime.state; else REGIME_ALONE
  * @restarting: in the slow start that follows a timeout or a pause
  * @paced: a base has run that wants packets spaced: whether TCP spaces them is ours to say
@@ -165,7 +165,7 @@ struct rtt_doubts {
  */
 struct sender {
 	const struct lbe_base *base;
-	struct cdg_heuristics h;
+	struct cdg_heuristics heuristics;
 	u8 regime;
 	bool restarting;
 	bool paced;
@@ -356,7 +356,7 @@ static inline bool sender_acked(struct sender *s, struct tcp_path *p, bool waiti
  */
 static inline bool sender_seeks(const struct sender *s, const struct tcp_path *p)
 {
-	return path_slow_start(p) && s->h.hystart && s->base->seeks && !sender_not_alone(s);
+	return path_slow_start(p) && s->heuristics.hystart && s->base->seeks && !sender_not_alone(s);
 }
 
 /**

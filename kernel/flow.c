@@ -103,7 +103,7 @@ void dalbe_choose_base(struct sock *sk)
 
 	s = &flow->sender;
 	ca->controlled = dalbe_has_w(ca, &settings);
-	s->h = dalbe_heuristics(sk);
+	s->heuristics = dalbe_heuristics(sk);
 	dalbe_path_read(sk, &p, tcp_clock_us());
 	sender_set_base(s, &p, dalbe_base(sk, ca->controlled));
 	if (!ca->controlled) {

@@ -99,7 +99,7 @@ static bool dalbe_end_round(struct sock *sk, struct tcp_path *p)
 	struct sender *s = &dalbe_sk(sk)->flow->sender;
 	struct round_result result;
 
-	s->h = dalbe_heuristics(sk);
+	s->heuristics = dalbe_heuristics(sk);
 	result = sender_end_round(s, p);
 	dalbe_path_write(sk, p);
 	dalbe_trace_round(sk, &result);

@@ -169,7 +169,7 @@ class Ours:
             cwnd_max=CWND_MAX, cwnd_limited=True, ssthresh=pure.SSTHRESH_MAX, now_us=5_000_000,
             ticks=5000,
         )  # fmt: skip
-        self.sender.h.hystart = 3
+        self.sender.heuristics.hystart = 3
         pure.sender_init(self.sender, self.path, 0)
         pure.sender_set_base(self.sender, self.path, pure.base("cubic"))
 
@@ -227,7 +227,7 @@ class Both:
         self.ours, self.linux = Ours(pure), Linux()
         if seed % 2:
             self.ours.steer(1)
-            self.ours.sender.h.inflate_beta = seed % 4 == 1
+            self.ours.sender.heuristics.inflate_beta = seed % 4 == 1
         self.linux.train(self.ours.path.now_us, self.ours.path.nxt)
         self.base_us = int(10 ** self.drawn.uniform(2.5, 5.5))
         self.rate = 10 ** self.drawn.uniform(0.5, 3.2)  # packets per base RTT
@@ -331,7 +331,7 @@ def flow(pure: Any, w: float, distances: tuple[int, ...] = (), *, beta: bool = F
     """Return a flow under w that has lost a packet after each of these: at 1000 a second."""
     ours = Ours(pure, cwnd=100)
     ours.path.ssthresh = 50
-    ours.sender.h.inflate_beta = beta
+    ours.sender.heuristics.inflate_beta = beta
     for distance in distances:
         ours.wait(distance * 1000)
         ours.path.delivered += distance

@@ -83,7 +83,7 @@ class Ours:
         """Choose its base, and whether it is under a controller that wants w = 1 and phi = 1."""
         self.pure, self.controlled = pure, controlled
         self.base = pure.base(base)
-        self.sender = pure.new("sender", h__hystart=3)
+        self.sender = pure.new("sender", heuristics__hystart=3)
         self.path = pure.new("tcp_path", srtt_us=1)
 
     def call(self, call: dict[str, Any]) -> tuple[int, int, int]:
@@ -160,7 +160,7 @@ def test_the_window_is_the_kernels_own(
     pure_of_guest: Any, stream: str, base: str, how: str
 ) -> None:
     ours = Ours(pure_of_guest, base, controlled=how != "free")
-    ours.sender.h.inflate_beta = how == "beta"
+    ours.sender.heuristics.inflate_beta = how == "beta"
     for n, call in enumerate(calls(stream)):
         assert ours.call(call) == call["after"], (n, call)
 

@@ -117,7 +117,7 @@ class Ours:
             "tcp_path", una=1, nxt=1, srtt_us=1, mss=MSS, cwnd=cwnd, cwnd_max=CWND_MAX,
             ssthresh=pure.SSTHRESH_MAX, cwnd_limited=True, now_us=1,
         )  # fmt: skip
-        self.sender.h.hystart = 3  # of no effect
+        self.sender.heuristics.hystart = 3  # of no effect
         pure.sender_init(self.sender, self.path, 0)
         self.base = pure.base("vegas")
         pure.sender_set_base(self.sender, self.path, self.base)

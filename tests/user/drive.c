@@ -217,10 +217,10 @@ static void start(const struct drive_in *in, struct flow *f)
 		.una = 1, .nxt = 1, .srtt_us = 0, .mss = PACKET, .cwnd = 10, .cwnd_max = 2000,
 		.ssthresh = PATH_SSTHRESH_MAX, .state = PATH_OPEN, .now_us = 1,
 	};
-	f->sender.h.hystart = CDG_HYSTART_TRAIN | CDG_HYSTART_DELAY;
+	f->sender.heuristics.hystart = CDG_HYSTART_TRAIN | CDG_HYSTART_DELAY;
 	sender_init(&f->sender, &f->path, 0);
 	control_start(&f->sender.control, &config, 0, 0, 0, 0);
-	f->sender.h.inflate_beta = in->beta;
+	f->sender.heuristics.inflate_beta = in->beta;
 	sender_set_base(&f->sender, &f->path, in->base ?: &scavenger_base);
 	sender_steer(&f->sender, 0);
 }
