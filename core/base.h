@@ -100,8 +100,8 @@ struct base_report {
  *	May be NULL: all are
  * @hystart: an ACK came, and TCP has not judged it yet: set ssthresh where slow start ends by
  *	rules of the base's own.
- *	May be NULL: slow start ends by a loss, or by @seeks
- * @seeks: slow start ends by sender_hystart(), where delay or the ACK train says so
+ *	May be NULL: slow start ends by a loss, or by @use_hystart
+ * @use_hystart: slow start ends by sender_hystart(), where delay or the ACK train says so
  * @round: a round trip has ended: set the window, or have it cut, but not while TCP does so
  *	(path_tcp_sets_cwnd()). @before_us is the lowest RTT of the round before, and
  *	@gradient_sum_us is cdg_round()'s.
@@ -129,7 +129,7 @@ struct lbe_base {
 	void (*sample)(struct sender *s, const struct rtt_sample *sample, u32 rtt_us);
 	enum cdg_hystart (*hystart)(struct sender *s, struct tcp_path *p,
 				    const struct rtt_sample *sample);
-	bool seeks;
+	bool use_hystart;
 	enum round_effect (*round)(struct sender *s, struct tcp_path *p, u32 before_us,
 				   s32 gradient_sum_us);
 	void (*steer)(struct sender *s, u64 price_std_q40);

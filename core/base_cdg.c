@@ -73,5 +73,5 @@ const struct lbe_base cdg_base = {
 	.price		= cdg_base_price,
 	.round		= cdg_base_round,
 	.steer		= cdg_base_steer,
-	.seeks		= true,
+	.use_hystart	= true,
 };

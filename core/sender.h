@@ -350,13 +350,14 @@ static inline bool sender_acked(struct sender *s, struct tcp_path *p, bool waiti
 }
 
 /**
- * sender_seeks - is it slow start, and its end to be found by delay or by the ACK train?
+ * sender_wants_hystart - is it slow start, and its end to be found by delay or by the ACK train?
  * @s: the sender
  * @p: the connection
  */
-static inline bool sender_seeks(const struct sender *s, const struct tcp_path *p)
+static inline bool sender_wants_hystart(const struct sender *s, const struct tcp_path *p)
 {
-	return path_slow_start(p) && s->heuristics.hystart && s->base->seeks && !sender_not_alone(s);
+	return path_slow_start(p) && s->heuristics.hystart && s->base->use_hystart &&
+	       !sender_not_alone(s);
 }
 
 /**

@@ -121,7 +121,7 @@ static void dalbe_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	s = &flow->sender;
 	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
 	if (sender_acked(s, &p, dalbe_packet_waits(tcp_sk(sk)))) {
-		if (sender_seeks(s, &p))
+		if (sender_wants_hystart(s, &p))
 			dalbe_count_hystart(sk, &p, sender_hystart(s, &p, dalbe_paced(sk)));
 		if (!sender_round_over(s, &p) || !dalbe_end_round(sk, &p))
 			sender_grow(s, &p, acked);

@@ -80,7 +80,7 @@ void pure_avoid(struct sender *s, struct tcp_path *p, u32 packets)
 
 	if (!sender_acked(s, p, true))
 		return;
-	if (sender_seeks(s, p))
+	if (sender_wants_hystart(s, p))
 		sender_hystart(s, p, false);
 	if (sender_round_over(s, p))
 		result = sender_end_round(s, p);
