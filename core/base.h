@@ -24,13 +24,13 @@ struct sender;
 enum base_event {
 	BASE_START,	/* the sender runs this base from now on */
 	BASE_ROUND,	/* a round has begun */
-	BASE_SENDS,	/* TCP sends, and nothing was under way for path.idle_ticks */
-	BASE_PAUSE,	/* after a pause TCP starts slowly again */
+	BASE_TX_START,	/* TCP sends, and nothing was under way for path.idle_ticks */
+	BASE_CWND_RESTART, /* after a pause TCP begins in slow start again */
 	BASE_DISORDER,	/* packets may be missing: TCP waits for more ACKs */
 	BASE_RECOVERY,	/* TCP has begun to repair a loss */
 	BASE_TIMEOUT,	/* the same, by slow start */
-	BASE_UNDO,	/* the last loss was none */
-	BASE_REDUCED,	/* TCP's own reduction of the window, for a loss or a mark, is complete */
+	BASE_UNDO,	/* the last loss was spurious: TCP undoes its cut */
+	BASE_COMPLETE_CWR, /* TCP's own reduction of the window, for a loss or mark, is complete */
 	BASE_OPEN,	/* TCP has nothing to repair, or nothing any more */
 };
 

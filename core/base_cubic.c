@@ -33,7 +33,7 @@ static void cubic_base_event(struct sender *s, struct tcp_path *p, enum base_eve
 	case BASE_TIMEOUT:
 		cubictcp_reset(&s->cubictcp, p);
 		break;
-	case BASE_SENDS:
+	case BASE_TX_START:
 		cubictcp_resume(&s->cubictcp, p);
 		break;
 	default:

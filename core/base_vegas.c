@@ -166,11 +166,11 @@ static void vegas_event(struct sender *s, struct tcp_path *p, enum base_event ev
 		memset(v, 0, sizeof(*v));
 		vegas_judge_from_here(s, p);
 		break;
-	case BASE_SENDS:
+	case BASE_TX_START:
 		if (!vegas_as_linux(s))
 			break;
 		fallthrough;
-	case BASE_PAUSE:
+	case BASE_CWND_RESTART:
 		v->base_us = 0;
 		v->bdp = 0;
 		fallthrough;

@@ -435,7 +435,7 @@ static void scavenger_event(struct sender *s, struct tcp_path *p, enum base_even
 		s->restarting = true;
 		evidence_timeout(&sc->regime);
 		break;
-	case BASE_REDUCED:
+	case BASE_COMPLETE_CWR:
 		/* B may grow again at once, not a round trip later: on a busy link a round trip
 		 * is a tenth of the time between two losses
 		 */
@@ -444,7 +444,7 @@ static void scavenger_event(struct sender *s, struct tcp_path *p, enum base_even
 	case BASE_UNDO:
 		scavenger_undo(sc);
 		break;
-	case BASE_PAUSE:
+	case BASE_CWND_RESTART:
 		evidence_forget(&sc->regime);
 		break;
 	default:

@@ -324,7 +324,7 @@ void sender_undo(struct sender *s, struct tcp_path *p)
  */
 void sender_tx_start(struct sender *s, struct tcp_path *p)
 {
-	sender_tell(s, p, BASE_SENDS);
+	sender_tell(s, p, BASE_TX_START);
 }
 
 /**
@@ -336,7 +336,7 @@ void sender_cwnd_restart(struct sender *s, struct tcp_path *p)
 {
 	s->restarting = true;
 	cdg_restart(&s->cdg, p->cwnd);
-	sender_tell(s, p, BASE_PAUSE);
+	sender_tell(s, p, BASE_CWND_RESTART);
 	sender_begin_round(s, p);
 }
 
@@ -347,7 +347,7 @@ void sender_cwnd_restart(struct sender *s, struct tcp_path *p)
  */
 void sender_complete_cwr(struct sender *s, struct tcp_path *p)
 {
-	sender_tell(s, p, BASE_REDUCED);
+	sender_tell(s, p, BASE_COMPLETE_CWR);
 	cdg_backoff_done(&s->cdg);
 	sender_begin_round(s, p);
 }

@@ -48,8 +48,8 @@ struct vegas_price {
 
 /**
  * struct vegas - Vegas of one flow
- * @base_us: lowest RTT since the flow began, or BASE_PAUSE, and 1; 0: none yet
- * @min_us: lowest RTT of the round, and 1; 0: none yet
+ * @base_us: lowest RTT since the flow began, or since BASE_CWND_RESTART, plus 1; 0: none yet
+ * @min_us: lowest RTT of the round, plus 1; 0: none yet
  * @bdp: most packets that the path has held without a queue, since then
  * @rtts: of the round
  * @open: rounds are judged: since the last one began TCP has met nothing to repair
