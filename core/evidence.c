@@ -72,13 +72,13 @@ void evidence_forget(struct regime *r)
 }
 
 /**
- * evidence_limited - this round had too little to send, or repaired a loss
+ * evidence_skip_round - in this round there was too little to send, or TCP repaired a loss
  * @r: the flow
  *
  * Such a round tells nothing of our part of the link, of the owner of the queue, or of the
  * rate of the link: we look for these in later rounds.
  */
-void evidence_limited(struct regime *r)
+void evidence_skip_round(struct regime *r)
 {
 	r->part.last_us = 0;
 	r->part.lost = false;

@@ -50,7 +50,7 @@
 
 void evidence_expect(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us, u32 base_rtt_us);
 void evidence_forget(struct regime *r);
-void evidence_limited(struct regime *r);
+void evidence_skip_round(struct regime *r);
 void evidence_loss(struct regime *r);
 void evidence_timeout(struct regime *r);
 void evidence_undo_loss(struct regime *r, u8 lossy);

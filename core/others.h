@@ -45,7 +45,7 @@ struct cut {
 /**
  * struct part - our part of the link
  * @last_us: lowest RTT of the last round handed to evidence_part(); 0: that was not, see
- *	evidence_limited()
+ *	evidence_skip_round()
  * @lost: in the last round a part of the link was lost in a surge
  * @ours_q16: packets per second that were ours while a queue stood; 0: not known
  * @link_q16: the most that @ours_q16 was while it was known, and half of what it was

@@ -170,8 +170,8 @@ static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p, 
 	else
 		r->ramp.rounds += r->ramp.rounds < U8_MAX;
 	/* A pause, or a timeout, is in the time but not in the packets. */
-	if (s->round.limited || s->round.cut_short || path_tcp_sets_cwnd(p))
-		evidence_limited(r);
+	if (s->round.app_limited || s->round.cut_short || path_tcp_sets_cwnd(p))
+		evidence_skip_round(r);
 	else
 		evidence_part(r, path_delivered(p) - s->round.delivered, elapsed_us, rtt_us,
 			      base_rtt_us);
@@ -281,7 +281,7 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 			     cdg_base_rtt_us(&s->cdg), p->now_us);
 	}
 	/* time in which the window was not in use does not count, RFC 9438, 4.2 */
-	if (s->round.limited || !s->round.used)
+	if (s->round.app_limited || !s->round.cwnd_limited)
 		elapsed_us = 0;
 	cubic_round(&sc->best_effort, fp_mul_q16(elapsed_us, w_q16), cdg_base_rtt_us(&s->cdg));
 	if (verdict == VERDICT_ROOM_FREE || sc->regime.state != REGIME_ALONE)
@@ -290,16 +290,16 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 }
 
 /* Alone, B is the window itself. TCP has the last word on it, in slow start and after a timeout. */
-static void scavenger_grow(struct sender *s, struct tcp_path *p, u32 acked, bool used)
+static void scavenger_grow(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd_limited)
 {
 	struct scavenger *sc = &s->scavenger;
 
 	if (sender_not_alone(s)) {
-		acked = used ? acked : 0;
+		acked = cwnd_limited ? acked : 0;
 		cubic_acked(&sc->best_effort, acked);
 		scavenger_apply_level(s, p, acked);
-	} else if (!used || path_slow_start(p)) {
-		sender_grow_reno(s, p, acked, used);
+	} else if (!cwnd_limited || path_slow_start(p)) {
+		sender_grow_reno(s, p, acked, cwnd_limited);
 	} else {
 		cubic_follow(&sc->best_effort, p->cwnd);
 		cubic_acked(&sc->best_effort, acked);
@@ -320,7 +320,7 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 
 	if (r->state == REGIME_ALONE &&
 	    stall_silent(sample->silence_us, sample->cwnd, usual_us, regime_steady(r)) &&
-	    !s->round.limited && !sample->tcp_sets_cwnd)
+	    !s->round.app_limited && !sample->tcp_sets_cwnd)
 		stall_silence(stall, rtt_us, sample->silence_us, usual_us, base_rtt_us,
 			      sample->now_us);
 	if (stall_stood(stall, rtt_us, sample->now_us))

@@ -25,17 +25,17 @@
  * @end: sequence number whose ACK ends it
  * @delivered: path.delivered when it began
  * @start_us: TCP's clock when it began
- * @limited: there was less to send than the window allows
+ * @app_limited: at one of its ACKs rtt_doubts.app_limited was set
  * @cut_short: a surge of the queue has ended it early
- * @used: an ACK found the window in use
+ * @cwnd_limited: an ACK found the window in use
  */
 struct round {
 	u32 end;
 	u32 delivered;
 	u64 start_us;
-	bool limited;
+	bool app_limited;
 	bool cut_short;
-	bool used;
+	bool cwnd_limited;
 };
 
 /**
@@ -291,7 +291,7 @@ static inline bool sender_rtt(struct sender *s, const struct rtt_sample *sample,
 {
 	s32 rtt_us;
 
-	s->round.limited |= doubts->app_limited;
+	s->round.app_limited |= doubts->app_limited;
 	rtt_us = sender_path_rtt_us(s, sample, doubts);
 	if (doubts->delayed_ack && s->base->forward_rtt) {
 		cdg_rtt_delayed_ack(&s->cdg, rtt_us);
@@ -341,7 +341,7 @@ static inline bool sender_acked(struct sender *s, struct tcp_path *p, bool waiti
 	if (s->cdg.state == CDG_BACKOFF && sender_continue_cut(s, p))
 		return false;
 	cwnd_limited = sender_cwnd_limited(s, p);
-	s->round.used |= cwnd_limited;
+	s->round.cwnd_limited |= cwnd_limited;
 	s->interval.acks++;
 	s->interval.acks_cwnd_limited += cwnd_limited && waiting;
 	if (s->restarting && sender_restarted(s, p))

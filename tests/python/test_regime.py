@@ -915,7 +915,7 @@ def test_where_no_queue_shows_after_slow_start_the_link_carries_more(
         assert rounds(pure, effect, [queue_us]) == [pure.VERDICT_NONE]
 
 
-@pytest.mark.parametrize("event", ["loss", "forget", "limited"])
+@pytest.mark.parametrize("event", ["loss", "forget", "skip_round"])
 def test_after_a_loss_or_a_pause_no_queue_says_nothing_of_the_link(pure: Any, event: str) -> None:
     effect = pure.new("regime", ramp__rounds=STEADY, ramp__may_grow_on=True, part__last_us=BASE_US)
     getattr(pure, f"evidence_{event}")(effect)
