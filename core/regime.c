@@ -33,11 +33,11 @@
 #include "regime.h"
 
 /**
- * regime_start - a flow begins to yield to others
+ * regime_start - from here on the flow finds out whether it is alone
  * @r: the flow
  * @now_us: clock
  *
- * We begin in REGIME_ALONE, which may be wrong (see regime_may_err()). The first competitor that
+ * We begin in REGIME_ALONE, which may be wrong (see regime_in_doubt()). The first competitor that
  * we yield to may have been there for long, so it does not count as a short flow that comes soon.
  */
 void regime_start(struct regime *r, u64 now_us)
@@ -77,7 +77,7 @@ static u32 regime_patience_us(const struct regime *r)
 }
 
 /**
- * regime_may_err - is it too early to be sure that the others have gone?
+ * regime_in_doubt - is it too early to be sure that the others have gone?
  * @r: the flow
  * @now_us: clock
  *
@@ -87,7 +87,7 @@ static u32 regime_patience_us(const struct regime *r)
  *
  * Return: true if so; also of a flow that has just begun.
  */
-bool regime_may_err(const struct regime *r, u64 now_us)
+bool regime_in_doubt(const struct regime *r, u64 now_us)
 {
 	return now_us - r->times.taken_us < regime_haste_us(r, REGIME_DOUBT_US);
 }

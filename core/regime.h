@@ -36,9 +36,9 @@
 #define REGIME_SHORT_US		32000000
 
 /* A competitor that shows within haste times 16 s after we took the link may have been there all
- * the time, in a pause after a loss (regime_may_err()): we keep w times the window that only losses
- * have cut. CUBIC grows a large window again in less. Half: one that is slower squeezes an urgent
- * flow below its share. Twice: a newcomer half a minute after that gets less of the link.
+ * the time, in a pause after a loss (regime_in_doubt()): we keep w times the window that only
+ * losses have cut. CUBIC grows a large window again in less. Half: one that is slower squeezes an
+ * urgent flow below its share. Twice: a newcomer half a minute after that gets less of the link.
  */
 #define REGIME_DOUBT_US		16000000
 
@@ -99,7 +99,7 @@ enum verdict {
 };
 
 void regime_start(struct regime *r, u64 now_us);
-bool regime_may_err(const struct regime *r, u64 now_us);
+bool regime_in_doubt(const struct regime *r, u64 now_us);
 enum verdict regime_give_way(struct regime *r, u64 now_us);
 bool regime_repair(struct regime *r, u64 now_us);
 u64 regime_look_us(u32 base_rtt_us);

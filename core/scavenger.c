@@ -97,7 +97,7 @@ static void scavenger_yield(struct sender *s, struct tcp_path *p, u32 most)
 	 */
 	scavenger_raise_loss_only(sc, cwnd);
 	cubic_start(&sc->best_effort, ((u64)cwnd << 16) / 2, (u64)cwnd << 16);
-	if (regime_may_err(&sc->regime, p->now_us) &&
+	if (regime_in_doubt(&sc->regime, p->now_us) &&
 	    sc->loss_only_window.window_q16 > sc->best_effort.window_q16)
 		sc->best_effort = sc->loss_only_window;
 	p->no_undo = true;
@@ -128,7 +128,7 @@ static u32 scavenger_guaranteed_cwnd(const struct sender *s, const struct tcp_pa
 	const struct scavenger *sc = &s->scavenger;
 
 	if (sc->regime.state != REGIME_ALONE || sc->regime.probe.alone ||
-	    !regime_may_err(&sc->regime, p->now_us))
+	    !regime_in_doubt(&sc->regime, p->now_us))
 		return 0;
 	return fp_mul_q16(sc->loss_only_window.window_q16, s->control.w_q16) >> 16;
 }

@@ -50,10 +50,10 @@ def yielding(pure: Any, alone_us: int = OFTEN_US) -> Any:
 def test_how_long_the_machine_has_been_up_is_of_no_concern(pure: Any, clock_us: int) -> None:
     effect = pure.new("regime")
     pure.regime_start(effect, clock_us)
-    assert pure.regime_may_err(effect, clock_us) is False  # who is in no haste
+    assert pure.regime_in_doubt(effect, clock_us) is False  # who is in no haste
     effect.haste_q16 = Q16
-    assert pure.regime_may_err(effect, clock_us + DOUBT_US - 1)
-    assert not pure.regime_may_err(effect, clock_us + DOUBT_US)
+    assert pure.regime_in_doubt(effect, clock_us + DOUBT_US - 1)
+    assert not pure.regime_in_doubt(effect, clock_us + DOUBT_US)
     effect.lossy = 9  # so it is not kin's
     for doubt in range(2):
         pure.evidence_expect(effect, 100, 90, BASE_US + QUEUE_US, BASE_US)
@@ -801,10 +801,10 @@ def test_an_answer_that_was_wrong_is_none_any_more(pure: Any) -> None:
     assert rounds(pure, effect, [QUEUE_US, 0], ASK_US)[-1] == pure.VERDICT_TAKE
     effect.haste_q16 = Q16
     assert effect.probe.alone
-    for after_us, may_err in ((DOUBT_US - 1, True), (DOUBT_US, False)):
-        assert bool(pure.regime_may_err(effect, ASK_US + after_us)) is may_err
+    for after_us, in_doubt in ((DOUBT_US - 1, True), (DOUBT_US, False)):
+        assert bool(pure.regime_in_doubt(effect, ASK_US + after_us)) is in_doubt
     yields_at(pure, effect, ASK_US + 1)
-    assert pure.regime_may_err(effect, ASK_US + 1)
+    assert pure.regime_in_doubt(effect, ASK_US + 1)
     assert effect.probe.alone  # what it held meanwhile was not its own, perhaps
     assert rounds(pure, effect, [QUEUE_US, 0], ASK_US + 2)[-1] == pure.VERDICT_RESUME
     assert not effect.probe.alone
@@ -1143,7 +1143,7 @@ def test_a_link_that_is_lost_soon_was_taken_by_mistake(
             yields_at(pure, effect, taken_us)
             assert rounds(pure, effect, [QUEUE_US, 0], taken_us)[-1] == pure.VERDICT_RESUME
         yields_at(pure, effect, taken_us + max(after_us, 0))
-        mistaken = pure.regime_may_err(effect, taken_us + max(after_us, 0))
+        mistaken = pure.regime_in_doubt(effect, taken_us + max(after_us, 0))
         assert mistaken is (0 <= after_us < soon_us)
 
 
