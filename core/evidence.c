@@ -18,7 +18,7 @@
 #include "room.h"
 
 /**
- * evidence_expect - begin the test of a cut: how much does it drain if the queue is ours?
+ * evidence_test_cut - begin the test of a cut: how much does it drain if the queue is ours?
  * @r: the flow
  * @cwnd: window before, packets
  * @ssthresh: and after
@@ -28,8 +28,8 @@
  * A test that has not ended is given up for this one. A cut that cannot show anything (too
  * short a queue, no base RTT, not REGIME_ALONE) is no test, and the next does not decide.
  */
-void evidence_expect(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
-		     u32 base_rtt_us)
+void evidence_test_cut(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
+		       u32 base_rtt_us)
 {
 	u32 queue_us = queue_above_us(rtt_us, base_rtt_us);
 
@@ -129,7 +129,7 @@ void evidence_undo_loss(struct regime *r, u8 lossy)
 }
 
 /**
- * evidence_expect_loss - a cut is made for a loss
+ * evidence_test_loss_cut - the same of a cut that is made for a loss
  * @r: the flow
  * @cwnd: window before, packets
  * @ssthresh: and after
@@ -139,15 +139,15 @@ void evidence_undo_loss(struct regime *r, u8 lossy)
  * Notes the loss first, as evidence_loss() does. We test the cut as any other, unless a test of
  * what was withdrawn is under way.
  */
-void evidence_expect_loss(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
-			  u32 base_rtt_us)
+void evidence_test_loss_cut(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
+			    u32 base_rtt_us)
 {
 	evidence_loss(r);
 	if (withdrawn_under_test(r))
 		return;
 	r->room.if_free_cwnd = 0;
 	r->room.withdrawn = false;
-	evidence_expect(r, cwnd, ssthresh, rtt_us, base_rtt_us);
+	evidence_test_cut(r, cwnd, ssthresh, rtt_us, base_rtt_us);
 }
 
 /* Was so much less delivered in this round that it is no noise? */

@@ -48,14 +48,14 @@
 #define EVIDENCE_PLATEAU_SHIFT	6
 #define EVIDENCE_PLATEAU_MIN_US	250
 
-void evidence_expect(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us, u32 base_rtt_us);
+void evidence_test_cut(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us, u32 base_rtt_us);
 void evidence_forget(struct regime *r);
 void evidence_skip_round(struct regime *r);
 void evidence_loss(struct regime *r);
 void evidence_timeout(struct regime *r);
 void evidence_undo_loss(struct regime *r, u8 lossy);
-void evidence_expect_loss(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
-			  u32 base_rtt_us);
+void evidence_test_loss_cut(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
+			    u32 base_rtt_us);
 void evidence_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rtt_us, u32 base_rtt_us);
 u64 evidence_link_packets(const struct regime *r, u64 us);
 u32 evidence_fill(struct regime *r, u32 base_rtt_us);

@@ -32,7 +32,7 @@ enum regime_state {
  * @expected_us: what it drains of the queue, were that all ours
  * @drained_q16: part of it that was drained at the last test, 0 .. 1
  * @decides: the test under way, or the next, decides. Set by regime_judge() where a cut had too
- *	little effect, as the next is deeper, and by evidence_expect() where the window cannot be
+ *	little effect, as the next is deeper, and by evidence_test_cut() where the window cannot be
  *	cut
  */
 struct cut {

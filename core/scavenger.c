@@ -144,7 +144,7 @@ static u32 scavenger_cut_delay(struct sender *s, const struct tcp_path *p, u32 s
 	scavenger_raise_loss_only(sc, p->cwnd);
 	ssthresh = room_cut(&sc->regime, p->cwnd, rtt_us, base_rtt_us, ssthresh);
 	least = min(scavenger_guaranteed_cwnd(s, p), p->cwnd);
-	evidence_expect(&sc->regime, p->cwnd, ssthresh, rtt_us, base_rtt_us);
+	evidence_test_cut(&sc->regime, p->cwnd, ssthresh, rtt_us, base_rtt_us);
 	if (least > ssthresh && cut_under_test(&sc->regime.cut)) {
 		/* We withdraw it for a round trip, and judge that as we judge room. */
 		sc->regime.room.if_free_cwnd = max(sc->regime.room.if_free_cwnd, least);
@@ -359,8 +359,8 @@ static u32 scavenger_lose_alone(struct sender *s, const struct tcp_path *p)
 	cubic_loss(&sc->best_effort);
 	cubic_loss(&sc->loss_only_window);
 	ssthresh = max_t(u32, 2, sc->best_effort.window_q16 >> 16);
-	evidence_expect_loss(r, p->cwnd, ssthresh, s->cdg.rtt_prev.min_us,
-			     cdg_base_rtt_us(&s->cdg));
+	evidence_test_loss_cut(r, p->cwnd, ssthresh, s->cdg.rtt_prev.min_us,
+			       cdg_base_rtt_us(&s->cdg));
 	return ssthresh;
 }
 

@@ -451,11 +451,11 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 			assert_within(test, i, "cut", left, cwnd / 2,
 				      max(cwnd, 2U));
 			assert_within(test, i, "lent", e.room.if_free_cwnd, 0, cwnd);
-			evidence_expect(&e, cwnd, left, any_time_us(&rnd),
-					any_time_us(&rnd));
+			evidence_test_cut(&e, cwnd, left, any_time_us(&rnd),
+					  any_time_us(&rnd));
 			if (i % 4)
-				evidence_expect_loss(&e, left, left / 2,
-						     any_time_us(&rnd),
+				evidence_test_loss_cut(&e, left, left / 2,
+						       any_time_us(&rnd),
 						   any_time_us(&rnd));
 			KUNIT_ASSERT_EQ(test, e.state, before);
 			if (!(i % 4) && regime_repair(&e, any_clock_us(&rnd))) {

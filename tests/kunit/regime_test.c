@@ -20,7 +20,7 @@ static enum verdict round_at(struct regime *e, u32 queue_us, u64 now_us)
 static enum verdict cut_drains(struct regime *e, u32 percent)
 {
 	e->looks.mean_us = QUEUE_US;	/* as it has been for long */
-	evidence_expect(e, 100, 70, BASE_US + QUEUE_US, BASE_US);
+	evidence_test_cut(e, 100, 70, BASE_US + QUEUE_US, BASE_US);
 	return round_at(e, QUEUE_US - e->cut.expected_us * percent / 100, 0);
 }
 
@@ -50,10 +50,10 @@ static void expects_its_part_of_the_rtt(struct kunit *test)
 {
 	struct regime e = {};
 
-	evidence_expect(&e, 100, 70, BASE_US + QUEUE_US, BASE_US);
+	evidence_test_cut(&e, 100, 70, BASE_US + QUEUE_US, BASE_US);
 	KUNIT_EXPECT_EQ(test, e.cut.expected_us, 27000u);
 	KUNIT_EXPECT_EQ(test, e.cut.before_us, BASE_US + QUEUE_US);
-	evidence_expect(&e, 100, 50, BASE_US + 5000, BASE_US);
+	evidence_test_cut(&e, 100, 50, BASE_US + 5000, BASE_US);
 	KUNIT_EXPECT_EQ(test, e.cut.expected_us, 5000u);
 }
 
@@ -75,10 +75,10 @@ static void a_window_that_cannot_be_cut_waits_for_the_others(struct kunit *test)
 {
 	struct regime e = { .looks.mean_us = QUEUE_US };
 
-	evidence_expect(&e, 2, 2, BASE_US + QUEUE_US, BASE_US);
+	evidence_test_cut(&e, 2, 2, BASE_US + QUEUE_US, BASE_US);
 	KUNIT_EXPECT_EQ(test, (int)round_at(&e, QUEUE_US / 2, 0),
 			(int)VERDICT_NONE);
-	evidence_expect(&e, 2, 2, BASE_US + QUEUE_US, BASE_US);
+	evidence_test_cut(&e, 2, 2, BASE_US + QUEUE_US, BASE_US);
 	KUNIT_EXPECT_EQ(test, (int)round_at(&e, QUEUE_US, 0), (int)VERDICT_YIELD);
 }
 
@@ -123,8 +123,8 @@ static void what_shows_nothing_is_no_test(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct regime e = { .cut.decides = true, .cut.before_us = 90000 };
 
-		evidence_expect(&e, rows[i].cwnd, rows[i].ssthresh,
-				rows[i].rtt_us, rows[i].base_us);
+		evidence_test_cut(&e, rows[i].cwnd, rows[i].ssthresh,
+				  rows[i].rtt_us, rows[i].base_us);
 		KUNIT_EXPECT_EQ_MSG(test, e.cut.before_us, 0u, "row %zu", i);
 		KUNIT_EXPECT_FALSE_MSG(test, e.cut.decides, "row %zu", i);
 		KUNIT_EXPECT_EQ(test,
@@ -179,7 +179,7 @@ static struct regime room_made(struct kunit *test, u32 cwnd, u32 left)
 
 	KUNIT_EXPECT_TRUE(test, room_urgent(&e, rtt_us, rtt_us - 12500, BASE_US));
 	KUNIT_EXPECT_EQ(test, room_cut(&e, cwnd, rtt_us, BASE_US, 7), left);
-	evidence_expect(&e, cwnd, left, rtt_us, BASE_US);
+	evidence_test_cut(&e, cwnd, left, rtt_us, BASE_US);
 	return e;
 }
 
@@ -220,7 +220,7 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 
 	/* After a loss it does not matter what is left of it. */
 	e = room_made(test, 100, 51);
-	evidence_expect_loss(&e, 51, 35, BASE_US + 20000, BASE_US);
+	evidence_test_loss_cut(&e, 51, 35, BASE_US + 20000, BASE_US);
 	KUNIT_EXPECT_EQ(test, (int)round_at(&e, 0, 0), (int)VERDICT_YIELD);
 	KUNIT_EXPECT_EQ(test, (int)e.state, (int)REGIME_CONTENDED);
 

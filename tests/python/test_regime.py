@@ -31,7 +31,7 @@ def cut(pure: Any, effect: Any, drained: float, depth: float = 0.3) -> int:
     """A cut from 100 packets that drains this part of what it should; the verdict on it."""
     before_us = BASE_US + QUEUE_US
     effect.looks.mean_us = QUEUE_US
-    pure.evidence_expect(effect, 100, round(100 * (1 - depth)), before_us, BASE_US)
+    pure.evidence_test_cut(effect, 100, round(100 * (1 - depth)), before_us, BASE_US)
     assert effect.cut.before_us
     return int(
         pure.regime_round(effect, before_us - round(drained * effect.cut.expected_us), BASE_US, 0)
@@ -56,7 +56,7 @@ def test_how_long_the_machine_has_been_up_is_of_no_concern(pure: Any, clock_us: 
     assert not pure.regime_in_doubt(effect, clock_us + DOUBT_US)
     effect.lossy = 9  # so it is not kin's
     for doubt in range(2):
-        pure.evidence_expect(effect, 100, 90, BASE_US + QUEUE_US, BASE_US)
+        pure.evidence_test_cut(effect, 100, 90, BASE_US + QUEUE_US, BASE_US)
         pure.regime_round(effect, BASE_US + QUEUE_US, BASE_US, clock_us + doubt)
     assert effect.state == pure.REGIME_YIELDING
     assert (effect.short_flows_come, effect.times.came_us) == (False, clock_us + 1)
@@ -115,7 +115,7 @@ def test_what_shows_nothing_is_no_test_and_ends_a_doubt(
         effect = pure.new(
             "regime", cut__decides=True, cut__before_us=before_us, cut__expected_us=1000
         )
-        pure.evidence_expect(effect, cwnd, ssthresh, rtt_us, base_us)
+        pure.evidence_test_cut(effect, cwnd, ssthresh, rtt_us, base_us)
         assert (effect.cut.before_us, effect.cut.decides) == (0, False)
         assert pure.regime_round(effect, rtt_us, base_us, 0) == pure.VERDICT_NONE
 
@@ -125,7 +125,7 @@ def test_the_drain_expected_is_the_windows_part_of_the_rtt_but_no_more_than_the_
     pure: Any, cwnd: int, ssthresh: int, rtt_us: int, base_us: int
 ) -> None:
     effect = pure.new("regime")
-    pure.evidence_expect(effect, cwnd, ssthresh, rtt_us, base_us)
+    pure.evidence_test_cut(effect, cwnd, ssthresh, rtt_us, base_us)
     queue_us = max(rtt_us - base_us, 0)
     testable = base_us > 0 and queue_us >= max(base_us // 16, 1000)
     assert effect.cut.before_us == (rtt_us if testable else 0)
@@ -139,7 +139,7 @@ def test_where_the_window_cannot_be_cut_it_is_for_the_others_to_drain_the_queue(
     pure: Any, cwnd: int, drained: float, kept: bool
 ) -> None:
     effect, before_us = pure.new("regime", looks__mean_us=QUEUE_US), BASE_US + QUEUE_US
-    pure.evidence_expect(effect, cwnd, 2, before_us, BASE_US)
+    pure.evidence_test_cut(effect, cwnd, 2, before_us, BASE_US)
     verdict = pure.regime_round(effect, before_us - round(drained * QUEUE_US), BASE_US, 0)
     assert verdict == (pure.VERDICT_NONE if kept else pure.VERDICT_YIELD)
 
@@ -159,13 +159,13 @@ def test_a_queue_as_flows_like_us_leave_it_is_theirs_unless_it_loses_packets(pur
         effect = pure.new("regime", looks__mean_us=queue_us)
         if lossy:
             pure.evidence_loss(effect)
-        pure.evidence_expect(effect, 100, 70, BASE_US + queue_us, BASE_US)
+        pure.evidence_test_cut(effect, 100, 70, BASE_US + queue_us, BASE_US)
         assert pure.regime_round(effect, BASE_US + queue_us, BASE_US, 0) == verdict
 
 
 def test_a_loss_that_was_none_shows_nothing(pure: Any) -> None:
     effect = pure.new("regime", lossy=9)
-    pure.evidence_expect(effect, 100, 70, BASE_US + KIN_US, BASE_US)
+    pure.evidence_test_cut(effect, 100, 70, BASE_US + KIN_US, BASE_US)
     pure.evidence_loss(effect)
     assert effect.lossy == 64
     pure.evidence_undo_loss(effect, 9)
@@ -177,7 +177,7 @@ def test_a_loss_is_remembered_for_64_rounds(pure: Any) -> None:
         effect = pure.new("regime")
         pure.evidence_loss(effect)
         rounds(pure, effect, [KIN_US] * (passed - 1))
-        pure.evidence_expect(effect, 100, 70, BASE_US + KIN_US, BASE_US)
+        pure.evidence_test_cut(effect, 100, 70, BASE_US + KIN_US, BASE_US)
         assert rounds(pure, effect, [KIN_US]) == [verdict]
 
 
@@ -191,7 +191,7 @@ def test_a_contended_flow_tries_ever_more_rarely(pure: Any, lossy: bool, first_s
             pure.evidence_loss(effect)
         effect.looks.mean_us = QUEUE_US
         for verdict in (pure.VERDICT_CUT_DEEPER, pure.VERDICT_YIELD):
-            pure.evidence_expect(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
+            pure.evidence_test_cut(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
             assert pure.regime_round(effect, BASE_US + QUEUE_US, BASE_US, clock_us) == verdict
         yielded_us = clock_us
         assert set(rounds(pure, effect, [KIN_US] * 4, clock_us)) == {pure.VERDICT_NONE}
@@ -263,7 +263,7 @@ def surged(pure: Any, grown_us: int = 15_000, cwnd: int = 100, **fields: Any) ->
     rtt_us = BASE_US + 20_000
     assert pure.room_urgent(effect, rtt_us, rtt_us - grown_us, BASE_US)
     ssthresh = pure.room_cut(effect, cwnd, rtt_us, BASE_US, 7)
-    pure.evidence_expect(effect, cwnd, ssthresh, rtt_us, BASE_US)
+    pure.evidence_test_cut(effect, cwnd, ssthresh, rtt_us, BASE_US)
     return effect, ssthresh
 
 
@@ -357,15 +357,15 @@ def test_a_surge_says_nothing_of_a_cut_that_was_for_our_own_queue(pure: Any) -> 
     """Room is made for it first; where a cut was in doubt already, that is decided."""
     for doubt, verdict in ((False, pure.VERDICT_NONE), (True, pure.VERDICT_YIELD)):
         effect = pure.new("regime", looks__mean_us=QUEUE_US, cut__decides=doubt, part__lost=True)
-        pure.evidence_expect(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
+        pure.evidence_test_cut(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
         assert rounds(pure, effect, [QUEUE_US + SURGE_US]) == [verdict]
         assert effect.cut.before_us == 0
 
 
-@pytest.mark.parametrize("told", ["loss", "expect_loss"])
+@pytest.mark.parametrize("told", ["loss", "test_loss_cut"])
 def test_a_loss_in_the_room_that_was_made_is_a_newcomers(pure: Any, told: str) -> None:
     """However idle it is afterwards; where no room was made, a loss's cut is a test."""
-    cut_to = (50, 35, BASE_US + 20_000, BASE_US) if told == "expect_loss" else ()
+    cut_to = (50, 35, BASE_US + 20_000, BASE_US) if told == "test_loss_cut" else ()
     effect, _ = surged(pure)
     getattr(pure, f"evidence_{told}")(effect, *cut_to)
     assert rounds(pure, effect, [0]) == [pure.VERDICT_YIELD]
@@ -374,7 +374,7 @@ def test_a_loss_in_the_room_that_was_made_is_a_newcomers(pure: Any, told: str) -
     effect = pure.new(
         "regime", looks__mean_us=QUEUE_US, room__if_free_cwnd=70, room__withdrawn=True
     )  # of a test long over
-    pure.evidence_expect_loss(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
+    pure.evidence_test_loss_cut(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
     assert (effect.lossy, effect.room.if_free_cwnd, effect.room.withdrawn) == (64, 0, False)
     assert rounds(pure, effect, [QUEUE_US]) == [pure.VERDICT_CUT_DEEPER]
 
@@ -395,7 +395,7 @@ def test_room_is_taken_where_more_than_a_quarter_of_the_queue_is_left(
         rtt_us = base_us + queue_us
         assert pure.room_urgent(effect, rtt_us, rtt_us - grown_us, base_us)
         ssthresh = pure.room_cut(effect, 100, rtt_us, base_us, 7)
-        pure.evidence_expect(effect, 100, ssthresh, rtt_us, base_us)
+        pure.evidence_test_cut(effect, 100, ssthresh, rtt_us, base_us)
         assert effect.room.withdrawn
         assert pure.regime_round(effect, base_us + left_us + more_us, base_us, 0) == verdict
 
@@ -415,7 +415,7 @@ def test_a_loss_of_old_times_says_nothing_of_what_is_lent_now(
     effect.state = pure.REGIME_ALONE
     rtt_us = BASE_US + 20_000
     ssthresh = pure.room_cut(effect, 100, rtt_us, BASE_US, 7)
-    pure.evidence_expect(effect, 100, ssthresh, rtt_us, BASE_US)
+    pure.evidence_test_cut(effect, 100, ssthresh, rtt_us, BASE_US)
     effect.room.if_free_cwnd, effect.room.withdrawn, effect.ramp.rounds = 100, True, steady
     assert rounds(pure, effect, [queue_us]) == [
         pure.VERDICT_YIELD if taken else pure.VERDICT_ROOM_FREE
@@ -1123,7 +1123,7 @@ def yields_at(pure: Any, effect: Any, clock_us: int) -> None:
     """Two cuts without an effect, at this clock."""
     for verdict in (pure.VERDICT_CUT_DEEPER, pure.VERDICT_YIELD):
         effect.looks.mean_us = QUEUE_US
-        pure.evidence_expect(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
+        pure.evidence_test_cut(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
         assert rounds(pure, effect, [QUEUE_US], clock_us) == [verdict]
 
 
@@ -1300,12 +1300,12 @@ states = st.fixed_dictionaries(
     }
 )
 events = st.one_of(
-    st.tuples(st.just("evidence_expect"), u32, u32, u32, u32),
+    st.tuples(st.just("evidence_test_cut"), u32, u32, u32, u32),
     st.tuples(st.just("regime_round"), u32, u32, u64),
     st.tuples(st.just("room_cut"), u32, u32, u32, u32),
     st.tuples(st.just("room_urgent"), u32, u32, u32),
     st.tuples(st.just("room_sample"), u32, u32, u32, u32, u32),
-    st.tuples(st.just("evidence_expect_loss"), u32, u32, u32, u32),
+    st.tuples(st.just("evidence_test_loss_cut"), u32, u32, u32, u32),
     st.tuples(st.just("evidence_loss")),
     st.tuples(st.just("evidence_forget")),
     st.tuples(st.just("evidence_fill"), u32),
@@ -1331,7 +1331,7 @@ def test_from_any_state_to_a_valid_one(
         arrow = (before, effect.state)
         if name != "regime_round":
             assert before == effect.state
-            assert name != "evidence_expect" or not effect.cut.before_us or before == alone
+            assert name != "evidence_test_cut" or not effect.cut.before_us or before == alone
         elif verdict == pure.VERDICT_NONE:
             assert before == effect.state or arrow == (stand_back, pure.REGIME_CONTENDED)
         elif verdict == pure.VERDICT_CUT_DEEPER:
