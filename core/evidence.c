@@ -220,7 +220,7 @@ u64 evidence_link_packets(const struct regime *r, u64 us)
 }
 
 /**
- * evidence_fill - the link is free: how far may slow start go?
+ * evidence_slow_start_limit - the link is free: how far may slow start go?
  * @r: the flow
  * @base_rtt_us: lowest RTT known
  *
@@ -230,7 +230,7 @@ u64 evidence_link_packets(const struct regime *r, u64 us)
  *
  * Return: packets; U32_MAX: as far as it goes.
  */
-u32 evidence_fill(struct regime *r, u32 base_rtt_us)
+u32 evidence_slow_start_limit(struct regime *r, u32 base_rtt_us)
 {
 	u64 full_us = (u64)base_rtt_us + 2 * queue_shortest_us(base_rtt_us);
 
@@ -241,14 +241,14 @@ u32 evidence_fill(struct regime *r, u32 base_rtt_us)
 }
 
 /**
- * evidence_more - did slow start end too early?
+ * evidence_slow_start_too_short - did slow start end too early?
  * @r: the flow
  * @rtt_us: lowest RTT of the round
  * @base_rtt_us: lowest RTT known
  *
  * Where all of the window has been in use since and no queue shows, the link carries more.
  */
-bool evidence_more(struct regime *r, u32 rtt_us, u32 base_rtt_us)
+bool evidence_slow_start_too_short(struct regime *r, u32 rtt_us, u32 base_rtt_us)
 {
 	if (!r->ramp.may_grow_on || !regime_steady(r))
 		return false;

@@ -282,7 +282,7 @@ enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 		r->lossy -= r->lossy > 0;
 		r->room.restored -= r->room.restored > 0;
 		regime_mean(r, queue_us);
-		if (evidence_more(r, rtt_us, base_rtt_us))
+		if (evidence_slow_start_too_short(r, rtt_us, base_rtt_us))
 			return VERDICT_GROW_ON;
 		return cut_under_test(&r->cut) ?
 		       regime_judge(r, rtt_us, base_rtt_us, now_us) : VERDICT_NONE;

@@ -208,11 +208,11 @@ static bool scavenger_act(struct sender *s, struct tcp_path *p, enum verdict why
 		break;
 	case VERDICT_TAKE:
 		sc->loss_only_window = sc->best_effort;
-		scavenger_go_alone(s, p, cwnd, evidence_fill(&sc->regime, base_rtt_us));
+		scavenger_go_alone(s, p, cwnd, evidence_slow_start_limit(&sc->regime, base_rtt_us));
 		break;
 	case VERDICT_GROW_ON:
 		more = cwnd + cwnd / 2;
-		fill = evidence_fill(&sc->regime, base_rtt_us);
+		fill = evidence_slow_start_limit(&sc->regime, base_rtt_us);
 		scavenger_go_alone(s, p, cwnd, fill > cwnd ? min(fill, more) : more);
 		break;
 	case VERDICT_TRY:

@@ -887,7 +887,8 @@ def test_patience_is_over_when_nobody_has_come_for_long(pure: Any) -> None:
 def test_slow_start_goes_to_where_the_link_was_full(pure: Any) -> None:
     effect = with_the_link_to_itself(pure)
     full_us = BASE_US + 2 * SHORT_US
-    assert pure.evidence_fill(effect, BASE_US) == pytest.approx(LINK_PPS * full_us / 1e6, abs=1)
+    limit = pure.evidence_slow_start_limit(effect, BASE_US)
+    assert limit == pytest.approx(LINK_PPS * full_us / 1e6, abs=1)
     assert effect.ramp.may_grow_on
 
 
@@ -896,7 +897,7 @@ def test_of_a_link_that_is_not_known_slow_start_finds_the_end(
     pure: Any, link_pps: int, base_us: int
 ) -> None:
     effect = pure.new("regime", part__link_q16=link_pps * Q16, ramp__may_grow_on=True)
-    assert pure.evidence_fill(effect, base_us) == U32_MAX
+    assert pure.evidence_slow_start_limit(effect, base_us) == U32_MAX
     assert effect.ramp.may_grow_on
 
 
@@ -1308,7 +1309,7 @@ events = st.one_of(
     st.tuples(st.just("evidence_test_loss_cut"), u32, u32, u32, u32),
     st.tuples(st.just("evidence_loss")),
     st.tuples(st.just("evidence_forget")),
-    st.tuples(st.just("evidence_fill"), u32),
+    st.tuples(st.just("evidence_slow_start_limit"), u32),
     st.tuples(st.just("regime_probe"), u32, u32, u32, u64),
     st.tuples(st.just("probe_reject_early"), u32, u32),
 )
