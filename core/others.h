@@ -149,7 +149,7 @@ struct plateau {
 /**
  * struct times - when things were, on the caller's clock
  * @since_us: the regime began, REGIME_YIELDING and REGIME_CONTENDED as one
- * @taken_us: VERDICT_TAKE, VERDICT_TRY or VERDICT_LONGER, the last; else regime_start()
+ * @taken_us: VERDICT_TAKE, VERDICT_TRY or VERDICT_PATH_LONGER, the last; else regime_start()
  * @came_us: the competitor came that the link was left to
  * @busy_us: the queue was last seen
  */
@@ -164,8 +164,8 @@ struct times {
  * struct regime - what one flow knows of others
  * @state: enum regime_state; set in regime.c only. sender.regime is a copy, which scavenger.c keeps
  * @lossy: rounds for which the last loss is still remembered; they count while alone only
- * @unsure: alone on a guess (VERDICT_RESUME, TRY, LONGER): the others may never have gone, so the
- *	next yield does not update @times.came_us and @short_flows_come. A probe's guess is
+ * @unsure: alone on a guess (VERDICT_RESUME, TRY, PATH_LONGER): the others may never have gone, so
+ *	the next yield does not update @times.came_us and @short_flows_come. A probe's guess is
  *	probe.alone
  * @short_flows_come: one after the other: be patient (regime_patience_us()), and make room early
  *	(room_shift())

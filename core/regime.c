@@ -18,7 +18,7 @@
  *	     TAKE: the queue was away in three of six looks
  *	     TAKE: it went when we probed (probe_answered())
  *	     TRY: it is as short as scavengers leave it, on average
- *	     LONGER: it has not moved for 32 s, so the path is longer (evidence_plateau())
+ *	     PATH_LONGER: it has not moved for 32 s, so the path is longer (evidence_plateau())
  *
  * A timeout, a pause and a loss that was none move nothing: they void the test under way
  * (evidence_forget()). regime_start(): a newly chosen base starts alone.
@@ -301,7 +301,7 @@ enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 		return VERDICT_TAKE;
 	}
 	if (base_rtt_us && evidence_plateau(r, rtt_us, base_rtt_us, now_us))
-		return regime_alone(r, now_us, VERDICT_LONGER);
+		return regime_alone(r, now_us, VERDICT_PATH_LONGER);
 	if (r->state == REGIME_CONTENDED &&
 	    now_us - r->looks.last_us < regime_look_us(base_rtt_us))
 		return VERDICT_NONE;

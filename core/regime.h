@@ -93,7 +93,7 @@ enum verdict {
 	VERDICT_TRY,		/* to REGIME_ALONE, from the window as it is: the others may be
 				 * scavengers
 				 */
-	VERDICT_LONGER,		/* to REGIME_ALONE: the queue is none. The base RTT is
+	VERDICT_PATH_LONGER,	/* to REGIME_ALONE: the queue is none. The base RTT is
 				 * plateau.rtt_us
 				 */
 };

@@ -219,7 +219,7 @@ static bool scavenger_act(struct sender *s, struct tcp_path *p, enum verdict why
 		sc->loss_only_window = sc->best_effort;
 		scavenger_go_alone(s, p, cwnd, cwnd);
 		break;
-	case VERDICT_LONGER:
+	case VERDICT_PATH_LONGER:
 		cdg_set_base_rtt(&s->cdg, sc->regime.plateau.rtt_us);
 		scavenger_go_alone(s, p, cwnd, PATH_SSTHRESH_MAX);
 		/* now that B is our window: no loss had told the old B where to stop */

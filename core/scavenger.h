@@ -26,7 +26,7 @@
  *				the window, or loss_only_window		delays	w * B is sent
  *	loss_only_window	raised to cwnd before a cut or a	losses	YIELD, as B, where
  *				YIELD while alone; to B at TAKE, TRY,		we may be wrong
- *				LONGER; RESUME and GROW_ON leave it
+ *				PATH_LONGER; RESUME and GROW_ON leave it
  *	before_yield_cwnd	at YIELD: the window before, with the	losses	RESUME
  *				room that was given up
  *	room.if_free_cwnd	at a cut that makes room, or withdraws	losses	ROOM_FREE

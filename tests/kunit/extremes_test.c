@@ -426,7 +426,7 @@ static void any_effect(struct rnd_state *rnd, struct regime *e)
  */
 static void effect_is_sane_in_any_order(struct kunit *test)
 {
-	u32 seen[VERDICT_LONGER + 1] = {}, lost = 0, repaired = 0;
+	u32 seen[VERDICT_PATH_LONGER + 1] = {}, lost = 0, repaired = 0;
 	struct rnd_state rnd;
 	struct regime e;
 	size_t i;
@@ -491,7 +491,7 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 					e.state != REGIME_ALONE);
 			KUNIT_ASSERT_EQ(test,
 					v == VERDICT_RESUME || v == VERDICT_TAKE ||
-					v == VERDICT_TRY || v == VERDICT_LONGER,
+					v == VERDICT_TRY || v == VERDICT_PATH_LONGER,
 					before != REGIME_ALONE &&
 					e.state == REGIME_ALONE);
 		}

@@ -1206,7 +1206,7 @@ def longer_after_s(
             pure.evidence_loss(effect)
         rtt_us = BASE_US + queue_us(n / 10)
         verdict = pure.regime_round(effect, rtt_us, BASE_US, n * 100_000)
-        if verdict == pure.VERDICT_LONGER:
+        if verdict == pure.VERDICT_PATH_LONGER:
             assert effect.state == pure.REGIME_ALONE
             assert effect.plateau.rtt_us <= rtt_us
             return n / 10
@@ -1350,7 +1350,7 @@ def test_from_any_state_to_a_valid_one(
             assert arrow == (alone, alone)
             assert effect.ramp.may_grow_on
         else:
-            assert verdict in (pure.VERDICT_TAKE, pure.VERDICT_TRY, pure.VERDICT_LONGER)
+            assert verdict in (pure.VERDICT_TAKE, pure.VERDICT_TRY, pure.VERDICT_PATH_LONGER)
             assert arrow[1] == alone
             assert before != alone
 
