@@ -63,7 +63,7 @@ void evidence_forget(struct regime *r)
 {
 	r->cut.before_us = 0;
 	r->cut.decides = false;
-	r->part.ours_q16 = 0;
+	r->part.ours_pps_q16 = 0;
 	r->part.last_us = 0;
 	r->ramp.rounds = 0;
 	r->room.restored = 0;
@@ -154,9 +154,9 @@ void evidence_test_loss_cut(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us
 static bool evidence_part_lost(const struct regime *r, u64 rate_q16,
 			       u64 elapsed_us)
 {
-	u64 lost_q16 = r->part.ours_q16 - min(r->part.ours_q16, rate_q16);
+	u64 lost_q16 = r->part.ours_pps_q16 - min(r->part.ours_pps_q16, rate_q16);
 
-	return lost_q16 >= r->part.ours_q16 / EVIDENCE_PART_LOST &&
+	return lost_q16 >= r->part.ours_pps_q16 / EVIDENCE_PART_LOST &&
 	       fp_mul_div(lost_q16, elapsed_us, USEC_PER_SEC) >> 16 >=
 	       EVIDENCE_PART_PACKETS;
 }
@@ -195,16 +195,16 @@ void evidence_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rtt_us,
 		       evidence_part_lost(r, rate_q16, elapsed_us);
 	if (r->part.lost)
 		return;
-	if (r->part.ours_q16) {
-		rate_q16 = r->part.ours_q16 + (((s64)rate_q16 - (s64)r->part.ours_q16) >>
-					  EVIDENCE_PART_SHIFT);
-		r->part.link_q16 = max(r->part.link_q16, rate_q16);
+	if (r->part.ours_pps_q16) {
+		rate_q16 = r->part.ours_pps_q16 + (((s64)rate_q16 - (s64)r->part.ours_pps_q16) >>
+						   EVIDENCE_PART_SHIFT);
+		r->part.link_pps_q16 = max(r->part.link_pps_q16, rate_q16);
 	} else {
 		/* others may have been there (unsure): we measured our part, not the link */
-		r->part.link_q16 = max(r->unsure ? r->part.link_q16 : r->part.link_q16 / 2,
-				       rate_q16);
+		r->part.link_pps_q16 = max(r->unsure ? r->part.link_pps_q16 :
+						       r->part.link_pps_q16 / 2, rate_q16);
 	}
-	r->part.ours_q16 = rate_q16;
+	r->part.ours_pps_q16 = rate_q16;
 }
 
 /**
@@ -216,7 +216,7 @@ void evidence_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rtt_us,
  */
 u64 evidence_link_packets(const struct regime *r, u64 us)
 {
-	return fp_mul_div(r->part.link_q16, us, USEC_PER_SEC) >> 16;
+	return fp_mul_div(r->part.link_pps_q16, us, USEC_PER_SEC) >> 16;
 }
 
 /**
@@ -235,7 +235,7 @@ u32 evidence_slow_start_limit(struct regime *r, u32 base_rtt_us)
 	u64 full_us = (u64)base_rtt_us + 2 * queue_shortest_us(base_rtt_us);
 
 	r->ramp.may_grow_on = true;
-	if (!r->part.link_q16 || !base_rtt_us)
+	if (!r->part.link_pps_q16 || !base_rtt_us)
 		return U32_MAX;
 	return clamp_t(u64, evidence_link_packets(r, full_us), 2, U32_MAX);
 }

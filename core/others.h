@@ -47,15 +47,15 @@ struct cut {
  * @last_us: lowest RTT of the last round handed to evidence_part(); 0: that was not, see
  *	evidence_skip_round()
  * @lost: in the last round a part of the link was lost in a surge
- * @ours_q16: packets per second that were ours while a queue stood; 0: not known
- * @link_q16: the most that @ours_q16 was while it was known, and half of what it was
+ * @ours_pps_q16: packets per second that were ours while a queue stood; 0: not known
+ * @link_pps_q16: the most that @ours_pps_q16 was while it was known, and half of what it was
  *	before; 0: not known
  */
 struct part {
 	u32 last_us;
 	bool lost;
-	u64 ours_q16;
-	u64 link_q16;
+	u64 ours_pps_q16;
+	u64 link_pps_q16;
 };
 
 /**

@@ -394,7 +394,7 @@ static void any_effect(struct rnd_state *rnd, struct regime *e)
 		.cut.expected_us = any_time_us(rnd),
 		.looks.peak_us = any_time_us(rnd),
 		.looks.mean_us = any_time_us(rnd),
-		.part.ours_q16 = any_clock_us(rnd) >> 1,
+		.part.ours_pps_q16 = any_clock_us(rnd) >> 1,
 		.times.since_us = any_clock_us(rnd),
 		.looks.last_us = any_clock_us(rnd),
 		.times.busy_us = any_clock_us(rnd),
@@ -466,7 +466,7 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 			evidence_part(&e, any_count(&rnd), any_clock_us(&rnd),
 				      any_time_us(&rnd), any_time_us(&rnd));
 			KUNIT_ASSERT_EQ(test, e.state, before);
-			KUNIT_ASSERT_LE(test, e.part.ours_q16, (u64)S64_MAX);
+			KUNIT_ASSERT_LE(test, e.part.ours_pps_q16, (u64)S64_MAX);
 			lost += e.part.lost;
 		} else {
 			u32 rtt_us = any_time_us(&rnd);

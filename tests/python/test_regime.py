@@ -657,7 +657,7 @@ def with_the_link_to_itself(pure: Any, part: float = 1) -> Any:
     """A flow that knows its part of the link."""
     effect = pure.new("regime", times__since_us=-OFTEN_US % 2**64)
     assert not any(busy_round(pure, effect, part, KIN_US) for _ in range(50))
-    assert effect.part.ours_q16 / Q16 == pytest.approx(part * LINK_PPS, rel=0.1)
+    assert effect.part.ours_pps_q16 / Q16 == pytest.approx(part * LINK_PPS, rel=0.1)
     return effect
 
 
@@ -701,7 +701,7 @@ def test_few_packets_less_are_noise(pure: Any) -> None:
     """However much of a small window they are."""
     for packets, newcomer in ((2, False), (3, True)):
         part_q16 = packets * 10 * Q16  # so many in 100 ms
-        effect = pure.new("regime", part__ours_q16=part_q16, part__last_us=BASE_US)
+        effect = pure.new("regime", part__ours_pps_q16=part_q16, part__last_us=BASE_US)
         assert loses_part(pure, effect, 0, 100_000) is newcomer
 
 
@@ -709,13 +709,13 @@ def test_a_part_that_shrinks_slowly_is_followed(pure: Any) -> None:
     effect = with_the_link_to_itself(pure)
     parts = [0.98**n for n in range(200)]
     assert not any(busy_round(pure, effect, part) for part in parts)
-    assert effect.part.ours_q16 / Q16 < 0.2 * LINK_PPS
+    assert effect.part.ours_pps_q16 / Q16 < 0.2 * LINK_PPS
 
 
 def test_a_part_is_forgotten_with_the_regime_and_where_there_was_nothing_to_send(pure: Any) -> None:
     effect = with_the_link_to_itself(pure)
     pure.evidence_forget(effect)
-    assert (effect.part.ours_q16, effect.part.last_us) == (0, 0)
+    assert (effect.part.ours_pps_q16, effect.part.last_us) == (0, 0)
     assert not busy_round(pure, effect, 0)
     effect = with_the_link_to_itself(pure)
     assert busy_round(pure, effect, 0)
@@ -727,7 +727,7 @@ def test_a_part_is_forgotten_with_the_regime_and_where_there_was_nothing_to_send
     for look in range(1, 9):
         verdicts += rounds(pure, effect, [0], look * clock_us)
     assert pure.VERDICT_TAKE in verdicts
-    assert (effect.part.ours_q16, effect.part.last_us) == (0, 0)
+    assert (effect.part.ours_pps_q16, effect.part.last_us) == (0, 0)
 
 
 def test_a_surge_is_seen_across_a_cut(pure: Any) -> None:
@@ -845,7 +845,7 @@ def test_what_a_cut_would_not_show_is_not_asked(
     pure: Any, cwnd: int, queue_us: int, base_us: int, link_pps: float
 ) -> None:
     effect = contended(pure)
-    effect.part.link_q16 = round(link_pps) * Q16
+    effect.part.link_pps_q16 = round(link_pps) * Q16
     pure.regime_probe(effect, cwnd, BASE_US + queue_us, base_us, ASK_US)
     assert effect.probe.rounds == 0
 
@@ -896,7 +896,7 @@ def test_slow_start_goes_to_where_the_link_was_full(pure: Any) -> None:
 def test_of_a_link_that_is_not_known_slow_start_finds_the_end(
     pure: Any, link_pps: int, base_us: int
 ) -> None:
-    effect = pure.new("regime", part__link_q16=link_pps * Q16, ramp__may_grow_on=True)
+    effect = pure.new("regime", part__link_pps_q16=link_pps * Q16, ramp__may_grow_on=True)
     assert pure.evidence_slow_start_limit(effect, base_us) == U32_MAX
     assert effect.ramp.may_grow_on
 
@@ -939,17 +939,17 @@ def test_the_first_slow_start_may_have_ended_too_early(pure: Any) -> None:
 def test_the_link_is_the_most_that_was_ours_lately(pure: Any) -> None:
     """A sample that is too small halves it at worst, and one link follows another."""
     effect = with_the_link_to_itself(pure)
-    link_q16 = effect.part.link_q16
-    assert link_q16 / Q16 == pytest.approx(LINK_PPS, rel=0.01)
+    link_pps_q16 = effect.part.link_pps_q16
+    assert link_pps_q16 / Q16 == pytest.approx(LINK_PPS, rel=0.01)
     busy_round(pure, effect, 0.9)
-    assert effect.part.link_q16 == link_q16
+    assert effect.part.link_pps_q16 == link_pps_q16
     pure.evidence_forget(effect)
-    assert effect.part.link_q16 == link_q16
+    assert effect.part.link_pps_q16 == link_pps_q16
     busy_round(pure, effect, 0.1)
-    assert effect.part.link_q16 == link_q16 // 2
+    assert effect.part.link_pps_q16 == link_pps_q16 // 2
     pure.evidence_forget(effect)
     busy_round(pure, effect, 3.0)
-    assert effect.part.link_q16 / Q16 == pytest.approx(3 * LINK_PPS, rel=0.01)
+    assert effect.part.link_pps_q16 / Q16 == pytest.approx(3 * LINK_PPS, rel=0.01)
 
 
 @given(u32, u64, u32, u32, u64)
@@ -959,7 +959,7 @@ def test_any_round_is_survived(
     effect = pure.new("regime")
     for sent in (packets, 0, U32_MAX, packets):
         pure.evidence_part(effect, sent, elapsed_us, rtt_us, base_us)
-        assert effect.part.ours_q16 < 1 << 63
+        assert effect.part.ours_pps_q16 < 1 << 63
         assert effect.state == pure.REGIME_ALONE
 
 
@@ -1271,8 +1271,8 @@ states = st.fixed_dictionaries(
         "short_flows_come": st.booleans(),
         "haste_q16": u32,
         "part__last_us": u32,
-        "part__ours_q16": st.integers(0, 2**63 - 1),
-        "part__link_q16": st.integers(0, 2**63 - 1),
+        "part__ours_pps_q16": st.integers(0, 2**63 - 1),
+        "part__link_pps_q16": st.integers(0, 2**63 - 1),
         "ramp__may_grow_on": st.booleans(),
         "probe__alone": st.booleans(),
         "probe__rounds": st.integers(0, 2),
