@@ -261,7 +261,7 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	s->interval.rounds++;
 	if (sc->regime.state != REGIME_ALONE) {
 		s->interval.not_alone_rounds++;
-		s->interval.not_alone_q16 += sc->best_effort.window_q16;
+		s->interval.best_effort_sum_q16 += sc->best_effort.window_q16;
 	}
 	verdict = scavenger_judge(s, p, elapsed_us);
 	set = scavenger_act(s, p, verdict);
@@ -463,7 +463,7 @@ static void scavenger_price(const struct sender *s, struct control_sample *sampl
 	sample->others_seen = n->rounds ? n->not_alone_rounds > n->rounds / 2 :
 					sender_not_alone(s);
 	if (sample->others_seen && n->not_alone_rounds)
-		window_q16 = div_u64(n->not_alone_q16, n->not_alone_rounds);
+		window_q16 = div_u64(n->best_effort_sum_q16, n->not_alone_rounds);
 	sample->price_q40 = fp_mul_div(Q40_ONE, Q16_ONE, window_q16);
 	sample->price_std_q40 = sample->price_q40;
 }

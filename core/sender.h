@@ -56,14 +56,14 @@ struct delay_cut {
  * @acks_cwnd_limited: of these, those that found the window in use and more to send
  * @rounds: RTT rounds
  * @not_alone_rounds: of these, those in which the flow was not alone
- * @not_alone_q16: sum of the best-effort window over those
+ * @best_effort_sum_q16: sum of the best-effort window over those
  */
 struct interval {
 	u32 acks;
 	u32 acks_cwnd_limited;
 	u32 rounds;
 	u32 not_alone_rounds;
-	u64 not_alone_q16;
+	u64 best_effort_sum_q16;
 };
 
 /**
