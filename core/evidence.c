@@ -118,7 +118,7 @@ void evidence_timeout(struct regime *r)
 }
 
 /**
- * evidence_undo_loss - the last loss was none
+ * evidence_undo_loss - the last loss was spurious
  * @r: the flow
  * @lossy: regime.lossy before it
  */
@@ -259,15 +259,15 @@ bool evidence_slow_start_too_short(struct regime *r, u32 rtt_us, u32 base_rtt_us
 }
 
 /**
- * evidence_plateau - does the queue stand so still that it is none?
+ * evidence_plateau - does the queue stand so still that it is a longer path?
  * @r: the flow
  * @rtt_us: lowest RTT of the round
  * @base_rtt_us: lowest RTT known
  * @now_us: clock
  *
- * Then the path has become longer. We compare the lowest RTTs of periods of many rounds: that of
- * a single round may contain somebody's packet. The queue of very many flows hardly moves
- * either, but they lose packets, and so do we.
+ * We compare the lowest RTTs of periods of many rounds: that of a single round may contain
+ * somebody's packet. The queue of very many flows hardly moves either, but they lose packets, and
+ * so do we.
  */
 bool evidence_plateau(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 		      u64 now_us)

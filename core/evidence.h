@@ -33,9 +33,9 @@
  */
 #define EVIDENCE_LOSS_ROUNDS	64
 
-/* A queue whose lowest RTTs are alike eight times, of 4 s or eight base RTTs each, is none: the
- * path has become longer. In 32 s CUBIC's queue moves, on its plateau, too. In half of that it
- * may not; at twice, a longer route is found after a minute.
+/* Where the lowest RTTs of eight periods, of 4 s or eight base RTTs each, are alike, the path has
+ * become longer: in 32 s CUBIC's queue moves, on its plateau, too. Half: CUBIC's queue may pass for
+ * a longer path. Twice: a longer path is found after a minute.
  */
 #define EVIDENCE_PLATEAU	8
 #define EVIDENCE_PLATEAU_US	4000000

@@ -133,7 +133,7 @@ struct probe {
 };
 
 /**
- * struct plateau - a contended queue that may be none
+ * struct plateau - while contended: a queue that stands still is a longer path
  * @periods: in a row, whose lowest RTT was like @rtt_us
  * @rtt_us: lowest RTT of the first of them
  * @least_us: lowest RTT in the period under way
@@ -181,7 +181,7 @@ struct times {
  * @looks: at the queue while not alone
  * @times: when things were
  * @probe: the window held back to see whose queue it is
- * @plateau: a contended queue that may be none
+ * @plateau: while contended: a queue that stands still is a longer path
  */
 struct regime {
 	u8 state;

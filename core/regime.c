@@ -20,7 +20,7 @@
  *	     TRY: it is as short as scavengers leave it, on average
  *	     PATH_LONGER: it has not moved for 32 s, so the path is longer (evidence_plateau())
  *
- * A timeout, a pause and a loss that was none move nothing: they void the test under way
+ * A timeout, a pause and a spurious loss change no regime: they void the test under way
  * (evidence_forget()). regime_start(): a newly chosen base starts alone.
  *
  * A window of two packets cannot be cut: then one test decides, by whether the others drain the

@@ -93,8 +93,8 @@ enum verdict {
 	VERDICT_TRY,		/* to REGIME_ALONE, from the window as it is: the others may be
 				 * scavengers
 				 */
-	VERDICT_PATH_LONGER,	/* to REGIME_ALONE: the queue is none. The base RTT is
-				 * plateau.rtt_us
+	VERDICT_PATH_LONGER,	/* to REGIME_ALONE: there is no queue, but a longer path, whose base
+				 * RTT is plateau.rtt_us
 				 */
 };
 
