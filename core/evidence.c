@@ -65,9 +65,9 @@ void evidence_forget(struct regime *r)
 	r->cut.decides = false;
 	r->part.ours_pps_q16 = 0;
 	r->part.last_us = 0;
-	r->ramp.rounds = 0;
+	r->slow_start.rounds_since = 0;
 	r->room.restored = 0;
-	r->ramp.may_grow_on = false;
+	r->slow_start.may_grow_on = false;
 	r->probe.rounds = 0;
 }
 
@@ -83,8 +83,8 @@ void evidence_skip_round(struct regime *r)
 	r->part.last_us = 0;
 	r->part.lost = false;
 	r->probe.rounds = 0;
-	if (r->ramp.may_grow_on)
-		r->ramp.rounds = 0;
+	if (r->slow_start.may_grow_on)
+		r->slow_start.rounds_since = 0;
 }
 
 /**
@@ -99,7 +99,7 @@ void evidence_loss(struct regime *r)
 	r->lossy = EVIDENCE_LOSS_ROUNDS;
 	r->plateau.periods = 0;
 	r->probe.rounds = 0;
-	r->ramp.may_grow_on = false;
+	r->slow_start.may_grow_on = false;
 	if (withdrawn_under_test(r))
 		r->room.packet_lost = true;
 }
@@ -234,7 +234,7 @@ u32 evidence_slow_start_limit(struct regime *r, u32 base_rtt_us)
 {
 	u64 full_us = (u64)base_rtt_us + 2 * queue_shortest_us(base_rtt_us);
 
-	r->ramp.may_grow_on = true;
+	r->slow_start.may_grow_on = true;
 	if (!r->part.link_pps_q16 || !base_rtt_us)
 		return U32_MAX;
 	return clamp_t(u64, evidence_link_packets(r, full_us), 2, U32_MAX);
@@ -250,12 +250,12 @@ u32 evidence_slow_start_limit(struct regime *r, u32 base_rtt_us)
  */
 bool evidence_slow_start_too_short(struct regime *r, u32 rtt_us, u32 base_rtt_us)
 {
-	if (!r->ramp.may_grow_on || !regime_steady(r))
+	if (!r->slow_start.may_grow_on || !regime_steady(r))
 		return false;
-	r->ramp.may_grow_on = !queue_stands(rtt_us, base_rtt_us);
-	if (r->ramp.may_grow_on)
-		r->ramp.rounds = 0;
-	return r->ramp.may_grow_on;
+	r->slow_start.may_grow_on = !queue_stands(rtt_us, base_rtt_us);
+	if (r->slow_start.may_grow_on)
+		r->slow_start.rounds_since = 0;
+	return r->slow_start.may_grow_on;
 }
 
 /**

@@ -13,7 +13,7 @@
  * many are under way for a round, queued in the next, and drained by a cut in the third. Half:
  * our own queue passes for a newcomer's. Twice: a newcomer in that time gets no room.
  */
-#define REGIME_RAMP_ROUNDS	4
+#define REGIME_STEADY_ROUNDS	4
 
 enum regime_state {
 	REGIME_ALONE,		/* nobody else's queue in sight */
@@ -59,12 +59,12 @@ struct part {
 };
 
 /**
- * struct ramp - since slow start
- * @rounds: since it ended, counted by the caller, saturating
+ * struct slow_start - when slow start ended, and whether it may go on
+ * @rounds_since: so many rounds ago it ended, counted by the caller, saturating
  * @may_grow_on: slow start goes on (VERDICT_GROW_ON) if no queue shows, as the link carries more
  */
-struct ramp {
-	u8 rounds;
+struct slow_start {
+	u8 rounds_since;
 	bool may_grow_on;
 };
 
@@ -175,7 +175,7 @@ struct times {
  * @yields: how often it yielded
  * @resumes: of these, how often the queue went with us
  * @cut: the cut under test
- * @ramp: since slow start
+ * @slow_start: when it ended, and whether it may go on
  * @room: surges, and room made for them
  * @part: our part of the link
  * @looks: at the queue while not alone
@@ -188,7 +188,7 @@ struct regime {
 	u8 lossy;
 	bool unsure;
 	bool short_flows_come;
-	struct ramp ramp;
+	struct slow_start slow_start;
 	u32 haste_q16;
 	struct cut cut;
 	struct room room;
@@ -204,7 +204,7 @@ struct regime {
 /* Alone, and slow start has been over for so long that a queue is not its doing. */
 static inline bool regime_steady(const struct regime *r)
 {
-	return r->state == REGIME_ALONE && r->ramp.rounds >= REGIME_RAMP_ROUNDS;
+	return r->state == REGIME_ALONE && r->slow_start.rounds_since >= REGIME_STEADY_ROUNDS;
 }
 
 /**

@@ -43,7 +43,7 @@
 void regime_start(struct regime *r, u64 now_us)
 {
 	memset(r, 0, sizeof(*r));
-	r->ramp.may_grow_on = true;
+	r->slow_start.may_grow_on = true;
 	r->times.taken_us = now_us;
 	r->times.since_us = now_us - REGIME_OFTEN_US;
 }

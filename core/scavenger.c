@@ -166,9 +166,9 @@ static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p, 
 	enum verdict verdict;
 
 	if (path_slow_start(p))
-		r->ramp.rounds = 0;
+		r->slow_start.rounds_since = 0;
 	else
-		r->ramp.rounds += r->ramp.rounds < U8_MAX;
+		r->slow_start.rounds_since += r->slow_start.rounds_since < U8_MAX;
 	/* A pause, or a timeout, is in the time but not in the packets. */
 	if (s->round.app_limited || s->round.cut_short || path_tcp_sets_cwnd(p))
 		evidence_skip_round(r);

@@ -403,7 +403,7 @@ static void any_effect(struct rnd_state *rnd, struct regime *e)
 		.part.last_us = any_time_us(rnd),
 		.looks.try_us = any_time_us(rnd),
 		.lossy = random >> 8,
-		.ramp.rounds = random >> 3,
+		.slow_start.rounds_since = random >> 3,
 		.room.restored = random >> 7,
 		.room.withdrawn = random & 0x800,
 		.room.packet_lost = random & 0x1000,
@@ -480,8 +480,8 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 				e.plateau.least_us = rtt_us;
 			}
 			if (i % 8 == 5) {	/* slow start has ended */
-				e.ramp.may_grow_on = true;
-				e.ramp.rounds = U8_MAX;
+				e.slow_start.may_grow_on = true;
+				e.slow_start.rounds_since = U8_MAX;
 			}
 			v = regime_round(&e, rtt_us, any_time_us(&rnd),
 					 any_clock_us(&rnd));

@@ -172,7 +172,7 @@ static void cut_keeps_half_to_all_but_one(struct kunit *test)
 static struct regime room_made(struct kunit *test, u32 cwnd, u32 left)
 {
 	struct regime e = {
-		.ramp.rounds = REGIME_RAMP_ROUNDS,
+		.slow_start.rounds_since = REGIME_STEADY_ROUNDS,
 		.times.since_us = -(u64)REGIME_OFTEN_US,
 	};
 	u32 rtt_us = BASE_US + 20000;
@@ -210,7 +210,7 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 
 	/* A longer one soon: the room is left to it. */
 	e.state = REGIME_ALONE;
-	e.ramp.rounds = REGIME_RAMP_ROUNDS;
+	e.slow_start.rounds_since = REGIME_STEADY_ROUNDS;
 	e.room.restored = 1;
 	e.room.restored_us = BASE_US + 19999;
 	KUNIT_EXPECT_TRUE(test, room_urgent(&e, BASE_US + 20000, BASE_US, BASE_US));

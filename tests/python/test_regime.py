@@ -169,7 +169,7 @@ def test_a_loss_that_was_none_shows_nothing(pure: Any) -> None:
     pure.evidence_loss(effect)
     assert effect.lossy == 64
     pure.evidence_undo_loss(effect, 9)
-    assert (effect.lossy, effect.cut.before_us, effect.ramp.rounds) == (9, 0, 0)
+    assert (effect.lossy, effect.cut.before_us, effect.slow_start.rounds_since) == (9, 0, 0)
 
 
 def test_a_loss_is_remembered_for_64_rounds(pure: Any) -> None:
@@ -258,7 +258,8 @@ ROOM_US = BASE_US // 4
 def surged(pure: Any, grown_us: int = 15_000, cwnd: int = 100, **fields: Any) -> tuple[Any, int]:
     """A flow whose queue of 20 ms has grown by so much in a round, and what it cuts to."""
     effect = pure.new(
-        "regime", **{"ramp__rounds": STEADY, "times__since_us": -OFTEN_US % 2**64, **fields}
+        "regime",
+        **{"slow_start__rounds_since": STEADY, "times__since_us": -OFTEN_US % 2**64, **fields},
     )
     rtt_us = BASE_US + 20_000
     assert pure.room_urgent(effect, rtt_us, rtt_us - grown_us, BASE_US)
@@ -272,7 +273,7 @@ def surged(pure: Any, grown_us: int = 15_000, cwnd: int = 100, **fields: Any) ->
     ({"grown_us": ROOM_US}, True),
     ({"grown_us": ROOM_US - 1}, False),  # a burst, perhaps
     ({"grown_us": SURGE_US, "part__lost": True}, True),
-    ({"ramp__rounds": STEADY - 1}, False),  # our own slow start
+    ({"slow_start__rounds_since": STEADY - 1}, False),  # our own slow start
     ({"cwnd": 10}, True),
     ({"cwnd": 9}, False),  # smaller than a newcomer's first window
     ({"cwnd": 9, "part__lost": True}, True),
@@ -292,7 +293,7 @@ def test_where_short_flows_keep_coming_a_burst_is_reason_enough(
     pure: Any, patient: bool, least_us: int
 ) -> None:
     for grown_us, room in ((least_us, True), (least_us - 1, False)):
-        effect = pure.new("regime", ramp__rounds=STEADY, short_flows_come=patient)
+        effect = pure.new("regime", slow_start__rounds_since=STEADY, short_flows_come=patient)
         rtt_us = BASE_US + 20_000
         pure.room_urgent(effect, rtt_us, rtt_us - grown_us, BASE_US)
         assert effect.room.surge_us == grown_us * (grown_us >= BASE_US // 8)
@@ -391,7 +392,9 @@ def test_room_is_taken_where_more_than_a_quarter_of_the_queue_is_left(
     """Or of the shortest queue there is to judge by; where packets were lost lately."""
     queue_us = 20_000 if grown_us == 15_000 else grown_us
     for more_us, verdict in ((0, pure.VERDICT_ROOM_FREE), (1, pure.VERDICT_YIELD)):
-        effect = pure.new("regime", ramp__rounds=STEADY, times__since_us=-OFTEN_US % 2**64, lossy=9)
+        effect = pure.new(
+            "regime", slow_start__rounds_since=STEADY, times__since_us=-OFTEN_US % 2**64, lossy=9
+        )
         rtt_us = base_us + queue_us
         assert pure.room_urgent(effect, rtt_us, rtt_us - grown_us, base_us)
         ssthresh = pure.room_cut(effect, 100, rtt_us, base_us, 7)
@@ -416,7 +419,8 @@ def test_a_loss_of_old_times_says_nothing_of_what_is_lent_now(
     rtt_us = BASE_US + 20_000
     ssthresh = pure.room_cut(effect, 100, rtt_us, BASE_US, 7)
     pure.evidence_test_cut(effect, 100, ssthresh, rtt_us, BASE_US)
-    effect.room.if_free_cwnd, effect.room.withdrawn, effect.ramp.rounds = 100, True, steady
+    effect.room.if_free_cwnd, effect.room.withdrawn = 100, True
+    effect.slow_start.rounds_since = steady
     assert rounds(pure, effect, [queue_us]) == [
         pure.VERDICT_YIELD if taken else pure.VERDICT_ROOM_FREE
     ]
@@ -503,7 +507,7 @@ def test_only_a_flow_alone_has_an_even_window(pure: Any) -> None:
     """Contended, two packets at a time leave; in slow start a window at a time does."""
     for state in range(3):
         for steady in (STEADY - 1, STEADY):
-            regime = pure.new("regime", state=state, ramp__rounds=steady)
+            regime = pure.new("regime", state=state, slow_start__rounds_since=steady)
             even = state == pure.REGIME_ALONE and steady == STEADY
             assert pure.pure_regime_steady(regime) == even
 
@@ -582,7 +586,7 @@ def test_four_rtts_as_before_end_the_round_that_judges_the_room(pure: Any) -> No
 def test_a_short_queue_of_a_long_path_is_no_reason_to_make_room(pure: Any) -> None:
     """It would not be looked at again."""
     base_us, rtt_us = 600_000, 630_000
-    effect = pure.new("regime", ramp__rounds=STEADY)
+    effect = pure.new("regime", slow_start__rounds_since=STEADY)
     assert pure.room_urgent(effect, rtt_us, base_us, base_us)
     assert pure.room_cut(effect, 1000, rtt_us, base_us, 7) == 1000 * base_us // rtt_us - 1
     assert effect.room.if_free_cwnd == 0
@@ -720,7 +724,7 @@ def test_a_part_is_forgotten_with_the_regime_and_where_there_was_nothing_to_send
     effect = with_the_link_to_itself(pure)
     assert busy_round(pure, effect, 0)
     effect.cut.before_us, effect.room.withdrawn = BASE_US + SURGE_US, True
-    effect.ramp.rounds = STEADY
+    effect.slow_start.rounds_since = STEADY
     assert rounds(pure, effect, [QUEUE_US]) == [pure.VERDICT_YIELD]
     clock_us = int(pure.regime_look_us(BASE_US))
     verdicts = rounds(pure, effect, [0], 0)
@@ -889,16 +893,16 @@ def test_slow_start_goes_to_where_the_link_was_full(pure: Any) -> None:
     full_us = BASE_US + 2 * SHORT_US
     limit = pure.evidence_slow_start_limit(effect, BASE_US)
     assert limit == pytest.approx(LINK_PPS * full_us / 1e6, abs=1)
-    assert effect.ramp.may_grow_on
+    assert effect.slow_start.may_grow_on
 
 
 @pytest.mark.parametrize(("link_pps", "base_us"), [(0, BASE_US), (LINK_PPS, 0)])
 def test_of_a_link_that_is_not_known_slow_start_finds_the_end(
     pure: Any, link_pps: int, base_us: int
 ) -> None:
-    effect = pure.new("regime", part__link_pps_q16=link_pps * Q16, ramp__may_grow_on=True)
+    effect = pure.new("regime", part__link_pps_q16=link_pps * Q16, slow_start__may_grow_on=True)
     assert pure.evidence_slow_start_limit(effect, base_us) == U32_MAX
-    assert effect.ramp.may_grow_on
+    assert effect.slow_start.may_grow_on
 
 
 @pytest.mark.parametrize(("steady", "queue_us", "more"), [
@@ -909,16 +913,22 @@ def test_of_a_link_that_is_not_known_slow_start_finds_the_end(
 def test_where_no_queue_shows_after_slow_start_the_link_carries_more(
     pure: Any, steady: int, queue_us: int, more: bool
 ) -> None:
-    effect = pure.new("regime", ramp__rounds=steady, ramp__may_grow_on=True, part__last_us=BASE_US)
+    effect = pure.new(
+        "regime", slow_start__rounds_since=steady, slow_start__may_grow_on=True,
+        part__last_us=BASE_US,
+    )  # fmt: skip
     assert rounds(pure, effect, [queue_us]) == [pure.VERDICT_GROW_ON if more else pure.VERDICT_NONE]
-    assert effect.ramp.may_grow_on is (more or steady < STEADY)
+    assert effect.slow_start.may_grow_on is (more or steady < STEADY)
     if more:  # not again before the next slow start has shown
         assert rounds(pure, effect, [queue_us]) == [pure.VERDICT_NONE]
 
 
 @pytest.mark.parametrize("event", ["loss", "forget", "skip_round"])
 def test_after_a_loss_or_a_pause_no_queue_says_nothing_of_the_link(pure: Any, event: str) -> None:
-    effect = pure.new("regime", ramp__rounds=STEADY, ramp__may_grow_on=True, part__last_us=BASE_US)
+    effect = pure.new(
+        "regime", slow_start__rounds_since=STEADY, slow_start__may_grow_on=True,
+        part__last_us=BASE_US,
+    )  # fmt: skip
     getattr(pure, f"evidence_{event}")(effect)
     assert rounds(pure, effect, [0]) == [pure.VERDICT_NONE]
 
@@ -931,7 +941,7 @@ def test_the_first_slow_start_may_have_ended_too_early(pure: Any) -> None:
     assert pure.room_urgent(effect, rtt_us, BASE_US, BASE_US)
     pure.room_cut(effect, 20, rtt_us, BASE_US, 14)
     for steady in range(1, STEADY + 1):
-        effect.ramp.rounds, effect.part.last_us = steady, BASE_US
+        effect.slow_start.rounds_since, effect.part.last_us = steady, BASE_US
         more = pure.VERDICT_GROW_ON if steady == STEADY else pure.VERDICT_NONE
         assert rounds(pure, effect, [0]) == [more]
 
@@ -1273,7 +1283,7 @@ states = st.fixed_dictionaries(
         "part__last_us": u32,
         "part__ours_pps_q16": st.integers(0, 2**63 - 1),
         "part__link_pps_q16": st.integers(0, 2**63 - 1),
-        "ramp__may_grow_on": st.booleans(),
+        "slow_start__may_grow_on": st.booleans(),
         "probe__alone": st.booleans(),
         "probe__rounds": st.integers(0, 2),
         "probe__cwnd": u32,
@@ -1281,7 +1291,7 @@ states = st.fixed_dictionaries(
         "probe__pause_us": u32,
         "probe__since_us": u64,
         "lossy": st.integers(0, 255),
-        "ramp__rounds": st.integers(0, 255),
+        "slow_start__rounds_since": st.integers(0, 255),
         "room__restored": st.integers(0, 255),
         "part__lost": st.booleans(),
         "room__withdrawn": st.booleans(),
@@ -1348,7 +1358,7 @@ def test_from_any_state_to_a_valid_one(
             assert not effect.cut.decides
         elif verdict == pure.VERDICT_GROW_ON:
             assert arrow == (alone, alone)
-            assert effect.ramp.may_grow_on
+            assert effect.slow_start.may_grow_on
         else:
             assert verdict in (pure.VERDICT_TAKE, pure.VERDICT_TRY, pure.VERDICT_PATH_LONGER)
             assert arrow[1] == alone
