@@ -82,8 +82,8 @@ dkms-remove:	## Take that back
 deb:	## Debian packages of module (DKMS), tool and library, in OUT=build/deb
 	@$(HERE)/scripts/deb.sh $(or $(OUT),build/deb)
 
-demo:	## A file, a deadline, a busy link: table and plots in OUT=demo (SEEDS=1)
-	@$(HERE)/scripts/demo.sh --out $(or $(OUT),demo) --seeds $(SEEDS)
+demo:	## A file, a deadline, a busy link: report in OUT=demo (SEEDS=1)
+	@$(HERE)/scripts/reproduce.sh --sweep demo:$(SEEDS) $(or $(OUT),demo)
 
 reproduce:	## The CDG paper's Figures 2 and 3 and Table I, reduced: report in OUT=reproduction
 	@$(HERE)/scripts/reproduce.sh $(or $(OUT),reproduction)

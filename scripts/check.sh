@@ -84,16 +84,16 @@ stage_python() { "$repo/scripts/pytest.sh"; }
 stage_demo()
 {
 	local dir=$repo/results/check/demo
-	"$repo/scripts/demo.sh" --out "$dir"
+	"$repo/scripts/reproduce.sh" --sweep demo:1 "$dir"
 	enter_venv
-	python - "$dir/demo.json" <<'EOP'
-import json
+	python - "$dir/report/verdicts.csv" <<'EOP'
+import csv
 import sys
 
-verdicts = json.load(open(sys.argv[1]))["verdicts"]
-for requirement, met in verdicts.items():
-    print(f"{'ok' if met else 'not ok'} - {requirement}")
-sys.exit(not all(verdicts.values()))
+verdicts = list(csv.DictReader(open(sys.argv[1])))
+for verdict in verdicts:
+    print(f"{'ok' if verdict['met'] == 'true' else 'not ok'} - {verdict['requirement']}")
+sys.exit(any(verdict["met"] != "true" for verdict in verdicts))
 EOP
 }
 

@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command line: dalbe-testbed run, demo, numeric, sweep run, sweep report."""
+"""The command line: dalbe-testbed run, numeric, sweep run, sweep report."""
 
 import tempfile
 from pathlib import Path
 from typing import Annotated
 
+import polars as pl
+import polars.selectors as cs
 import typer
 from rich.console import Console
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.papers import framework, numeric
-from dalbe_testbed.paths import EXPERIMENTS
 from dalbe_testbed.plan import experiment, sweep
-from dalbe_testbed.report import terminal as report
 from dalbe_testbed.run import backends, workflow
 from dalbe_testbed.run import pool as batch
 from dalbe_testbed.run.scenario import Tools
-from dalbe_testbed.study import demo
 
 app = typer.Typer(
     help="Runs dalbe's experiments in a time-travel guest and analyses them.",
@@ -63,6 +62,13 @@ def _tools(
     return Tools(backend=backends.choose(backend, kernel), module=module, dalbectl=dalbectl)
 
 
+def _show(title: str, table: pl.DataFrame) -> None:
+    """Print a table, all of it."""
+    plain = pl.Config(tbl_hide_column_data_types=True, tbl_hide_dataframe_shape=True)
+    with plain, pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200, float_precision=3):
+        console.print(f"{title}\n{table}", markup=False, highlight=False, soft_wrap=True)
+
+
 @app.command("run")
 def run_command(
     file: Annotated[Path, typer.Argument(help="The experiment, a TOML file.")],
@@ -89,59 +95,9 @@ def run_command(
     ]
     runs = batch.run_all(todo, tools, workers=jobs, console=console, keep_captures=keep_captures)
     for run in runs:
-        console.print(report.run_table(run))
-
-
-@app.command("demo")
-def demo_command(
-    out: Out,
-    seed: Seed = 1,
-    seeds: Seeds = 1,
-    settings: Settings = None,
-    file: Annotated[Path, typer.Option("--experiment", help="Its TOML file.")] = EXPERIMENTS
-    / "demo.toml",
-    check: Check = False,
-    jobs: Jobs = None,
-    kernel: Kernel = None,
-    module: Module = None,
-    dalbectl: Dalbectl = None,
-    keep_captures: Keep = False,
-) -> None:
-    """Send one file by its deadline over a busy link; compare with CUBIC and --bwlimit.
-
-    Leaves demo.json and PNG plots in OUT; with several seeds demo-seeds.json, demo-seeds.csv
-    and one directory per seed.
-    """
-    from dalbe_testbed.report import demo as plots  # noqa: PLC0415 (a run need not wait for matplotlib)
-
-    what = experiment.load(file, settings)
-    tools = _tools(kernel, module, dalbectl)
-    numbers = list(range(seed, seed + seeds))
-    todo = demo.jobs(what, numbers, out)
-    runs = batch.run_all(todo, tools, workers=jobs, console=console, keep_captures=keep_captures)
-    results = []
-    for number in numbers:
-        ours = [run for run in runs if run.seed == number]
-        where = out / f"seed{number}" if seeds > 1 else out
-        result = demo.summarise(what, ours)
-        demo.save(result, where / "demo.json")
-        plots.demo(what, result, ours, where)
-        results.append(result)
-    if seeds == 1:
-        console.print(report.demo_table(results[0]))
-        console.print(report.verdict_lines(results[0]))
-    else:
-        table = demo.distribution(results)
-        met = {key: sum(r["verdicts"][key] for r in results) for key in results[0]["verdicts"]}
-        whole = {"seeds": results, "distribution": table.to_dicts(), "met": met}
-        demo.save(whole, out / "demo-seeds.json")
-        table.write_csv(out / "demo-seeds.csv")
-        console.print(report.distribution_table(table, f"{what.name}, {seeds} seeds"))
-        for requirement, count in met.items():
-            console.print(f"{count} of {seeds}  {requirement}", highlight=False)
-    console.print(f"Results and plots: {out}", highlight=False)
-    if check and not all(all(result["verdicts"].values()) for result in results):
-        raise TestbedError("a requirement was not met: see the lines above")
+        megabytes = (pl.col("payload_bytes") / 1e6).round(1).alias("MB")
+        columns = ("flow", "cc", "start_s", "end_s", megabytes, "drops")
+        _show(f"{run.name}, seed {run.seed}: {run.directory}", run.flows.select(columns))
 
 
 @app.command("numeric")
@@ -151,7 +107,10 @@ def numeric_command(
 ) -> None:
     """Repeat the framework paper's numerical experiments with the module's own controller.
 
-    Leaves numeric.csv, a row per run; numeric-summary.csv; and numeric.png, of seed 1.
+    Leaves numeric.csv, a row per run; numeric-summary.csv; and numeric.png, of seed 1. Parts of 1:
+    finish, of the window; gap_use, of the link while nobody else sends; gives_way, of its target
+    that the transfer leaves to newcomers in their first minute; greatest_part, its rate beside
+    others, in one TCP source's.
     """
     # a run, which shares this command line, need not wait for matplotlib and cffi
     from dalbe_testbed import purecode  # noqa: PLC0415
@@ -170,7 +129,8 @@ def numeric_command(
     table.write_csv(out / "numeric.csv", float_precision=5)
     summary = numeric.summary(table)
     summary.write_csv(out / "numeric-summary.csv", float_precision=5)
-    console.print(report.numeric_table(summary))
+    means = summary.select("scheme", "eta", cs.ends_with("_mean"))
+    _show("The framework paper's numerical experiments, means over the seeds", means)
     console.print(f"Tables and figure: {out}", highlight=False)
 
 
@@ -218,6 +178,8 @@ def sweep_report_command(
     findings = declarations.findings(found)
     index = html.write(found, findings, list(runs.values()), out / "report")
     verdicts = html.verdicts(found, findings)
+    for name, finding in findings.items():
+        console.print(f"{name}: {finding.sentence}", markup=False, highlight=False)
     unmet = [verdict for verdict in verdicts if not verdict.met]
     for verdict in unmet:
         console.print(

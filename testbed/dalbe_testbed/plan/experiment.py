@@ -459,11 +459,16 @@ def sets_count(setting: str) -> bool:
 
 
 def load(path: Path, settings: list[str] | None = None) -> Experiment:
-    """Read an experiment file and apply --set settings. Raises TestbedError."""
+    """Read an experiment file and apply --set settings. Raises TestbedError.
+
+    contender=NAME is no key of the file: it returns the experiment as this contender runs it.
+    """
     data = read(path)
     for setting in filter(sets_count, settings or []):
         override(data, setting)
     expand(data)
     for setting in itertools.filterfalse(sets_count, settings or []):
         override(data, setting)
-    return parse(data, str(path))
+    contender = data.pop("contender", None)
+    what = parse(data, str(path))
+    return what if contender is None else what.contender(contender, str(path))

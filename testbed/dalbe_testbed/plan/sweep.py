@@ -44,6 +44,7 @@ Figure = Literal[
     "figure3",
     "table1",
     "ablation",
+    "demo",
     "tradeoff",
     "tuning",
     "breadth",

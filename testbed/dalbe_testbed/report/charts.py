@@ -92,9 +92,7 @@ def save(figure: Figure, path: Path) -> None:
 def bars(rows: pl.DataFrame, name: str) -> Any:
     """Return the distances of means to the ends of their intervals, as errorbar() wants them."""
     mean = _drawable(rows, name)
-    low, high = (
-        rows[f"{name}_{end}"].cast(pl.Float64).fill_null(mean) for end in ("low", "high")
-    )
+    low, high = (rows[f"{name}_{end}"].cast(pl.Float64).fill_null(mean) for end in ("low", "high"))
     return [(mean - low).to_list(), (high - mean).to_list()]
 
 

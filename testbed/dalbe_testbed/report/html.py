@@ -7,9 +7,10 @@ from the studies' findings.
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from dalbe_testbed.papers.cdg import MODULES, SETUP
@@ -240,6 +241,8 @@ def write(results: Results, findings: Findings, runs: Sequence[Run], out: Path) 
     for sweep in results.sweeps:
         if sweep.figure == "figure3":
             reproduction.points_frame(results, sweep).write_csv(out / f"{sweep.name}.csv")
+    judged = verdicts(results, findings)
+    pl.DataFrame([asdict(verdict) for verdict in judged]).write_csv(out / "verdicts.csv")
     environment = Environment(
         loader=PackageLoader("dalbe_testbed.report"),
         autoescape=select_autoescape(enabled_extensions=("html", "j2")),
@@ -252,7 +255,7 @@ def write(results: Results, findings: Findings, runs: Sequence[Run], out: Path) 
         title=_title(results),
         sections=sections(results, findings, out),
         deviations=deviations(results),
-        verdicts=verdicts(results, findings),
+        verdicts=judged,
         largest=reproduction.say_largest(results),
         missing=results.missing,
         planned=results.planned,

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from dalbe_testbed.plan.sweep import Figure
-from dalbe_testbed.report import deadlines, ledbat, model, scavenger, scoreboard
+from dalbe_testbed.report import deadlines, demo, ledbat, model, scavenger, scoreboard
 from dalbe_testbed.study.engine import Finding
 
 DRAW: Mapping[Figure | None, Callable[[Finding, Path], None]] = {
+    "demo": demo.draw,
     "tradeoff": scavenger.tradeoff,
     "tuning": scavenger.tuning,
     "breadth": scavenger.breadth,

@@ -6,9 +6,10 @@ the others are those of host `xsender`. A *span* is a time in which nobody comes
 seconds do not count. Bytes are counted as they leave the bottleneck, headers included.
 """
 
+import math
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import polars as pl
 
@@ -16,7 +17,7 @@ from dalbe_testbed.papers import framework
 from dalbe_testbed.papers.framework import TRANSFER, WINDOW_S
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine, regimes
-from dalbe_testbed.study.engine import Case, Found, Study, Verdict
+from dalbe_testbed.study.engine import Found, Study, Verdict
 from dalbe_testbed.study.results import OURS, Group, Results, Row, names, wire_bytes
 
 JUDGED, YARDSTICK = "mbc", "cubic"
@@ -46,10 +47,6 @@ SETTLE_S, SHORTEST_S = 20.0, 30.0
 
 CURVE_S = 5.0
 """The means that the curves are made of."""
-
-
-NO_CONTROL = pl.DataFrame(schema={"t_s": float, "target_Bps": int, "w_ppm": int, "status": str})
-"""control.parquet of a run without a goal."""
 
 
 def infeasible(point: Point) -> bool:
@@ -155,7 +152,7 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
         number: wire_bytes(rates, [OURS], *span) * len(present) / wire_bytes(rates, present, *span)
         for number, *span, present in spans(run, flows)
     }
-    status = _control(results, run).sort("t_s")["status"]
+    status = results.control(run).sort("t_s")["status"]
     return {
         "finish": (over_s - TRANSFER.start_s) / WINDOW_S if done else None,
         "gap_percent": _gap_percent(run, rates, over_s),
@@ -166,10 +163,6 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
         "_carried": wire_bytes(rates, [OURS], TRANSFER.start_s, TRANSFER.stop_s),
         "_declared_tw": _first(status == "infeasible"),
     }
-
-
-def _control(results: Results, run: Run) -> pl.DataFrame:
-    return NO_CONTROL if _is_yardstick(run.point) else results.table(run, "control")
 
 
 def _compare(found: Found) -> Sequence[Group]:
@@ -200,64 +193,48 @@ def _curves(found: Found) -> pl.DataFrame:
     """Return the curves of the first run of every point."""
     return engine.concat(
         [
-            _curve(first, found.results.table(first, "rates"), _control(found.results, first))
+            _curve(first, found.results.table(first, "rates"), found.results.control(first))
             for _point, (first, *_others) in found.results.measured(found.sweep)
         ]
     )
 
 
-def _every(column: str, bounds: tuple[float, float], form: str, group: Group) -> Case:
-    """Judge a column of every run; where some have none it is never so, but of yield_rounds."""
-    known = group.values(column)
-    needless = column == "yield_rounds" and known  # no arrival met it alone
-    never = 0 if needless else len(group.rows) - len(known)
-    met = sum(bounds[0] <= value <= bounds[1] for value in known)
-    spread = f"; {min(known):{form}} to {max(known):{form}}" if known else ""
-    said = f"{met} of {len(known) + never} runs{spread}" + f"; {never} never" * (never > 0)
-    where = f"eta = {group.point.values['eta']}"
-    return Case(where, said, met == len(known) + never, group.missing)
+def _where(point: Point) -> str:
+    return f"eta = {point.values['eta']}"
 
 
 def _require(found: Found) -> list[Verdict]:
     """Judge every run of the default controller."""
     gap_s = framework.GAP_S[1] - framework.GAP_S[0]
     least, most = CUBIC_PARTS
-    feasible = {
-        f"done within {FINISH[0]:g} to {FINISH[1]:g} of the window, in every run": (
-            "finish",
-            FINISH,
-            ".3f",
-        ),
-        f"at least {GAP_PERCENT:g} % of what others leave of the link in the gap of {gap_s:g} s, "
-        "in every run": ("gap_percent", (GAP_PERCENT, 1000), ".0f"),
-        f"not alone any more {YIELD_ROUNDS} rounds after a flow that met it alone arrived": (
-            "yield_rounds",
-            (0, YIELD_ROUNDS),
-            ".0f",
-        ),
-    }
-    hopeless = {
-        f"a deadline that cannot be met: at most {most:g} of what CUBIC in its place has, in every "
-        "span of every run": ("greatest_of_cubic", (0, most), ".2f"),
-        f"and at least {least:g} of it": ("least_of_cubic", (least, 1000), ".2f"),
-        f"{least:g} to {most:g} of it over the whole window, in every run": (
-            "carried_of_cubic",
-            CUBIC_PARTS,
-            ".3f",
-        ),
-        f"called infeasible within {DECLARED_TW} Tw, in every run": (
-            "declared_tw",
-            (1, DECLARED_TW),
-            ".0f",
-        ),
-    }
     judged = [p for p in found.sweep.points if p.values.get("controller", JUDGED) == JUDGED]
-    return [
-        found.judge(text, points, partial(_every, *what))
-        for texts, cannot in ((feasible, False), (hopeless, True))
-        if (points := [point for point in judged if infeasible(point) == cannot])
-        for text, what in texts.items()
-    ]
+    in_time = [point for point in judged if not infeasible(point)]
+    hopeless = [point for point in judged if infeasible(point)]
+
+    def of(points: Sequence[Point], text: str, column: str, *bounds: float, **how: Any) -> Verdict:
+        return found.judge_every(text, column, points, bounds, _where, **how)
+
+    done = f"done within {FINISH[0]:g} to {FINISH[1]:g} of the window, in every run"
+    gap = f"at least {GAP_PERCENT:g} % of what others leave of the link in the gap of {gap_s:g} s"
+    yields = f"not alone any more {YIELD_ROUNDS} rounds after a flow that met it alone arrived"
+    beside = f"a deadline that cannot be met: at most {most:g} of what CUBIC in its place has"
+    whole = f"{least:g} to {most:g} of it over the whole window, in every run"
+    called = f"called infeasible within {DECLARED_TW} Tw, in every run"
+    verdicts = []
+    if in_time:
+        verdicts += [
+            of(in_time, done, "finish", *FINISH, form=".3f"),
+            of(in_time, f"{gap}, in every run", "gap_percent", GAP_PERCENT, math.inf, form=".0f"),
+            of(in_time, yields, "yield_rounds", 0, YIELD_ROUNDS, form=".0f", needless=True),
+        ]
+    if hopeless:
+        verdicts += [
+            of(hopeless, f"{beside}, in every span of every run", "greatest_of_cubic", 0, most),
+            of(hopeless, f"and at least {least:g} of it", "least_of_cubic", least, math.inf),
+            of(hopeless, whole, "carried_of_cubic", least, most, form=".3f"),
+            of(hopeless, called, "declared_tw", 1, DECLARED_TW, form=".0f"),
+        ]
+    return verdicts
 
 
 MEANS = (

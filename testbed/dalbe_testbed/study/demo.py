@@ -1,184 +1,222 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The demo: one file under a deadline, by four means; what demo.json says about them.
+"""The demo: one file under a deadline, by four means, beside the same cross traffic.
 
-The contenders see the same cross traffic. `infeasible` is the one whose goal cannot be met: it is
-judged by whether it says so in time and by whether it stays at the share of one CUBIC flow.
+The file is flow `file`; the axis `contender` says what sends it. `infeasible` is a goal that cannot
+be met: it is judged by whether it says so in time, and stays at the share of one CUBIC flow.
+
+A bin of the rates counts as *contended* if at least one cross flow was active throughout, as
+*alone* if none was active at any time; in both cases only if the file was on its way throughout,
+and if the last change (a cross flow or the file starting or ending) is at least GUARD_S before it.
+A share is the mean rate over such bins, in bytes on the wire, divided by the rate of the link: the
+background's bytes are nobody's share.
 """
 
-import itertools
-import json
 import math
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from dalbe_testbed.plan.experiment import Experiment
+from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.reduce import capture
-from dalbe_testbed.reduce.tables import Run
-from dalbe_testbed.run.pool import Job
-from dalbe_testbed.study import shares
-from dalbe_testbed.study.results import Window
+from dalbe_testbed.study import engine
+from dalbe_testbed.study.engine import Found, Study, Verdict
+from dalbe_testbed.study.results import Group, Results, Row, Window, window
 
-FILE = "file"
-CONTENDERS = ("dalbe_cdg", "cubic", "bwlimit")
-INFEASIBLE = "infeasible"
-SUBJECT = "dalbe_cdg"
+FILE, OURS, CUBIC, INFEASIBLE = "file", "dalbe_cdg", "cubic", "infeasible"
+GUARD_S = 2.0
 
-MIN_ALONE_OF_CUBIC = 0.85
-MAX_CONTENDED_OF_CUBIC = 0.5
-# Drop-tail CUBIC flows differ by chance from one another; "no more" is judged with this slack.
-CUBIC_SLACK = 1.1
+ALONE_OF_CUBIC, CONTENDED_OF_CUBIC = 0.85, 0.5
+"""Required under a goal, in parts of what plain CUBIC has: alone at least, contended at most."""
 
-Measures = dict[str, Any]
+OF_ONE_FLOW = 1.1
+"""The most for an impossible goal, in parts of one CUBIC flow's share: these differ by chance."""
+
+CURVE_S = 1.0
+"""The means that the curves are made of."""
 
 
-def jobs(experiment: Experiment, seeds: list[int], out: Path) -> list[Job]:
-    """Every contender with every seed; seeds get directories of their own if there are several."""
-    return [
-        Job(
-            name=name,
-            experiment=experiment.contender(name),
-            seed=seed,
-            out=(out / f"seed{seed}" if len(seeds) > 1 else out) / "runs" / name,
+def contender(point: Point) -> str:
+    """Return what sends the file."""
+    return str(point.values["contender"])
+
+
+def phase_table(
+    rates: pl.DataFrame, bin_s: float, transfer: Window, cross: Sequence[Window]
+) -> pl.DataFrame:
+    """Return t_s and phase of every bin: "contended", "alone"; "between" does not count."""
+    start, end = pl.col("t_s"), pl.col("t_s") + bin_s
+    changes_s = [transfer.start_s, *(t for flow in cross for t in (flow.start_s, flow.end_s))]
+    changed = pl.any_horizontal((start - GUARD_S < t) & (end > t) for t in changes_s)
+    inside = (start >= transfer.start_s) & (end <= transfer.end_s)
+    busy = pl.any_horizontal(
+        pl.lit(value=False), *((start >= flow.start_s) & (end <= flow.end_s) for flow in cross)
+    )
+    phase = pl.when(busy).then(pl.lit("contended")).otherwise(pl.lit("alone"))
+    counts = pl.when(inside & ~changed).then(phase).otherwise(pl.lit("between"))
+    return rates.select(start.unique().sort()).with_columns(phase=counts)
+
+
+def mean_bps(
+    rates: pl.DataFrame, phases: pl.DataFrame, phase: str, flows: Sequence[str], column: str
+) -> float | None:
+    """Return the flows' summed mean rate in a phase; None without any bin of it.
+
+    column: of the rates, "rate_bps" on the wire, or "payload_bps".
+    """
+    bins = phases.filter(phase=phase)
+    rows = rates.filter(pl.col("flow").is_in(flows)).join(bins, on="t_s")
+    return float(rows[column].sum()) / bins.height if bins.height else None
+
+
+def _times(run: Run, flows: pl.DataFrame, rates: pl.DataFrame) -> dict[str, Window]:
+    """Return when each flow was sending: until its program ended, or the run."""
+    last_s = capture.rates_end_s(rates, run.point.experiment.bin_s)
+    columns = flows.select("flow", "start_s", pl.col("end_s").fill_null(last_s))
+    return {name: Window(start_s, end_s) for name, start_s, end_s in columns.rows()}
+
+
+def measure(results: Results, run: Run, sweep: Sweep) -> Row:
+    """Return what a run's tables show; null where there was nothing to measure.
+
+    due_s: when the file is due. finish_s: when it was there. reported_s: when the module said that
+    it will not be in time. one_flow_percent: the mean share of a cross flow, over the contended
+    bins in which it sent. cross_mbps: goodput of all of them. queue_ms: its mean while the file was
+    on its way.
+    """
+    rates, queue, flows = (results.table(run, name) for name in ("rates", "queue", "flows"))
+    what, times = run.point.experiment, _times(run, flows, rates)
+    sending, link_bps = times.pop(FILE), what.link.rate_bps
+    rates = rates.with_columns(payload_bps=pl.col("payload_bytes") * 8 / what.bin_s)
+    phases = phase_table(rates, what.bin_s, sending, list(times.values()))
+    queues = queue.join(phases, on="t_s")
+    file = flows.filter(flow=FILE)
+    row: Row = {
+        "due_s": window(sweep).length_s,
+        "finish_s": sending.end_s - sending.start_s if file["finished"].item() else None,
+        "reported_s": results.control(run).filter(flow=FILE, status="infeasible")["t_s"].min(),
+        "payload_bytes": file["payload_bytes"].item(),
+        "queue_ms": sending.of(queue)["queue_ms"].mean(),
+    }
+    for phase in ("contended", "alone"):
+        bps = mean_bps(rates, phases, phase, [FILE], "rate_bps")
+        row[f"{phase}_percent"] = None if bps is None else 100 * bps / link_bps
+        row[f"queue_{phase}_ms"] = queues.filter(phase=phase)["queue_ms"].mean()
+    active = rates.filter(pl.col("flow").is_in(list(times)), pl.col("wire_bytes") > 0)
+    one = active.join(phases.filter(phase="contended"), on="t_s")["rate_bps"].mean()
+    cross = mean_bps(rates, phases, "contended", list(times), "payload_bps")
+    return row | {
+        "one_flow_percent": None if one is None else 100 * one / link_bps,  # type: ignore[operator]
+        "cross_mbps": None if cross is None else cross / 1e6,
+    }
+
+
+def _part(own: float | None, whole: float | None) -> float | None:
+    return own / whole if own is not None and whole else None
+
+
+def _compare(found: Found) -> Sequence[Group]:
+    """Add what the file has in parts of what plain CUBIC has with the same seed."""
+    cubic = next((group for group in found.groups if contender(group.point) == CUBIC), None)
+    for row in (row for group in found.groups for row in group.rows):
+        usual = (cubic.of_seed(row["seed"]) if cubic else None) or {}
+        one = [usual.get("contended_percent"), row["one_flow_percent"]]
+        row["alone_of_cubic"] = _part(row["alone_percent"], usual.get("alone_percent"))
+        row["contended_of_cubic"] = _part(row["contended_percent"], one[0])
+        row["contended_of_one_flow"] = _part(
+            row["contended_percent"], max(filter(None, one), default=None)
         )
-        for seed in seeds
-        for name in (*CONTENDERS, INFEASIBLE)
+    return found.groups
+
+
+def _require(found: Found) -> list[Verdict]:
+    """Judge every run of ours, and of the goal that cannot be met."""
+    due_s = window(found.sweep).length_s
+
+    def judged(text: str, name: str, column: str, least: float, most: float) -> Verdict:
+        points = [point for point in found.sweep.points if contender(point) == name]
+        return found.judge_every(text, column, points, (least, most))
+
+    alone = f"alone: at least {ALONE_OF_CUBIC:g} of plain CUBIC's share"
+    contended = f"contended: at most {CONTENDED_OF_CUBIC:g} of plain CUBIC's share"
+    said, least = (
+        "impossible goal reported before its deadline",
+        "no more than one CUBIC flow's share",
+    )
+    return [
+        judged("done by the deadline", OURS, "finish_s", 0, due_s),
+        judged(alone, OURS, "alone_of_cubic", ALONE_OF_CUBIC, math.inf),
+        judged(contended, OURS, "contended_of_cubic", 0, CONTENDED_OF_CUBIC),
+        judged(said, INFEASIBLE, "reported_s", 0, due_s),
+        judged(f"impossible goal: {least}", INFEASIBLE, "contended_of_one_flow", 0, OF_ONE_FLOW),
     ]
 
 
-def _window(run: Run, row: Mapping[str, Any]) -> Window:
-    """Return when a flow was sending: until its program ended, or the run."""
-    last = capture.rates_end_s(run.rates, run.experiment.bin_s)
-    return Window(row["start_s"], last if row["end_s"] is None else row["end_s"])
+def outcome(values: Mapping[str, Any]) -> str:
+    """Say in a line what a contender's columns are, of a run or the means of several."""
+    when = "not done"
+    if (finish_s := values["finish_s"]) is not None:
+        when = f"done after {finish_s:.0f} s"
+    elif (said_s := values["reported_s"]) is not None:
+        when = f"reported after {said_s:.0f} s"
+    parts = {"beside CUBIC": "contended_percent", "alone": "alone_percent"}
+    had = [f"{values[name]:.0f} % {at}" for at, name in parts.items() if values[name] is not None]
+    return f"{when}; of the link {', '.join(had) or 'nothing that counts'}"
 
 
-def cross_flows(run: Run) -> dict[str, Window]:
-    """Return when each of the other TCP flows was active."""
-    rows = run.flows.filter(pl.col("flow") != FILE).to_dicts()
-    return {row["flow"]: _window(run, row) for row in rows}
+def _say(found: Found) -> str:
+    """Return what became of the file by each means: the means of the runs."""
+    said = [
+        f"{contender(group.point)}: {outcome({name: group.mean(name) for name in MEANS})}"
+        for group in found.groups
+    ]
+    return ". ".join(said) + "."
 
 
-def _rounded(value: Any, digits: int) -> float | None:
-    return None if value is None else round(float(value), digits)
+def _curve(results: Results, run: Run) -> pl.DataFrame:
+    """Return a row per CURVE_S: who sent how much, Mbit/s on the wire, the queue, what w was."""
+    at = pl.col("t_s") // CURVE_S * CURVE_S
+    flow, mbps = pl.col("flow"), pl.col("wire_bytes") * 8e-6 / CURVE_S
+    cross = ~flow.is_in([FILE, "background"])
+    rates = results.table(run, "rates").group_by(at)
+    queue = results.table(run, "queue").group_by(at).agg(pl.mean("queue_ms"))
+    control = results.control(run).filter(flow == FILE).group_by(at)
+    of_module = control.agg(
+        w=pl.col("w_ppm").last() * 1e-6,
+        target_mbps=pl.col("target_Bps").last() * 8e-6,
+        measured_mbps=pl.col("rate_Bps").last() * 8e-6,
+        regime=pl.col("regime").last(),
+    )
+    return (
+        rates.agg(
+            file_mbps=mbps.filter(flow == FILE).sum(),
+            cubic_mbps=mbps.filter(cross).sum(),
+            background_mbps=mbps.filter(flow == "background").sum(),
+        )
+        .join(queue, on="t_s", how="left")
+        .join(of_module, on="t_s", how="left")
+        .sort("t_s")
+        .select(pl.lit(contender(run.point)).alias("contender"), pl.all())
+    )
 
 
-def measure(run: Run, deadline_s: float) -> Measures:
-    """Return what demo.json says about one contender; None where there was nothing to measure."""
-    row = run.flow(FILE)
-    sending, cross = _window(run, row), cross_flows(run)
-    bin_s, rate = run.experiment.bin_s, run.experiment.link.rate_bps
-    table = shares.phase_table(run.rates, bin_s, sending, list(cross.values()))
-    queue, done = run.queue.join(table, on="t_s"), bool(row["finished"])
-    size = next(flow.bytes for flow in run.experiment.flows if flow.name == FILE)
-    # one cross flow, over the contended bins in which it is active
-    active = run.rates.filter(pl.col("flow").is_in(list(cross)), pl.col("wire_bytes") > 0)
-    one = shares.share(active.with_columns(flow=pl.lit("")), table, "contended", "", rate)
-    return {
-        "deadline_s": deadline_s,
-        "finish_s": _rounded(sending.length_s, 3) if done else None,
-        "bytes": size if done else row["payload_bytes"],
-        "goal_bytes": size,
-        "share_contended": _rounded(shares.share(run.rates, table, "contended", FILE, rate), 4),
-        "share_alone": _rounded(shares.share(run.rates, table, "alone", FILE, rate), 4),
-        "contended_s": table.filter(phase="contended").height * bin_s,
-        "alone_s": table.filter(phase="alone").height * bin_s,
-        "cross_goodput_bps": _rounded(
-            shares.goodput_bps(run.rates, table, "contended", list(cross), bin_s), 0
-        ),
-        "share_cross_flow": _rounded(one, 4),
-        "queue_ms_mean": _rounded(sending.of(queue)["queue_ms"].mean(), 2),
-        "queue_ms_contended": _rounded(queue.filter(phase="contended")["queue_ms"].mean(), 2),
-        "queue_ms_alone": _rounded(queue.filter(phase="alone")["queue_ms"].mean(), 2),
-        "drops": run.proof.drops,
-    }
+def _curves(found: Found) -> pl.DataFrame:
+    """Return the curves of the first run of every contender."""
+    measured = found.results.measured(found.sweep)
+    return engine.concat([_curve(found.results, first) for _point, (first, *_others) in measured])
 
 
-def reported_infeasible_s(run: Run) -> float | None:
-    """Return when, after its start, dalbe first said that the goal cannot be met."""
-    control = run.control.filter(flow=FILE)
-    if "status" not in control.columns:
-        return None
-    said = control.filter(status="infeasible")["t_s"].min()
-    return None if said is None else _rounded(said - _window(run, run.flow(FILE)).start_s, 3)  # type: ignore[operator]
-
-
-def summarise(experiment: Experiment, runs: list[Run]) -> dict[str, Any]:
-    """Return demo.json for the runs of one seed, which must be of all contenders."""
-    by_name = {run.name: run for run in runs}
-    goal = next(flow.goal for flow in experiment.flows if flow.name == FILE)
-    assert goal is not None, "demo.toml gives the file a goal"
-    result: dict[str, Any] = {
-        "experiment": experiment.name,
-        "seed": runs[0].seed,
-        "link": experiment.link.model_dump(exclude_none=True),
-    }
-    for name in (*CONTENDERS, INFEASIBLE):
-        result[name] = measure(by_name[name], goal.deadline_s)
-    result[INFEASIBLE]["reported_infeasible_at_s"] = reported_infeasible_s(by_name[INFEASIBLE])
-    result[INFEASIBLE]["share_contended_of_one_cubic_flow"] = result["cubic"]["share_contended"]
-    result["verdicts"] = verdicts(result)
-    return result
-
-
-def verdicts(result: dict[str, Any]) -> dict[str, bool]:
-    """Judge one seed's results; what could not be measured fails."""
-
-    def of(name: str, measure: str) -> float:
-        value = result[name][measure]
-        return math.nan if value is None else value  # which no comparison holds for
-
-    late, contended = INFEASIBLE, "share_contended"
-    cubic_flow = float(np.fmax(of("cubic", contended), of(late, "share_cross_flow")))
-    return {
-        "done by the deadline": of(SUBJECT, "finish_s") <= of(SUBJECT, "deadline_s"),
-        "alone: at least 0.85 of plain CUBIC's share": of(SUBJECT, "share_alone")
-        >= MIN_ALONE_OF_CUBIC * of("cubic", "share_alone"),
-        "contended: at most half of plain CUBIC's share": of(SUBJECT, contended)
-        <= MAX_CONTENDED_OF_CUBIC * of("cubic", contended),
-        "impossible goal reported before its deadline": of(late, "reported_infeasible_at_s")
-        <= of(late, "deadline_s"),
-        "impossible goal: no more than one CUBIC flow's share": of(late, contended)
-        <= CUBIC_SLACK * cubic_flow,
-    }
-
-
-NUMBERS = (
-    "finish_s",
-    "share_contended",
-    "share_alone",
-    "cross_goodput_bps",
-    "queue_ms_mean",
-    "queue_ms_contended",
-    "queue_ms_alone",
-    "reported_infeasible_at_s",
+MEANS = (
+    *("finish_s", "reported_s", "contended_percent", "alone_percent", "one_flow_percent"),
+    *("cross_mbps", "queue_ms", "queue_contended_ms", "queue_alone_ms"),
+    *("alone_of_cubic", "contended_of_cubic", "contended_of_one_flow"),
 )
-
-
-def distribution(results: list[dict[str, Any]]) -> pl.DataFrame:
-    """Return min, median and max over the seeds of every number of every contender.
-
-    `seeds` is how many seeds have the number at all: a transfer that never finished has no
-    finish_s.
-    """
-    values = pl.DataFrame(
-        [
-            {"contender": name, "measure": key, "value": result[name][key]}
-            for name, key in itertools.product((*CONTENDERS, INFEASIBLE), NUMBERS)
-            for result in results
-            if key in result[name]
-        ],
-        schema_overrides={"value": pl.Float64},
-    )
-    value = pl.col("value")
-    return values.group_by("contender", "measure", maintain_order=True).agg(
-        seeds=value.count(), min=value.min(), median=value.median(), max=value.max()
-    )
-
-
-def save(data: object, path: Path) -> None:
-    """Write JSON as people read it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(data, indent=2) + "\n")
+STUDY = Study(
+    measure,
+    _require,
+    MEANS,
+    about=lambda point: {"contender": contender(point)},
+    compare=_compare,
+    curves=_curves,
+    say=_say,
+)

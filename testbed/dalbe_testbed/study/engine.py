@@ -187,6 +187,33 @@ class Found:
         cases = [self.mean_case(point, column, where(point), **bounds) for point in points]
         return judge(requirement, cases)
 
+    def judge_every(
+        self,
+        requirement: str,
+        column: str,
+        points: Iterable[Point],
+        bounds: Sequence[float],
+        where: Callable[[Point], str] = lambda _point: "",
+        *,
+        form: str = ".2f",
+        needless: bool = False,
+    ) -> Verdict:
+        """Return the verdict on a column that must be within bounds in every run at some points.
+
+        A run without a value is not; if needless, it does not count where another has one.
+        """
+
+        def case(group: Group) -> Case:
+            known = group.values(column)
+            never = 0 if needless and known else len(group.rows) - len(known)
+            met = sum(bounds[0] <= value <= bounds[1] for value in known)
+            spread = f"; {min(known):{form}} to {max(known):{form}}" if known else ""
+            said = f"{met} of {len(known) + never} runs{spread}" + f"; {never} never" * (never > 0)
+            held = met == len(known) + never
+            return Case(where(group.point), said, held, group.missing)
+
+        return self.judge(requirement, points, case)
+
 
 def settings(point: Point) -> Row:
     """Return what tells a point from others: its name, its axes' values, the weight of its flows.

@@ -31,6 +31,10 @@ AGAIN = "remove the run and make it again"
 OURS = "ours"
 """The flow under test, in the experiments of a transfer."""
 
+CONTROL = {"t_s": float, "flow": str, "w_ppm": int, "target_Bps": int, "rate_Bps": int}
+CONTROL |= {"regime": int, "status": str}
+"""Columns of control.parquet that studies read."""
+
 MODULE_DIGITS = 12
 """Digits of dalbe_cdg's SHA-256 in tables: runs of one build have the same."""
 
@@ -93,6 +97,11 @@ class Results:
     def table(self, run: Run, name: str) -> pl.DataFrame:
         """Return a table of a run that has results: "queue". Raises TestbedError without it."""
         return _read(self.out / run.directory, name)
+
+    def control(self, run: Run) -> pl.DataFrame:
+        """Return a run's control.parquet, with the columns of CONTROL also if nobody had a goal."""
+        empty = pl.DataFrame(schema=CONTROL)
+        return pl.concat([empty, self.table(run, "control")], how="diagonal_relaxed")
 
     def flow(self, run: Run, name: str) -> tuple[float, float | None, bool]:
         """Return start and end, s, of a flow of a run, null if it outlived it; whether it is done.
