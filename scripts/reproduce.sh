@@ -7,7 +7,7 @@ me=reproduce
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-reduced=(figure3 figure2)
+reduced=(figure3 figure2 table1:3) # the last is part of the first
 full=(figure3-full figure2 table1 ablation-hz ablation-kernel ablation-background
 	ablation-delay ablation-buffer backend)
 

@@ -9,8 +9,8 @@ Sub-packages, each importing only from those above it:
     reduce   from a guest's records to tables: capture, trace, tcpinfo; proof: the link was as said
     run      runner: one run; backends: where it takes place; pool: several; workflow: a sweep's
     study    results: the runs that are there; engine and declarations: what they showed, by the
-             kind of sweep; stats: what repetitions say about a mean; demo
-    report   pictures, the HTML report, tables on the terminal
+             kind of sweep; stats: what repetitions say about a mean
+    report   pictures, the HTML report
     cli      the command line
 
 errors, paths and purecode (the module's pure C code as a library) import none of these.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -14,8 +15,10 @@ from dalbe_testbed.papers import cdg as paper
 from dalbe_testbed.plan import sweep
 from dalbe_testbed.plan.sweep import Run
 from dalbe_testbed.report import html
-from dalbe_testbed.study import reproduction, results
+from dalbe_testbed.study import cdg, declarations, results
+from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.results import Results
+from dalbe_testbed.study.stats import Estimate
 from fakeruns import Site, four_flows, write_run, write_runs
 from typer.testing import CliRunner
 
@@ -54,8 +57,21 @@ class Case:
     def results(self) -> Results:
         return results.collect(self.out, self.sweeps, self.runs)
 
+    def findings(self) -> dict[str, Finding]:
+        return dict(declarations.findings(self.results()))
+
     def verdicts(self) -> dict[str, bool]:
-        return {v.requirement: v.met for v in reproduction.verdicts(self.results())}
+        return {v.requirement: v.met for v in html.verdicts(self.results(), self.findings())}
+
+    def detail(self, requirement: str) -> str:
+        """Return what is said about the only requirement that begins so."""
+        found = html.verdicts(self.results(), self.findings())
+        (verdict,) = (v for v in found if v.requirement.startswith(requirement))
+        return verdict.detail
+
+    def write(self) -> Path:
+        runs = list(self.runs.values())
+        return html.write(self.results(), self.findings(), runs, self.out / "report")
 
 
 @pytest.fixture
@@ -91,10 +107,15 @@ def test_a_share_is_of_the_second_half_at_the_sender(curve: Case):
 
 
 def test_everything_as_in_the_paper_meets_everything(curve: Case):
-    verdicts = curve.verdicts()
-    assert sum(name.startswith("Table I") for name in verdicts) == 4
-    assert sum(name.startswith("share rises") for name in verdicts) == 2
-    assert all(verdicts.values())
+    assert curve.verdicts() == {
+        "all 12 runs are there": True,
+        "Table I, within 25% or 2 points": True,
+        "the share rises with G: no inversion beyond the intervals": True,
+    }
+    assert curve.detail("Table I").count("; ") == 3
+    assert curve.detail("Table I").startswith("min, in-tree cdg, 50 ms, 6.7 +- 2.0: 6.7 [")
+    said = "in-tree cdg, 50 ms: 3 points; dalbe_cdg, 50 ms: 3 points"
+    assert curve.detail("the share rises") == said
 
 
 @pytest.mark.parametrize(
@@ -104,8 +125,10 @@ def test_table_1_is_met_within_a_quarter(curve: Case, both: float, met: bool):
     for seed in (1, 2):
         run = curve.run(f"/cdg-g120-rtt50/seed{seed}")
         write_run(curve.out / run.directory, run.point.experiment, seed, four_flows(both))
-    verdict = next(v for name, v in curve.verdicts().items() if "50 ms, max, in-tree" in name)
-    assert verdict is met
+    assert curve.verdicts()["Table I, within 25% or 2 points"] is met
+    assert curve.detail("Table I").startswith("max, in-tree cdg, 50 ms, 49 +- 12.2") is not met
+    rows = curve.findings()["sweep0"].summary.filter(point="cdg-g120-rtt50")
+    assert rows.select("stated", "paper_percent", "met").row(0) == ("Table I, max", 49, met)
 
 
 def test_a_fall_over_g_is_an_inversion(curve: Case):
@@ -118,8 +141,10 @@ def test_a_fall_over_g_is_an_inversion(curve: Case):
         flows = four_flows(50 + 0.01 * seed)
         write_run(curve.out / run.directory, run.point.experiment, seed, flows)
     verdicts = curve.verdicts()
-    assert not next(met for name, met in verdicts.items() if "rises with G, dalbe_cdg" in name)
-    assert next(met for name, met in verdicts.items() if "rises with G, in-tree" in name)
+    assert not next(met for name, met in verdicts.items() if "rises with G" in name)
+    said = curve.detail("the share rises with G")
+    assert re.match(r"dalbe_cdg, 50 ms: 60.0 \[.*\] at G = 2 ms, 50.0 \[.*\] at 120 ms; in", said)
+    assert said.endswith("in-tree cdg, 50 ms: 3 points")
 
 
 @pytest.mark.parametrize(
@@ -183,8 +208,8 @@ def test_a_point_without_runs_fails_what_needs_it(curve: Case):
     for seed in (1, 2):
         run = curve.run(f"/cdg-g120-rtt50/seed{seed}")
         (curve.out / run.directory / "rates.parquet").unlink()
-    verdicts = curve.verdicts()
-    assert not next(met for name, met in verdicts.items() if "50 ms, max, in-tree" in name)
+    assert not curve.verdicts()["Table I, within 25% or 2 points"]
+    assert curve.detail("Table I").startswith("max, in-tree cdg, 50 ms, 49 +- 12.2: no run; ")
 
 
 def test_single_runs_have_no_intervals_and_so_no_verdict(tmp_path: Path):
@@ -192,7 +217,7 @@ def test_single_runs_have_no_intervals_and_so_no_verdict(tmp_path: Path):
     write_runs(case.out, list(case.runs.values()), as_in_the_paper)
     verdicts = case.verdicts()
     assert not any(met for name, met in verdicts.items() if "rises with G" in name)
-    assert html.write(case.results(), {}, list(case.runs.values()), case.out / "report").is_file()
+    assert case.write().is_file()
 
 
 def test_the_largest_effect_is_named(tmp_path: Path):
@@ -202,11 +227,12 @@ def test_the_largest_effect_is_named(tmp_path: Path):
         g = float(run.point.values["g"])
         both = SHARES[g] * (0.5 if deep else 1) + 0.1 * run.seed
         write_run(case.out / run.directory, run.point.experiment, run.seed, four_flows(both))
-    found = reproduction.effects(case.results(), case.sweeps[0])
-    assert [round(effect.change.mean, 1) for effect in found] == [-12.0, -24.5]
-    said = reproduction.say_largest(case.results())
-    assert said is not None
-    assert "a buffer of 4 BDP instead of 1: -24.5 points at G = 120 ms" in said
+    finding = case.findings()["sweep0"]
+    changes = finding.summary.filter(value="4").sort("g_ms")["change_points"]
+    assert [round(change, 1) for change in changes] == [-12.0, -24.5]
+    assert finding.summary.filter(value="1")["change_points"].null_count() == 2
+    said = "Largest effect: a buffer of 4 BDP instead of 1: -24.5 [-24.8, -24.2] points at G = 120"
+    assert finding.sentence.startswith(said)
 
 
 @pytest.mark.parametrize(("shift", "met"), [(0.1, True), (3.0, False)])
@@ -215,36 +241,39 @@ def test_backends_agree_within_the_spread(tmp_path: Path, shift: float, met: boo
     for run in case.runs.values():
         both = 24 + 0.3 * run.seed + shift * (run.point.values["backend"] == "qemu")
         write_run(case.out / run.directory, run.point.experiment, run.seed, four_flows(both))
-    verdict = next(v for name, v in case.verdicts().items() if "qemu agrees with uml" in name)
-    assert verdict is met
+    assert case.verdicts()["another backend agrees within the spread"] is met
+    assert case.detail("another backend").startswith("backend qemu instead of uml")
 
 
-def test_a_cause_is_one_that_was_measured():
-    ours = reproduction.Estimate(20, 19, 21, 5)
-    deviation = reproduction.Deviation("Table I, max", "both", 120, 50, 25, "cdg", ours)
+def test_a_cause_is_one_that_was_measured(tmp_path: Path):
+    ours = Estimate(20, 19, 21, 5)
+    value = paper.Value("Table I, max", "both", 2, 50, 25)
+    point = Case(tmp_path, BACKEND.replace("backend", "hz").replace('"uml", "qemu"', "100, 250"))
+    (hz250,) = (p for p in point.sweeps[0].points if p.values["hz"] == 250)
 
-    def effect(axis: str, change: float) -> reproduction.Effect:
-        estimate = reproduction.Estimate(change, change - 0.5, change + 0.5, 5)
-        return reproduction.Effect(axis, "250", "100", 120, estimate, agrees=False)
+    def effect(change: float, axis: str = "hz") -> cdg.Effect:
+        estimate = Estimate(change, change - 0.5, change + 0.5, 5)
+        varied = replace(hz250, values=hz250.values | {axis: 250})
+        return cdg.Effect(varied, axis, 100, estimate, agrees=False)
 
-    said = "HZ 250 moves both flows' share by +2.0"
-    assert said in reproduction.likely_cause(deviation, [effect("hz", 2)])
-    assert "not hz as tested" in reproduction.likely_cause(deviation, [effect("hz", -2)])
-    assert "kernel 4.2" in reproduction.likely_cause(deviation, [effect("buffer", 2)])
-    near = reproduction.Deviation("Table I, max", "both", 120, 50, 20.5, "cdg", ours)
-    assert "inside the interval" in reproduction.likely_cause(near, [])
+    assert "HZ 250 moves both flows' share by +2.0" in cdg.likely_cause(ours, value, [effect(2)])
+    assert "not hz as tested" in cdg.likely_cause(ours, value, [effect(-2)])
+    assert "kernel 4.2" in cdg.likely_cause(ours, value, [effect(2, "buffer")])
+    near = paper.Value("Table I, max", "both", 2, 50, 20.5)
+    assert "inside the interval" in cdg.likely_cause(ours, near, [])
 
 
 def test_the_report_is_complete_and_needs_no_network(tmp_path: Path):
-    case = Case(tmp_path, CURVE, BUFFER, CURVE.replace("figure3", "figure2"))
+    others = [CURVE.replace("figure3", figure) for figure in ("figure2", "table1")]
+    case = Case(tmp_path, CURVE, BUFFER, *others)
     write_runs(case.out, list(case.runs.values()), as_in_the_paper)
     broken = case.run("/dalbe_cdg-g2-rtt50/seed2")
     (case.out / broken.directory / "rates.parquet").unlink()
     (case.out / broken.directory / "error").write_text("dalbe-testbed: the guest <hangs>\n")
-    index = html.write(case.results(), {}, list(case.runs.values()), case.out / "report")
+    index = case.write()
     text = index.read_text()
     pictures = re.findall(r'<img src="([^"]+)"', text)
-    assert len(pictures) == 5  # Table I, Figure 3, Figure 2 of both modules, an ablation
+    assert len(pictures) == 4  # Figure 3, an ablation, Figure 2, Table I
     assert all((index.parent / name).stat().st_size > 5000 for name in pictures)
     assert not re.search(r"(src|href)=[\"']?(https?:)?//", text)
     assert "the guest &lt;hangs&gt;" in text
@@ -253,8 +282,13 @@ def test_the_report_is_complete_and_needs_no_network(tmp_path: Path):
     assert "6.12.0-fake" in text
     runs = pl.read_csv(index.parent / "runs.csv")
     assert runs.height == len(case.runs) - 1
-    assert pl.read_csv(index.parent / "table1.csv").height == 4
-    assert pl.read_csv(index.parent / "sweep0.csv").height == 6
+    tables = {n: pl.read_csv(index.parent / f"sweep{n}-summary.csv") for n in range(4)}
+    assert [tables[n].height for n in range(4)] == [6, 4, 2 * (4 + 4 + 1), 6]
+    assert tables[3]["stated"].drop_nulls().len() == 4
+    assert set(tables[2]["stated"].drop_nulls()) == {f"Figure 2, {f}" for f in four_flows(1)}
+    assert pl.read_csv(index.parent / "sweep0.csv").height == 11
+    assert "The paper&#39;s testbed" in text or "The paper's testbed" in text
+    assert "open: kernel 4.2" in text
 
 
 BREADTH = (sweep.SWEEPS / "breadth.toml").read_text().replace("cells = 60", "cells = 2")
@@ -304,16 +338,16 @@ def test_check_fails_where_a_requirement_is_not_met(curve: Case):
 @pytest.mark.parametrize(
     ("figures", "title"),
     [
-        (["figure3", "ablation"], None),
-        (["figure3", "tuning"], None),
-        (["none"], None),
+        (["figure3", "ablation"], "The CDG paper, reproduced"),
+        (["figure3", "tuning"], "The CDG paper, reproduced"),
+        (["none"], "sweep 0"),
         (["tuning"], "sweep 0"),
         (["tuning", "voice", "none"], "What a scavenger must show"),
         (["tuning", "goals"], "What a scavenger must show"),
         (["deadline", "goals", "sessions", "scoreboard"], "Do deadlines hold?"),
     ],
 )
-def test_a_report_is_called_by_what_it_is_of(tmp_path: Path, figures: list[str], title: str | None):
+def test_a_report_is_called_by_what_it_is_of(tmp_path: Path, figures: list[str], title: str):
     texts = []
     for number, figure in enumerate(figures):
         line = "" if figure == "none" else f'figure = "{figure}"\n'

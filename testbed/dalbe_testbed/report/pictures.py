@@ -5,10 +5,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from dalbe_testbed.plan.sweep import Figure
-from dalbe_testbed.report import deadlines, demo, ledbat, model, scavenger, scoreboard
+from dalbe_testbed.report import cdg, deadlines, demo, ledbat, model, scavenger, scoreboard
 from dalbe_testbed.study.engine import Finding
 
 DRAW: Mapping[Figure | None, Callable[[Finding, Path], None]] = {
+    "figure2": cdg.figure_2,
+    "figure3": cdg.figure_3,
+    "table1": cdg.table_1,
+    "ablation": cdg.ablation,
     "demo": demo.draw,
     "tradeoff": scavenger.tradeoff,
     "tuning": scavenger.tuning,
