@@ -111,7 +111,7 @@ def test_a_file_may_depend_on_an_axis():
     [
         (
             DRAW.replace("cells = 12", "cells = 0") + GRID,
-            "draw.cells: 0 is not allowed; give a whol",
+            "draw.cells: 0 is not allowed; input should be greater than or equal to 1",
         ),
         (DRAW.replace("log = [10, 300]", "log = [300, 10]") + GRID, "give the lower bound first"),
         (DRAW.replace("log = [10, 300]", "log = [0, 10]") + GRID, "0 is not allowed"),

@@ -183,7 +183,10 @@ def test_peers_are_left_out_until_somebody_names_their_directory(
         (MINIMAL + "rtt = [0]", "cell.toml: link.rtt_ms: 0 is not allowed"),
         (MINIMAL + 'cc = ["cgd"]', "cell.toml: flows.cdg1.cc: 'cgd' is not"),
         (MINIMAL + 'background = ["of"]', "background = 'of': say one of on, off"),
-        (MINIMAL + 'kernel = ["5.10"]', "kernel: '5.10' is not allowed; give '6.1', '6.12' or"),
+        (
+            MINIMAL + 'kernel = ["5.10"]',
+            "kernel: '5.10' is not allowed; input should be '6.1', '6.12' or",
+        ),
         (MINIMAL + 'backend = ["qemu"]\nhz = [250]', "kernel and hz are for backend = 'uml'"),
         ('figure = "ablation"\n' + MINIMAL, "figure = 'ablation' and vary = AXIS go together"),
         ('figure = "ablation"\nvary = "hz"\n' + MINIMAL + "rtt = [20]", "not an axis of every"),

@@ -69,33 +69,69 @@ def test_every_experiment_and_contender_is_valid(path: Path):
     ("settings", "message"),
     [
         # single values
-        ("link.rtt_ms=0", "link.rtt_ms: 0 is not allowed; give a number at least 0.01 and at most"),
-        ("link.rtt_ms='50'", "link.rtt_ms: '50' is not allowed; give a number at least 0.01"),
-        ("link.rtt_ms=nan", "link.rtt_ms: nan is not allowed; give a number"),
-        ("link.rate_mbps=true", "link.rate_mbps: true is not allowed; give a number"),
-        ("link.buffer_bdp=0", "link.buffer_bdp: 0 is not allowed; give a number above 0"),
-        ("link.qdisc=fqcodel", f"link.qdisc: 'fqcodel' is not allowed; give {QDISCS}"),
-        ("link.delay=both", "link.delay: 'both' is not allowed; give 'split', 'data' or 'acks'"),
-        ("link.ecn=1", "link.ecn: 1 is not allowed; give true or false"),
-        ("link=5", "link: 5 is not allowed; give a table"),
+        (
+            "link.rtt_ms=0",
+            "link.rtt_ms: 0 is not allowed; input should be greater than or equal to 0.01",
+        ),
+        ("link.rtt_ms='50'", "link.rtt_ms: '50' is not allowed; input should be a valid number"),
+        ("link.rtt_ms=nan", "link.rtt_ms: nan is not allowed; input should be a finite number"),
+        (
+            "link.rate_mbps=true",
+            "link.rate_mbps: True is not allowed; input should be a valid number",
+        ),
+        ("link.buffer_bdp=0", "link.buffer_bdp: 0 is not allowed; input should be greater than 0"),
+        (
+            "link.qdisc=fqcodel",
+            f"link.qdisc: 'fqcodel' is not allowed; input should be {QDISCS}",
+        ),
+        (
+            "link.delay=both",
+            "link.delay: 'both' is not allowed; input should be 'split', 'data' or 'acks'",
+        ),
+        ("link.ecn=1", "link.ecn: 1 is not allowed; input should be a valid boolean"),
+        (
+            "link=5",
+            "link: 5 is not allowed; input should be a valid dictionary or instance of Link",
+        ),
         (
             "name='Small'",
-            "name: 'Small' is not allowed; give a string that matches ^[a-z][a-z0-9_]",
+            "name: 'Small' is not allowed; string should match pattern '^[a-z][a-z0-9_]{0,30}$'",
         ),
-        ("flows=[]", "flows: a list of 0 is not allowed; give a list of at least 1 and of"),
-        ("flows.one.kind='ftp'", "flows.one.kind: 'ftp' is not allowed; give 'iperf' or 'rsync'"),
-        ("flows.one.cc=dctcp", "flows.one.cc: 'dctcp' is not allowed; give 'cubic', 'reno', 'cdg'"),
-        ("flows.one.bytes=6e7", "flows.one.bytes: 60000000.0 is not allowed; give a whole number"),
-        ("flows.one.g_ms=126", "flows.one.g_ms: 126 is not allowed; give a number at least 0.002"),
-        ("flows.one.goal=9", "flows.one.goal: 9 is not allowed; give a table"),
-        ("flows.one.name=none", "flows.(number 1).name: missing; give a string"),
-        ("background={hosts=['receiver']}", "give 'sender' or 'xsender'"),
+        (
+            "flows=[]",
+            "flows: [] is not allowed; list should have at least 1 item after validation, not 0",
+        ),
+        (
+            "flows.one.kind='ftp'",
+            "flows.one.kind: 'ftp' is not allowed; input should be 'iperf' or 'rsync'",
+        ),
+        (
+            "flows.one.cc=dctcp",
+            "flows.one.cc: 'dctcp' is not allowed; input should be 'cubic', 'reno', 'cdg', 'vegas",
+        ),
+        (
+            "flows.one.bytes=6e7",
+            "flows.one.bytes: 60000000.0 is not allowed; input should be a valid integer",
+        ),
+        (
+            "flows.one.g_ms=126",
+            "flows.one.g_ms: 126 is not allowed; input should be less than or equal to 125",
+        ),
+        (
+            "flows.one.goal=9",
+            "flows.one.goal: 9 is not allowed; input should be a valid dictionary or instance of ",
+        ),
+        ("flows.one.name=none", "flows.(number 1).name: missing; input should be a valid string"),
+        (
+            "background={hosts=['receiver']}",
+            "background.hosts.(number 1): 'receiver' is not allowed; input should be 'sender' or ",
+        ),
         # keys
         ("link.rtt=5", "link.rtt: unknown key; did you mean 'rtt_ms'? there are: rate_mbps, "),
         ("seed=5", "seed: unknown key; there are: name, title, link, "),
         ("flows.one.size=5", "flows.one.size: unknown key; there are: name, kind, host, cc, "),
-        ("flows.one.kind=none", "flows.one.kind: missing; give 'iperf' or 'rsync'"),
-        ("link=none", "link: missing; give a table"),
+        ("flows.one.kind=none", "flows.one.kind: missing; input should be 'iperf' or 'rsync'"),
+        ("link=none", "link: missing; input should be a valid dictionary or instance of Link"),
         # the link
         ("link.buffer_packets=9", "link: give exactly one of buffer_bdp, buffer_packets and"),
         ("link.buffer_bdp=none", "buffer_bytes, not none"),
@@ -114,11 +150,17 @@ def test_every_experiment_and_contender_is_valid(path: Path):
         ("link.max_packets=5", "max_packets is for qdisc = 'red', not 'pfifo'"),
         (
             "link.loss=0.6",
-            "link.loss: 0.6 is not allowed; give a number at least 0 and at most 0.5",
+            "link.loss: 0.6 is not allowed; input should be less than or equal to 0.5",
         ),
-        ("link.reverse_flows=17", "link.reverse_flows: 17 is not allowed; give a whole number at"),
+        (
+            "link.reverse_flows=17",
+            "link.reverse_flows: 17 is not allowed; input should be less than or equal to 16",
+        ),
         ("flows.one.name=reverse16", "name = 'reverse16' is the testbed's own"),
-        ("link.jitter_ms=-1", "link.jitter_ms: -1 is not allowed; give a number at least 0 and at"),
+        (
+            "link.jitter_ms=-1",
+            "link.jitter_ms: -1 is not allowed; input should be greater than or equal to 0",
+        ),
         ("link.probability=0.5", "probability is for qdisc = 'red', not 'pfifo'"),
         ("link.qdisc=codel link.target_ms=100", "target_ms = 100 must be less than interval_ms"),
         ("link.qdisc=red link.min_packets=31", "1 <= min_packets < max_packets <= the buffer"),
@@ -144,16 +186,22 @@ def test_every_experiment_and_contender_is_valid(path: Path):
         ("flows.one.w=0", "flows.one.w: "),
         ("flows.one.bwlimit_Bps=2000", "flows.one: bwlimit_Bps is for kind = 'rsync'"),
         ("flows.one.paced_s=9", "flows.one: paced_s needs kind = 'iperf' and bytes"),
-        ("flows.one.paced_s=0", "flows.one.paced_s: 0 is not allowed; give a number above 0"),
+        (
+            "flows.one.paced_s=0",
+            "flows.one.paced_s: 0 is not allowed; input should be greater than 0",
+        ),
         ("flows.one.name=sender", "flows.sender: name = 'sender' is the testbed's own"),
         ("flows.one.name=voice", "name = 'voice' is the testbed's own"),
-        ("flows.one.read_mbps=0", "flows.one.read_mbps: 0 is not allowed; give a number above 0"),
+        (
+            "flows.one.read_mbps=0",
+            "flows.one.read_mbps: 0 is not allowed; input should be greater than 0",
+        ),
         (
             "flows.one.kind=rsync flows.one.bytes=9 flows.one.read_mbps=1",
             "flows.one: read_mbps is for kind = 'iperf'",
         ),
         # without captures
-        ("clock=wall", "clock: 'wall' is not allowed; give 'virtual' or 'real'"),
+        ("clock=wall", "clock: 'wall' is not allowed; input should be 'virtual' or 'real'"),
         ("captures=false", "captures = false needs clock = 'real'"),
         ("captures=false clock=real bin_s=0.1", "captures = false needs bin_s of at least 0.5"),
         ("captures=false clock=real voice={}", "voice is known by captures alone; remove"),
@@ -163,11 +211,23 @@ def test_every_experiment_and_contender_is_valid(path: Path):
         ),
         # between flows, and in time
         ("voice={start_s=10}", "voice.start_s = 10 is not before duration_s = 10"),
-        ("voice={packets_per_s=0}", "voice.packets_per_s: 0 is not allowed; give a whole number"),
-        ("voice={host='receiver'}", "give 'sender' or 'xsender'"),
-        ("short_flows={}", "short_flows.load: missing; give a number above 0 and at most 1"),
-        ("short_flows={load=1.1}", "short_flows.load: 1.1 is not allowed; give a number above 0"),
-        ("short_flows={load=1,cc='cdg'}", "short_flows.cc: 'cdg' is not allowed; give 'cubic',"),
+        (
+            "voice={packets_per_s=0}",
+            "voice.packets_per_s: 0 is not allowed; input should be greater than or equal to 1",
+        ),
+        (
+            "voice={host='receiver'}",
+            "voice.host: 'receiver' is not allowed; input should be 'sender' or 'xsender'",
+        ),
+        ("short_flows={}", "short_flows.load: missing; input should be a valid number"),
+        (
+            "short_flows={load=1.1}",
+            "short_flows.load: 1.1 is not allowed; input should be less than or equal to 1",
+        ),
+        (
+            "short_flows={load=1,cc='cdg'}",
+            "short_flows.cc: 'cdg' is not allowed; input should be 'cubic', 'reno', 'vegas', 'lp'",
+        ),
         (
             "short_flows={load=1,max_bytes=9}",
             "short_flows: min_bytes = 100000 exceeds max_bytes = 9: give both",
@@ -178,13 +238,22 @@ def test_every_experiment_and_contender_is_valid(path: Path):
         ),
         ("short_flows={load=1,start_s=10}", "from start_s = 10 to stop_s = 10 must be"),
         ("flows.one.name=requests", "name = 'requests' is the testbed's own"),
-        ("web={}", "web.load: missing; give a number above 0 and at most 1"),
-        ("web={load=0.5,reverse_part=2}", "web.reverse_part: 2 is not allowed; give a number"),
+        ("web={}", "web.load: missing; input should be a valid number"),
+        (
+            "web={load=0.5,reverse_part=2}",
+            "web.reverse_part: 2 is not allowed; input should be less than or equal to 1",
+        ),
         ("web={load=0.5,start_s=10}", "web.start_s = 10 is not before duration_s = 10"),
         ("flows.one.name=web", "name = 'web' is the testbed's own"),
         ("flows.one.again_s=5", "flows.one: again_s needs kind = 'iperf' and bytes"),
-        ("flows.one.again_s=0.5", "flows.one.again_s: 0.5 is not allowed; give a number at"),
-        ("voice=1", "voice: 1 is not allowed; give a table"),
+        (
+            "flows.one.again_s=0.5",
+            "flows.one.again_s: 0.5 is not allowed; input should be greater than or equal to 1",
+        ),
+        (
+            "voice=1",
+            "voice: 1 is not allowed; input should be a valid dictionary or instance of Voice",
+        ),
         ("limit_s=5", "limit_s = 5 is before duration_s = 10"),
         ("bin_s=20", "bin_s = 20 exceeds duration_s = 10"),
         ("flows.one.start_s=10", "flows.one: may start at 10 s (start_s + start_jitter_s), when"),
@@ -193,13 +262,28 @@ def test_every_experiment_and_contender_is_valid(path: Path):
         ("contenders.x={one={cc='renault'}}", "contenders.x: flows.one.cc: 'renault' is not"),
         ("contenders.x={one={rate='none'}}", "contenders.x: flows.one.rate: unknown key"),
         ("contenders.x={one={kind='none'}}", "contenders.x: flows.one.kind: missing"),
-        ("contenders.A={}", "contenders.A: 'A' is not allowed; give a string that matches ^[a-z]"),
-        ("contenders={a={B={}}}", "contenders.a.B: 'B' is not allowed; give a string that matches"),
-        ("contenders={a=1}", "contenders.a: 1 is not allowed; give a table"),
-        ("flows=[1]", "flows.(number 1): 1 is not allowed; give a table"),
-        ("flows.one.peer=here", "flows.one.peer: 'here' is not allowed; give a string that match"),
+        (
+            "contenders.A={}",
+            "contenders.A: 'A' is not allowed; string should match pattern '^[a-z][a-z0-9_]{0,30}",
+        ),
+        (
+            "contenders={a={B={}}}",
+            "contenders.a.B: 'B' is not allowed; string should match pattern '^[a-z][a-z0-9_]{0,3",
+        ),
+        ("contenders={a=1}", "contenders.a: 1 is not allowed; input should be a valid dictionary"),
+        (
+            "flows=[1]",
+            "flows.(number 1): 1 is not allowed; input should be a valid dictionary or instance o",
+        ),
+        (
+            "flows.one.peer=here",
+            "flows.one.peer: 'here' is not allowed; string should match pattern '^/[^\\s'\\\"]+$'",
+        ),
         ("flows.one.peer_parameters=target=25", "flows.one: peer_parameters is for cc = 'peer'"),
-        ("flows.one.peer_parameters=25", "flows.one.peer_parameters: 25 is not allowed; give a st"),
+        (
+            "flows.one.peer_parameters=25",
+            "flows.one.peer_parameters: 25 is not allowed; input should be a valid string",
+        ),
         ("flows.one.peer=/here", "cc = 'peer' needs peer, the directory of its module; nothing el"),
         ("flows.one.cc=peer", "flows.one: cc = 'peer' needs peer, the directory of its module"),
         ("link.rtt_ms=0 bin_s=0", "(and 1 more)"),
@@ -235,7 +319,10 @@ GOAL = [
             ["flows.one.goal={deadline_s=8}", "flows.one.w=0.1"],
             f"w needs cc = {experiment.OUR_CCS}, no goal",
         ),
-        (["flows.one.goal={}"], "flows.one.goal.deadline_s: missing; give a number above 0"),
+        (
+            ["flows.one.goal={}"],
+            "flows.one.goal.deadline_s: missing; input should be a valid number",
+        ),
         (["flows.one.goal={deadline=8}"], "did you mean 'deadline_s'?"),
         (["flows.one.goal={deadline_s=8, controller='mpc'}"], "flows.one.goal.controller: 'mpc'"),
     ],
@@ -564,7 +651,7 @@ def test_a_count_makes_flows_that_differ_in_name_only() -> None:
     assert [flow.start_s for flow in others] == [41, 50, 41]
     assert experiment.load(file, ["flows.other.count=0"]).flows == [one]
     assert "count" not in one.model_dump()
-    with pytest.raises(TestbedError, match=r"flows.other.count: 300 is not allowed; give .* 256"):
+    with pytest.raises(TestbedError, match=r"flows.other.count: 300 is not allowed; input .* 256"):
         experiment.load(file, ["flows.other.count=300"])
     with pytest.raises(TestbedError, match="there is no 'other3' in the experiment"):
         experiment.load(file, ["flows.other.count=2", "flows.other3.start_s=1"])

@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, model_validator
 
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.plan.explain import quoted, read, validate
-from dalbe_testbed.plan.link import REVERSE_FLOWS_MAX, Duration, Host, Link, Model, Seconds
+from dalbe_testbed.plan.explain import Model, quoted, read, validate
+from dalbe_testbed.plan.link import REVERSE_FLOWS_MAX, Duration, Host, Link, Seconds
 
 IPERF_BYTES = 100  # iperf takes a handful for no limit
 FACTOR_1_G_MS = 125.0  # G of the in-tree CDG's backoff_factor 1: 1000 us / window of 8

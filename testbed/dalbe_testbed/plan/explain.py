@@ -1,100 +1,61 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Explains in one line what is wrong with a file: the key, its value, the values allowed.
 
-Pydantic says what failed, the model's JSON schema what would not have.
+Pydantic words it; Model, the base of all schemas, adds which keys there are.
 """
 
 import difflib
+import reprlib
 import tomllib
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from dalbe_testbed.errors import TestbedError
 
-Schema = dict[str, Any]
 Checked = TypeVar("Checked", bound=BaseModel)
-KINDS = {
-    "number": "a number",
-    "integer": "a whole number",
-    "string": "a string",
-    "boolean": "true or false",
-    "array": "a list",
-    "object": "a table",
-}
-BOUNDS = {
-    "minimum": "at least {:.10g}",
-    "exclusiveMinimum": "above {:.10g}",
-    "maximum": "at most {:.10g}",
-    "exclusiveMaximum": "below {:.10g}",
-    "minItems": "of at least {}",
-    "maxItems": "of at most {}",
-    "pattern": "that matches {}",
-}
+UNKNOWN = "unknown_key"
+
+
+class Model(BaseModel):
+    """Base of the schema: TOML's types as they are, unknown keys are errors, all is final."""
+
+    model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _knows_keys(cls, data: Any) -> Any:
+        """Refuse an unknown key. A missing one is None, for which pydantic says what it may be."""
+        if not isinstance(data, dict):
+            return data
+        for key in data:
+            if key not in cls.model_fields:
+                close = difflib.get_close_matches(str(key), cls.model_fields, 1)
+                hint = f"did you mean '{close[0]}'? " if close else ""
+                known = ", ".join(cls.model_fields)
+                message = f"unknown key; {hint}there are: {known}"
+                raise PydanticCustomError(UNKNOWN, "{message}", {"message": message, "key": key})
+        missing = [key for key, field in cls.model_fields.items() if field.is_required()]
+        return dict.fromkeys(missing) | data
+
+    def _faults(self) -> Iterator[str]:
+        """Yield what is wrong between values each of which is allowed; only the first is said."""
+        yield from ()
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        for fault in self._faults():
+            raise ValueError(fault)
+        return self
 
 
 def quoted(words: Iterable[str]) -> str:
     """Return "'a', 'b' or 'c'"."""
     *most, last = (f"'{word}'" for word in words)
     return f"{', '.join(most)} or {last}" if most else last
-
-
-@cache
-def _schema(model: type[BaseModel]) -> Schema:
-    return model.model_json_schema()
-
-
-def _resolve(node: Schema, root: Schema) -> Schema:
-    if "anyOf" in node:  # a value, or null where there is none
-        node = next(option for option in node["anyOf"] if option.get("type") != "null")
-    return root["$defs"][node["$ref"].rsplit("/", 1)[1]] if "$ref" in node else node
-
-
-def _schema_at(loc: Sequence[str | int], root: Schema) -> Schema:
-    """Return the schema of what is at `loc`; {} where anything goes.
-
-    Of a key that is wrong itself pydantic says "[key]" behind it; its schema is a pattern.
-    """
-    node = root
-    for part in loc:
-        patterns = node.get("patternProperties", {})
-        if loc[-1] == "[key]" and part == loc[-2]:
-            return {"type": "string", "pattern": next(iter(patterns))}
-        if isinstance(part, int):
-            inner = node.get("items", {})
-        else:
-            others = node.get("additionalProperties")
-            inner = node.get("properties", {}).get(part) or next(
-                iter(patterns.values()), others if isinstance(others, dict) else {}
-            )
-        node = _resolve(inner, root)
-    return node
-
-
-def _allowed(node: Schema) -> str:
-    """Say in words which values a schema allows."""
-    if "enum" in node:
-        return quoted(node["enum"])
-    bounds = [text.format(node[key]) for key, text in BOUNDS.items() if key in node]
-    kind = KINDS.get(node.get("type", ""), "another value")
-    return " ".join([kind, " and ".join(bounds)]).strip()
-
-
-def _shown(value: object) -> str:
-    """Write a value as the file has it; tables and lists only as what they are."""
-    match value:
-        case bool():
-            return str(value).lower()
-        case dict():
-            return "a table"
-        case list():
-            return f"a list of {len(value)}"
-        case str():
-            return f"'{value}'"
-    return str(value)
 
 
 def _key(loc: Sequence[str | int], data: Any) -> str:
@@ -113,26 +74,22 @@ def _key(loc: Sequence[str | int], data: Any) -> str:
     return ".".join(parts)
 
 
-def _explain(error: ValidationError, model: type[BaseModel], data: object, where: str) -> str:
-    """Return one line for the first of the errors that `model` found in `data`.
+def _explain(error: ValidationError, data: object, where: str) -> str:
+    """Return one line for the first of the errors in `data`; where: the file.
 
-    `where` names the file. An unknown key comes first: it is often why another is missing.
+    An unknown key comes first: it is often why another is missing.
     """
-    first, *more = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
-    loc, root = first["loc"], _schema(model)
-    match first["type"]:
-        case "extra_forbidden":
-            keys = list(_schema_at(loc[:-1], root).get("properties", {}))
-            close = difflib.get_close_matches(str(loc[-1]), keys, 1)
-            hint = f"did you mean '{close[0]}'? " if close else ""
-            message = f"unknown key; {hint}there are: {', '.join(keys)}"
-        case "missing":
-            message = f"missing; give {_allowed(_schema_at(loc, root))}"
-        case "value_error":
-            message = first["msg"].removeprefix("Value error, ")
-        case _:
-            allowed = _allowed(_schema_at(loc, root))
-            message = f"{_shown(first['input'])} is not allowed; give {allowed}"
+    first, *more = sorted(error.errors(), key=lambda e: e["type"] != UNKNOWN)
+    loc, message = first["loc"], first["msg"]
+    match first:
+        case {"type": "unknown_key", "ctx": {"key": key}}:
+            loc = (*loc, key)
+        case {"type": "value_error"}:
+            message = message.removeprefix("Value error, ")
+        case {"input": None}:
+            message = f"missing; {message[0].lower()}{message[1:]}"
+        case {"input": given}:
+            message = f"{reprlib.repr(given)} is not allowed; {message[0].lower()}{message[1:]}"
     rest = f" (and {len(more)} more)" if more else ""
     return ": ".join(filter(None, [where, _key(loc, data), message])) + rest
 
@@ -142,7 +99,7 @@ def validate(model: type[Checked], data: object, where: str) -> Checked:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise TestbedError(_explain(error, model, data, where)) from None
+        raise TestbedError(_explain(error, data, where)) from None
 
 
 def read(path: Path) -> dict[str, Any]:

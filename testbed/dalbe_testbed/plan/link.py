@@ -3,11 +3,11 @@
 
 import itertools
 from collections.abc import Iterator
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field
 
-from dalbe_testbed.plan.explain import quoted
+from dalbe_testbed.plan.explain import Model, quoted
 from dalbe_testbed.plan.red import Red
 
 MTU_BYTES = 1500  # of IP: what the paper counts a BDP in
@@ -30,22 +30,6 @@ KEY_IS_FOR = {
 }
 FIFOS = ("pfifo", "bfifo")
 MARKING = ("codel", "fq_codel", "pie", "red")
-
-
-class Model(BaseModel):
-    """Base of the schema: TOML's types as they are, unknown keys are errors, all is final."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-
-    def _faults(self) -> Iterator[str]:
-        """Yield what is wrong between values each of which is allowed; only the first is said."""
-        yield from ()
-
-    @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
-        for fault in self._faults():
-            raise ValueError(fault)
-        return self
 
 
 class Detour(Model):

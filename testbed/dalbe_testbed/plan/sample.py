@@ -12,7 +12,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dalbe_testbed.plan.link import MTU_BYTES, Model
+from dalbe_testbed.plan.explain import Model
+from dalbe_testbed.plan.link import MTU_BYTES
 
 Value = str | int | float
 BUFFER, NEEDS = "link.buffer_bdp", ("link.rate_mbps", "link.rtt_ms")

@@ -27,8 +27,8 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import EXPERIMENTS, SWEEPS, TESTBED
 from dalbe_testbed.plan import experiment
 from dalbe_testbed.plan.experiment import Experiment, Flow, in_tree_g_ms
-from dalbe_testbed.plan.explain import read, validate
-from dalbe_testbed.plan.link import Host, Model
+from dalbe_testbed.plan.explain import Model, read, validate
+from dalbe_testbed.plan.link import Host
 from dalbe_testbed.plan.sample import Draw, Value
 
 RESULTS = ("manifest.json", "rates.parquet")  # of a finished run, without which it is none
