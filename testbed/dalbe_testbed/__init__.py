@@ -8,10 +8,10 @@ Sub-packages, each importing only from those above it:
     papers   what the papers state: cdg, framework; numeric: the framework's own simulation
     reduce   from a guest's records to tables: capture, trace, tcpinfo; proof: the link was as said
     run      runner: one run; backends: where it takes place; pool: several; workflow: a sweep's
-    study    results: the runs that are there; engine and declarations: what they showed, by the
-             kind of sweep; stats: what repetitions say about a mean
-    report   pictures, the HTML report
+    study    a file per kind of sweep: what is measured, required and drawn; results: the runs that
+             are there; engine and declarations carry studies out; stats: what repetitions say
+    report   the HTML report; a picture of the framework's simulation
     cli      the command line
 
-errors, paths and purecode (the module's pure C code as a library) import none of these.
+errors, paths, charts and purecode (the module's pure C code as a library) import none of these.
 """

@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 from dalbe_testbed.plan import sweep
 from dalbe_testbed.plan.sweep import Point
-from dalbe_testbed.report import scavenger as figures_scavenger
 from dalbe_testbed.study import breadth
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
@@ -53,7 +52,7 @@ def test_a_failure_is_named_with_its_half_and_its_parameters(tmp_path: Path):
     assert all(key in detail for key in ("link.rtt_ms", "link.buffer_bdp", "competitors", "cc "))
     assert found.summary.filter(cell="cell07").item(0, "failed") == "use and share"
     assert "1 fail: use; 1 fail: use and share" in found.sentence
-    figures_scavenger.breadth(found, tmp_path / "it.png")
+    breadth.draw(found, tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.report import scavenger as figures_scavenger
 from dalbe_testbed.study import short_flows as completion
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
@@ -122,5 +121,5 @@ def test_distributions_are_drawn(tmp_path: Path):
     load = found.curves.rename({"link.rate_mbps": "short_flows.load"})
     assert load.filter(who="cubic")["seconds"].max() == 40
     drawn = Finding("", [], found.runs, found.summary, load)
-    figures_scavenger.completion(drawn, tmp_path / "it.png")
+    completion.draw(drawn, tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000

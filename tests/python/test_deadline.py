@@ -8,10 +8,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from dalbe_testbed import charts
 from dalbe_testbed.papers import framework
 from dalbe_testbed.plan.sweep import Run
-from dalbe_testbed.report import charts
-from dalbe_testbed.report import deadlines as figures_deadline
 from dalbe_testbed.study import deadline
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
@@ -168,7 +167,7 @@ def test_other_controllers_are_reported_but_not_judged(tmp_path: Path):
 
 @pytest.mark.slow
 def test_the_figure_has_a_panel_per_point(tmp_path: Path):
-    figures_deadline.draw(made(tmp_path, "0.1, 0.3, 0.8"), tmp_path / "deadline.png")
+    deadline.draw(made(tmp_path, "0.1, 0.3, 0.8"), tmp_path / "deadline.png")
     assert (tmp_path / "deadline.png").stat().st_size > 20_000
 
 
@@ -187,6 +186,6 @@ def test_a_rate_that_grows_without_bound_does_not_flatten_the_figure(
         tops.extend(axes.get_ylim()[1] for axes in figure.axes if axes.get_ylabel() == "Mbit/s")
 
     monkeypatch.setattr(charts, "save", look)
-    figures_deadline.draw(found, tmp_path / "deadline.png")
+    deadline.draw(found, tmp_path / "deadline.png")
     assert tops
     assert all(LINK_MBPS / 2 < top < 2 * LINK_MBPS for top in tops)

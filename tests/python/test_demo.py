@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 from dalbe_testbed.plan import sweep
 from dalbe_testbed.plan.sweep import Run
-from dalbe_testbed.report import demo as picture
 from dalbe_testbed.study import demo
 from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.results import Window
@@ -119,7 +118,7 @@ def test_what_is_measured_and_drawn(tmp_path: Path):
     assert ours["one_flow_percent"] == pytest.approx(40)
     assert (rows["infeasible"]["reported_s"], rows["cubic"]["reported_s"]) == (7, None)
     assert "bwlimit: done after 310" in finding.sentence
-    picture.draw(finding, tmp_path / "demo.png")
+    demo.draw(finding, tmp_path / "demo.png")
     assert (tmp_path / "demo.png").stat().st_size > 5000
 
 

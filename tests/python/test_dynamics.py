@@ -8,7 +8,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 from dalbe_testbed.plan.sweep import Run
-from dalbe_testbed.report import scavenger as figures_scavenger
 from dalbe_testbed.study import dynamics
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
@@ -153,5 +152,5 @@ def test_the_curves_begin_before_the_event_and_are_drawn(tmp_path: Path):
     before = arrival.filter(arrival["t_s"] < -0.02)["median_percent"]
     assert set(before) == {100.0}
     assert arrival["median_percent"][-1] == 0
-    figures_scavenger.dynamics(found, tmp_path / "it.png")
+    dynamics.draw(found, tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from dalbe_testbed.plan import sweep
-from dalbe_testbed.report import scavenger as figures_scavenger
 from dalbe_testbed.study import own_flows as fairness
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
@@ -64,7 +63,7 @@ def test_equal_flows_that_fill_the_link_meet_everything(tmp_path: Path):
     assert met(found) == [True] * 4
     assert found.summary["jain"].to_list() == pytest.approx([None, 1, 1, 1, None])
     assert found.runs.height == 10
-    figures_scavenger.fairness(found, tmp_path / "it.png")
+    fairness.draw(found, tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000
 
 

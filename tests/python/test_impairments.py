@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from dalbe_testbed.plan import sweep
-from dalbe_testbed.report import scavenger as figures_scavenger
 from dalbe_testbed.study import impairments
 from dalbe_testbed.study.engine import Finding, who
 from dalbe_testbed.study.impairments import where
@@ -115,7 +114,7 @@ def test_a_sweep_without_strict_priority_shows_no_lack_of_harm(tmp_path: Path):
 def test_the_paths_are_all_judged_and_drawn(tmp_path: Path):
     found = made(tmp_path, GENTLE)
     assert [verdict.detail.count(":") for verdict in found.verdicts] == [4, 3, 2]
-    figures_scavenger.impairments(found, tmp_path / "it.png")
+    impairments.draw(found, tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000
 
 

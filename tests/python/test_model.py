@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan import sweep
-from dalbe_testbed.report import model as figures_model
 from dalbe_testbed.study import model
 from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.model import Cuts
@@ -243,7 +242,7 @@ def test_a_run_without_an_update_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_figure(tmp_path: Path) -> None:
-    figures_model.draw(made(tmp_path, {(0.2, 1): 8.1}), tmp_path / "model.png")
+    model.draw(made(tmp_path, {(0.2, 1): 8.1}), tmp_path / "model.png")
     assert (tmp_path / "model.png").stat().st_size > 10_000
 
 

@@ -12,7 +12,6 @@ import pytest
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan import sweep
 from dalbe_testbed.plan.sweep import Run
-from dalbe_testbed.report import scoreboard as figures_scoreboard
 from dalbe_testbed.study import scoreboard, stats
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
@@ -209,7 +208,7 @@ def test_nobody_must_be_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_figure(tmp_path: Path) -> None:
     figure = tmp_path / "scoreboard.png"
-    figures_scoreboard.draw(Case(USUAL).made(tmp_path), figure)
+    scoreboard.draw(Case(USUAL).made(tmp_path), figure)
     assert figure.stat().st_size > 10_000
 
 
@@ -224,7 +223,7 @@ def test_a_goal_that_nobody_can_meet_is_not_drawn_among_the_misses() -> None:
         }
     )
     _figure, panel = plt.subplots()
-    figures_scoreboard.draw_panel(panel, rows, "miss_percent", ["hard", "hopeless"])
+    scoreboard.draw_panel(panel, rows, "miss_percent", ["hard", "hopeless"])
     drawn = [len(line.lines[0].get_xdata()) for line in panel.containers]
     assert drawn == [1, 1, 0, 0]
     assert panel.get_legend_handles_labels()[1][1].startswith("hopeless (cannot be met")
@@ -252,7 +251,7 @@ def test_the_interval_of_a_miss_rate_is_exact() -> None:
 def test_each_transfer_of_the_sweeps_has_a_line_in_the_picture(name: str) -> None:
     points = sweep.load(sweep.find(name)).points
     transfers = {scoreboard.transfer(point) for point in points} - {"nobody"}
-    assert set(figures_scoreboard._order(pl.Series(list(transfers)))) == transfers
+    assert set(scoreboard._order(pl.Series(list(transfers)))) == transfers
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan import sweep, web
-from dalbe_testbed.report import deadlines as figures_deadline
 from dalbe_testbed.study import sessions
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
@@ -140,7 +139,7 @@ def test_a_lost_run_fails_everything(tmp_path: Path) -> None:
 
 def test_the_figure(tmp_path: Path) -> None:
     figure = tmp_path / "sessions.png"
-    figures_deadline.sessions(made(tmp_path, {0.75: [*IN_TIME[1:], None]}), figure)
+    sessions.draw(made(tmp_path, {0.75: [*IN_TIME[1:], None]}), figure)
     assert figure.stat().st_size > 10_000
 
 
@@ -155,7 +154,7 @@ def test_of_cubic_in_our_place_nothing_is_required(tmp_path: Path, monkeypatch) 
     assert ours["part"].max() < 1
     assert ours.height == 4 * 2 * 40
     assert "cubic, 50 ms, load 0.5: 0.500" in found.verdicts[1].detail
-    figures_deadline.sessions(found, tmp_path / "sessions.png")
+    sessions.draw(found, tmp_path / "sessions.png")
 
 
 @pytest.mark.parametrize("name", ["sessions", "sessions100"])

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from dalbe_testbed.plan import sweep
-from dalbe_testbed.report import scavenger as figures_scavenger
 from dalbe_testbed.study import stalls
 from fakeruns import Site
 
@@ -47,7 +46,7 @@ def test_where_cubic_gets_half_of_the_link_we_are_to_get_nearly_that(
     assert found.summary["late"].unique(maintain_order=True).to_list() == [
         "5 ms in 1 s", "50 ms in 1 s", "ACKs each 4 ms",
     ]  # fmt: skip
-    figures_scavenger.stalls(found, tmp_path / "it.png")
+    stalls.draw(found, tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000
 
 

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from dalbe_testbed import charts
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import EXPERIMENTS
 from dalbe_testbed.plan import experiment, sweep
 from dalbe_testbed.plan.sweep import Point, Sweep
-from dalbe_testbed.report import charts
-from dalbe_testbed.report import scavenger as figures_scavenger
 from dalbe_testbed.study import engine, tradeoff
 from dalbe_testbed.study.engine import Group
 from dalbe_testbed.study.tradeoff import Window
@@ -135,7 +134,7 @@ def test_the_least_weight_is_judged(tmp_path: Path, alone, queue, share, met: li
     assert found.runs.height == 12
     assert found.summary["who"].to_list() == ["w0.01", "w1", "vegas", "cubic"]
     assert found.summary["queue_p95_ms"].to_list() == [queue, 30, 30, 30]
-    figures_scavenger.tradeoff(found, tmp_path / "it.png")
+    tradeoff.draw(found, tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000
 
 
@@ -171,7 +170,7 @@ def test_no_share_is_off_the_axis(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     drawn = []
     monkeypatch.setattr(charts, "save", lambda figure, _path: drawn.append(figure))
     text = TWO_RTTS.replace("[20, 50]", "[50]")
-    figures_scavenger.tradeoff(found_there(tmp_path, text, share), tmp_path / "it.png")
+    tradeoff.draw(found_there(tmp_path, text, share), tmp_path / "it.png")
     (axes,) = drawn[0].axes
     left, right = axes.get_xlim()
     points = [x for line in axes.lines for x in line.get_xdata()]
@@ -188,7 +187,7 @@ def test_the_title_says_on_which_path(
     drawn = []
     monkeypatch.setattr(charts, "save", lambda figure, _path: drawn.append(figure))
     found = found_there(tmp_path, BEHIND_PIE.replace('["pie"]', paths))
-    figures_scavenger.tradeoff(found, tmp_path / "it.png")
+    tradeoff.draw(found, tmp_path / "it.png")
     (axes,) = drawn[0].axes
     assert axes.get_title("left").endswith(ending)
 
@@ -201,7 +200,7 @@ def test_a_sweep_without_cubic_has_a_figure(tmp_path: Path):
         site.write(run, {"ours1": 8.0}, {"ours1": 0.1, "cubic1": 9.9})
     found = tradeoff.STUDY.find(site.results(), site.sweep)
     assert found.summary["use_percent"].null_count() == found.summary.height
-    figures_scavenger.tradeoff(found, tmp_path / "it.png")
+    tradeoff.draw(found, tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000
 
 

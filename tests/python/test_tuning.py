@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dalbe_testbed.report import scavenger as figures_scavenger
 from dalbe_testbed.study import tradeoff, tuning
 from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.tradeoff import Window
@@ -61,5 +60,5 @@ def test_what_is_not_met_comes_first_and_all_is_drawn(tmp_path: Path):
     found = made(tmp_path, {("w0.01", 300): 2.5})
     assert found.verdicts[0].detail.startswith("w = 0.01, 300 ms: 2.5")
     assert "47.0 to 47.0 % at w = 1, 50.0 to 50.0 % as CUBIC" in found.sentence
-    figures_scavenger.tuning(found, tmp_path / "it.png")
+    tuning.draw(found, tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000

@@ -13,8 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from dalbe_testbed.papers.cdg import SETUP
 from dalbe_testbed.plan.sweep import Run, Sweep
-from dalbe_testbed.report.pictures import DRAW
-from dalbe_testbed.study import cdg
+from dalbe_testbed.study import cdg, declarations
 from dalbe_testbed.study.declarations import Findings
 from dalbe_testbed.study.engine import Finding, Verdict, rounded
 from dalbe_testbed.study.results import Results, Row
@@ -61,10 +60,10 @@ def _section(sweep: Sweep, found: Finding, out: Path) -> Section:
     """
     for suffix, table in found.tables():
         rounded(table).write_csv(out / f"{sweep.name}{suffix}.csv")
-    picture = None
-    if sweep.figure and not found.summary.is_empty():
-        picture = f"{sweep.name}.png"
-        DRAW[sweep.figure](found, out / picture)
+    draw = declarations.study(sweep.figure).draw
+    picture = f"{sweep.name}.png" if draw and not found.summary.is_empty() else None
+    if draw and picture:
+        draw(found, out / picture)
     rows, names = found.summary.to_dicts(), found.summary.columns
     bounds = {f"{name}_{end}" for name in names for end in ("low", "high")}
     header = [name for name in names if name not in bounds]

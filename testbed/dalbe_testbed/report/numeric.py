@@ -6,9 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
+from dalbe_testbed.charts import BLUE, GREY, TARGET, VERMILLION, Style, legend_below, sheet
 from dalbe_testbed.papers import framework, numeric
 from dalbe_testbed.papers.framework import CROSS, OUR_SOURCE, TRANSFER
-from dalbe_testbed.report.charts import BLUE, GREY, TARGET, VERMILLION, Style, legend_below, sheet
 
 
 def draw(runs: Mapping[tuple[str, float], pl.DataFrame], path: Path) -> None:

@@ -2,10 +2,18 @@
 """Breadth: a scavenger in cells drawn at random. A cell holds if its use and its share do."""
 
 from collections import Counter
+from pathlib import Path
 
+import polars as pl
+
+from dalbe_testbed.charts import (
+    REQUIRED,
+    SERIES,
+    sheet,
+)
 from dalbe_testbed.plan.sample import bdp_packets
 from dalbe_testbed.study import engine, tradeoff
-from dalbe_testbed.study.engine import Found, Study, Verdict, place, who
+from dalbe_testbed.study.engine import Finding, Found, Study, Verdict, place, who
 from dalbe_testbed.study.results import Group, Row
 from dalbe_testbed.study.tradeoff import USE, YARDSTICK
 
@@ -79,4 +87,32 @@ def _say(found: Found) -> str:
     return "; ".join([held, *why]) + "."
 
 
-STUDY = Study(tradeoff.measure, _require, against=[USE], summary=_summary, say=_say, rounded=True)
+def draw(found: Finding, path: Path) -> None:
+    """Draw a point per cell: use over share, and both over the BDP; what fails has its name."""
+    rows = found.summary.drop_nulls(["use_percent", "share_percent"])
+    bdp = ("bdp_packets", "bandwidth-delay product, packets", None)
+    use = ("use_percent", f"use of the idle link, % of {YARDSTICK.upper()}'s", USE_PERCENT)
+    share = ("share_percent", "share taken, %", SHARE_PERCENT)
+    kinds = rows["flows.xsender.cc"].unique().sort()
+    with sheet(path, 1, 3, size=(15, 5)) as (_figure, [panels]):
+        for axes, (x, y) in zip(panels, ((share, use), (bdp, share), (bdp, use)), strict=True):
+            for kind, (colour, marker) in zip(kinds, SERIES, strict=False):
+                here = rows.filter(pl.col("flows.xsender.cc") == kind)
+                axes.scatter(here[x[0]], here[y[0]], color=colour, marker=marker, s=22, label=kind)
+            failed = rows.filter(~pl.col("met")).select("cell", x[0], y[0])
+            for name, *place in failed.iter_rows():
+                axes.annotate(name, place, xytext=(4, 3), textcoords="offset points", fontsize=7.5)
+            axes.axhline(y[2], **REQUIRED)
+            if x is bdp:
+                axes.set_xscale("log")
+            else:
+                axes.axvline(x[2], **REQUIRED)
+            axes.set(xlabel=x[1], ylabel=y[1])
+        held = found.summary["met"].sum()
+        panels[0].set_title(f"{held} of {found.summary.height} cells are on the good side of both")
+        panels[0].legend(title="competitors")
+
+
+STUDY = Study(
+    tradeoff.measure, _require, against=[USE], summary=_summary, say=_say, rounded=True, draw=draw
+)

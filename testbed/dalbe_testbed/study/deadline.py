@@ -9,15 +9,25 @@ seconds do not count. Bytes are counted as they leave the bottleneck, headers in
 import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import polars as pl
+from matplotlib.axes import Axes
 
+from dalbe_testbed.charts import (
+    BLUE,
+    GREY,
+    TARGET,
+    VERMILLION,
+    Style,
+    facets,
+)
 from dalbe_testbed.papers import framework
 from dalbe_testbed.papers.framework import TRANSFER, WINDOW_S
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine, regimes
-from dalbe_testbed.study.engine import Found, Study, Verdict
+from dalbe_testbed.study.engine import Finding, Found, Study, Verdict
 from dalbe_testbed.study.results import OURS, Group, Results, Row, names, wire_bytes
 
 JUDGED, YARDSTICK = "mbc", "cubic"
@@ -237,8 +247,37 @@ def _require(found: Found) -> list[Verdict]:
     return verdicts
 
 
+def _panel(axes: Axes, curves: pl.DataFrame) -> None:
+    """Draw everybody's rate, and the transfer's target and w."""
+    others = curves.filter(~pl.col("flow").is_in([OURS, "background"]))
+    for n, (_flow, one) in enumerate(others.group_by("flow", maintain_order=True)):
+        label = "a CUBIC flow" if n == 0 else None
+        axes.plot(one["t_s"], one["mbps"], color=GREY, linewidth=0.9, label=label)
+    own = curves.filter(flow=OURS)
+    meant = own.drop_nulls("target_mbps").filter(pl.col("t_s") < TRANSFER.stop_s)
+    axes.plot(own["t_s"], own["mbps"], color=BLUE, linewidth=1.4, label="the transfer")
+    axes.plot(meant["t_s"], meant["target_mbps"], linewidth=1.1, **TARGET)
+    axes.axvline(TRANSFER.stop_s, color="black", linewidth=0.8, linestyle="--")
+    axes.plot([], [], color=VERMILLION, linewidth=0.9, label="w, on the right")
+    weight = axes.twinx()
+    weight.plot(meant["t_s"], meant["w"], color=VERMILLION, linewidth=0.9, alpha=0.6)
+    weight.set(ylim=(0, 1), ylabel="w")
+    weight.grid(visible=False)
+
+
+def draw(found: Finding, path: Path) -> None:
+    """Draw the first run of every point. Targets of a missed deadline, without bound, are cut."""
+    first = found.curves.drop_nulls("target_mbps").group_by("eta", "controller").first()
+    highest = max([*found.curves["mbps"], *first["target_mbps"]])
+    look: Style = {"size": (5, 2.9), "title": "{controller}, eta = {eta:g}"}
+    with facets(path, found.curves, ["eta", "controller"], **look) as panels:
+        for axes, curves in panels:
+            _panel(axes, curves)
+            axes.set(xlabel="s; dashed: the deadline", ylabel="Mbit/s", ylim=(0, 1.05 * highest))
+
+
 MEANS = (
     *("finish", "gap_percent", "yield_rounds", "least_part", "greatest_part"),
     *("least_of_cubic", "greatest_of_cubic", "carried_of_cubic", "declared_tw"),
 )
-STUDY = Study(measure, _require, MEANS, compare=_compare, counts=_counts, curves=_curves)
+STUDY = Study(measure, _require, MEANS, compare=_compare, counts=_counts, curves=_curves, draw=draw)

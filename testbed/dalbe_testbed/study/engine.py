@@ -10,6 +10,7 @@ Columns have units in their names. A mean `x` has its confidence interval beside
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -232,7 +233,8 @@ class Study:
     of, where more depends on other points. about: columns that tell points apart. counts, more:
     columns of the summary before and behind the means. means: the columns that it has the mean of.
     summary: its rows, where that is not it. curves: what a figure draws besides. say: the finding
-    in a sentence, by default the verdicts. rounded: to five digits, in the row per run.
+    in a sentence, by default the verdicts. draw: makes a picture, of the finding's tables alone.
+    rounded: to five digits, in the row per run.
     """
 
     measure: Callable[[Results, Run, Sweep], Row | list[Row] | None]
@@ -246,6 +248,7 @@ class Study:
     summary: Callable[[Found], list[Row]] | None = None
     curves: Callable[[Found], pl.DataFrame] | None = None
     say: Callable[[Found], str] | None = None
+    draw: Callable[[Finding, Path], None] | None = None
     rounded: bool = False
 
     def look(self, results: Results, sweep: Sweep) -> Found:

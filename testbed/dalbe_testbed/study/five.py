@@ -7,12 +7,19 @@ means over the seeds must be that of the deadlines.
 """
 
 from itertools import pairwise
+from pathlib import Path
 from statistics import mean
 
+from dalbe_testbed.charts import (
+    MARKERS,
+    REQUIRED,
+    sheet,
+)
 from dalbe_testbed.plan.experiment import Flow, Goal
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
-from dalbe_testbed.study.engine import Case, Found, Study, Verdict
+from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict
+from dalbe_testbed.study.goals import LAST, shown
 from dalbe_testbed.study.results import Group, Results, Row, rtt_ms, wire_bytes
 
 
@@ -89,4 +96,25 @@ def _about(point: Point) -> Row:
     return engine.settings(point) | {"rtt": rtt_ms(point)}
 
 
-STUDY = Study(measure, _require, about=_about, summary=_summary)
+def draw(found: Finding, path: Path) -> None:
+    """Draw each transfer's end in parts of its window, and its rate until the first deadline."""
+    rtts = found.runs["rtt"].unique().sort().to_list()
+    deadlines = found.runs["deadline_s"].unique().sort().to_list()
+    with sheet(path, 1, 2, size=(10, 3.8), layout="constrained") as (_figure, [[ends, rates]]):
+        for n, rtt in enumerate(rtts):
+            here = found.runs.filter(rtt=rtt)
+            shift = 0.2 * (n - (len(rtts) - 1) / 2)
+            at = [deadlines.index(due) + shift for due in here["deadline_s"]]
+            look = {"s": 14, "marker": MARKERS[n % len(MARKERS)], "label": f"{rtt:g} ms"}
+            ends.scatter(at, shown(here["finish"]), **look)
+            rates.scatter(at, here["early_mbps"], **look)
+        ends.axhline(1, **REQUIRED)
+        ends.set(ylim=(0, LAST + 0.05), ylabel="done, parts of its window")
+        rates.set(ylim=(0, None), ylabel="Mbit/s until the first deadline")
+        for axes in (ends, rates):
+            axes.set_xticks(range(len(deadlines)), [f"{due:g}" for due in deadlines])
+            axes.set_xlabel("deadline, s")
+            axes.legend(fontsize=8)
+
+
+STUDY = Study(measure, _require, about=_about, summary=_summary, draw=draw)

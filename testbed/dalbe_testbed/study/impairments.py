@@ -8,9 +8,16 @@ counts as well: how much less CUBIC gets beside ours than beside flows of strict
 measured behind FIFOs.
 """
 
+from pathlib import Path
+
+from dalbe_testbed.charts import (
+    BLUE,
+    Style,
+    measured,
+)
 from dalbe_testbed.plan.sweep import Point
 from dalbe_testbed.study import tradeoff
-from dalbe_testbed.study.engine import Against, Found, Study, Verdict, place, who
+from dalbe_testbed.study.engine import Against, Finding, Found, Study, Verdict, place, who
 from dalbe_testbed.study.tradeoff import CORNER
 
 AXIS = "impairment"
@@ -59,5 +66,35 @@ def _require(found: Found) -> list[Verdict]:
     ]
 
 
+def draw(found: Finding, path: Path) -> None:
+    """Draw goodput alone, share taken and the others' goodput on every path, ours beside peers.
+
+    Black is strict priority; dashed below it, what ours must leave to the others; at the bottom, by
+    how much these have more or less beside ours.
+    """
+    rows = found.summary
+    measures = {
+        "alone_mbps": ("goodput while alone, Mbit/s", None),
+        "share_percent": ("share taken from two CUBIC flows, %", SHARE_PERCENT),
+        "others_mbps": ("goodput of these two CUBIC flows, Mbit/s", None),
+    }
+    look: Style = {"shifts": (0, 0.15), "black": CORNER, "size": (15, 5)}
+    with measured(path, rows, measures, "who", "impairment", **look) as (_alone, shares, others):
+        paths = rows["impairment"].unique(maintain_order=True).to_list()
+        for row in rows.filter(who=CORNER).iter_rows(named=True):
+            place, least = (
+                paths.index(row["impairment"]),
+                row["others_mbps"] * (1 - HARM_PERCENT / 100),
+            )
+            others.plot([place - 0.3, place + 0.6], [least] * 2, color="black", linestyle="--")
+        for row in rows.drop_nulls(["w", "harm_percent"]).iter_rows(named=True):
+            text = (paths.index(row["impairment"]), 0.1, f"{-row['harm_percent']:+.1f} %")
+            others.text(*text, color=BLUE, fontsize=8, ha="center")
+        shares.set_xlabel("dashed: required")
+        others.set_xlabel("dashed: required; numbers: against strict priority")
+
+
 MEANS = (*tradeoff.MEANS, HARM.name)
-STUDY = Study(tradeoff.measure, _require, MEANS, against=[tradeoff.USE, HARM], rounded=True)
+STUDY = Study(
+    tradeoff.measure, _require, MEANS, against=[tradeoff.USE, HARM], rounded=True, draw=draw
+)

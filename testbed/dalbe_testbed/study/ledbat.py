@@ -8,13 +8,19 @@ mean from our start on, less its mean before.
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 
 import polars as pl
 
+from dalbe_testbed.charts import (
+    Style,
+    facets,
+    lines,
+)
 from dalbe_testbed.plan.experiment import Experiment
 from dalbe_testbed.plan.sweep import Run, Sweep
 from dalbe_testbed.study import engine
-from dalbe_testbed.study.engine import Case, Found, Study, Verdict, say_verdicts, who
+from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, say_verdicts, who
 from dalbe_testbed.study.results import Group, Results, Row, Window
 from dalbe_testbed.study.tradeoff import SETTLED_S
 
@@ -211,4 +217,18 @@ def _say(found: Found) -> str:
     return say_verdicts(verdicts) if verdicts else "Of these nothing is required."
 
 
-STUDY = Study(measure, _require, summary=_summary, curves=_curves, say=_say, rounded=True)
+def draw(found: Finding, path: Path) -> None:
+    """Draw the rate of every flow over time, as the paper's Figures 2, 4 and 5."""
+    curves = found.curves.filter(pl.col("flow").is_in([*FLOWS, "upload", "requests"]))
+    curves = curves.sort("who", "scene", maintain_order=True)
+    wrap = max(1, curves["scene"].n_unique())
+    look: Style = {"size": (5, 2), "title": "{who}, {scene}", "wrap": wrap}
+    with facets(path, curves, ["who", "scene"], **look) as panels:
+        for axes, here in panels:
+            lines(axes, here, "t_s", "mbps", "flow", linewidth=1.2)
+            axes.set(ylim=(0, None), xlabel=f"s; seed {SEED}", ylabel="Mbit/s")
+
+
+STUDY = Study(
+    measure, _require, summary=_summary, curves=_curves, say=_say, rounded=True, draw=draw
+)

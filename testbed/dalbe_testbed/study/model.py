@@ -28,14 +28,23 @@ less than 3 % of that, and transfers aim 1/32 of the window early.
 import math
 import statistics
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
+from matplotlib.axes import Axes
 
+from dalbe_testbed.charts import (
+    MARKERS,
+    SERIES,
+    Style,
+    facets,
+    one_two_five,
+)
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.plan.web import SEGMENT_BYTES
 from dalbe_testbed.study import engine, regimes
-from dalbe_testbed.study.engine import Case, Found, Study, Verdict, judge
+from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, judge
 from dalbe_testbed.study.results import OURS, Group, Results, Row, Window, g_ms, rtt_ms, weight
 from dalbe_testbed.study.tradeoff import windows
 
@@ -271,4 +280,40 @@ def _means(group: Group) -> Row:
     return engine.means(group, names)
 
 
-STUDY = Study(measure, _require, about=_about, counts=_means, say=_say, rounded=True)
+def _panel(axes: Axes, points: pl.DataFrame, looks: dict[str, Style]) -> None:
+    """Draw one model's points, by what they are predicted by."""
+    rtts, counts = (points[column].unique().sort().to_list() for column in ("rtt", "others"))
+    drawn = [0.1, 1.0]
+    for row in points.iter_rows(named=True):
+        colour, marker = SERIES[rtts.index(row["rtt"])][0], MARKERS[counts.index(row["others"])]
+        for name, look in looks.items():
+            if (mbps := row[f"{name}_mbps"]) is not None:
+                at = (row["measured_mbps"], mbps)
+                label = f"{row['rtt']:g} ms, {row['others']} CUBIC" if name == "own" else None
+                axes.plot(*at, marker=marker, color=colour, linestyle="none", label=label, **look)
+                drawn += at
+    ends = [0.7 * min(drawn), 1.4 * max(drawn)]
+    off = MEDIAN_PERCENT / 100
+    lines = {1.0: "-", 1 - off: "--", 1 + off: "--", LEAST_RATIO: ":", MOST_RATIO: ":"}
+    for factor, line in lines.items():
+        there = [factor * end for end in ends]
+        axes.plot(ends, there, color="black", linewidth=0.8, linestyle=line)
+    axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
+    one_two_five(axes.xaxis, axes.yaxis)
+
+
+def draw(found: Finding, path: Path) -> None:
+    """Draw each point's mean rates: filled as the module predicts, hollow by another prediction."""
+    filled: Style = {"markersize": 6, "alpha": 0.9}
+    hollow: Style = {"markerfacecolor": "none", "markersize": 4, "alpha": 0.5}
+    shared: Style = {"size": (5.4, 6), "title": "{model}", "sharex": False, "sharey": False}
+    with facets(path, found.summary.sort("rtt", "others"), ["model"], **shared) as panels:
+        for axes, points in panels:
+            second = MODELS[points["model"][0]][0]
+            _panel(axes, points, {second: hollow, "own": filled})
+            axes.set_xlabel(f"measured, Mbit/s; hollow: '{second}'")
+            off = f"dashed: {MEDIAN_PERCENT:g} % off; dotted: what 1 + eps can correct"
+            axes.set_ylabel(f"predicted by the flow's own state, Mbit/s\n{off}")
+
+
+STUDY = Study(measure, _require, about=_about, counts=_means, say=_say, rounded=True, draw=draw)

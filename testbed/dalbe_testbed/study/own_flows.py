@@ -5,10 +5,17 @@ Rates are TCP payload. The latecomer is the flow called so; it starts when the o
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from dalbe_testbed.charts import (
+    BLUE,
+    REQUIRED,
+    means,
+    sheet,
+)
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
-from dalbe_testbed.study.engine import Found, Study, Verdict, who
+from dalbe_testbed.study.engine import Finding, Found, Study, Verdict, who
 from dalbe_testbed.study.results import Group, Results, Row, Window
 from dalbe_testbed.study.tradeoff import SETTLED_S, YARDSTICK
 
@@ -112,5 +119,31 @@ def _require(found: Found) -> list[Verdict]:
     ]
 
 
+def draw(found: Finding, path: Path) -> None:
+    """Draw use, Jain's index and the latecomer's advantage over the number of flows."""
+    measures = {
+        "use_percent": (f"use, % of a {YARDSTICK.upper()} flow's", [USE_PERCENT]),
+        "jain": ("Jain's index of all flows", [JAIN]),
+        "late_percent": ("latecomer above the others' mean, %", [-LATE_PERCENT, LATE_PERCENT]),
+    }
+    ours, runs = found.summary.drop_nulls("w").sort("flows"), found.runs.drop_nulls("w")
+    counts = ours["flows"].to_list()
+    with sheet(path, 1, len(measures), size=(13, 4)) as (_figure, [panels]):
+        for axes, (name, (label, limits)) in zip(panels, measures.items(), strict=True):
+            each, there = runs.drop_nulls(name), ours.drop_nulls(name)
+            places = [counts.index(count) for count in each["flows"]]
+            axes.scatter(places, each[name], color=BLUE, s=12, alpha=0.4)
+            beside = [counts.index(count) + 0.15 for count in there["flows"]]
+            means(axes, beside, there, name, color=BLUE, marker="o")
+            for limit in limits:
+                axes.axhline(limit, **REQUIRED)
+            axes.set_xticks(range(len(counts)), [str(count) for count in counts])
+            axes.set(
+                xlim=(-0.5, len(counts) - 0.5),
+                xlabel="flows of ours; dots are runs, dashed what is required",
+                ylabel=label,
+            )
+
+
 MEANS = ("use_percent", "jain_before", "jain", "late_percent")
-STUDY = Study(measure, _require, MEANS, about=_about, compare=_compare)
+STUDY = Study(measure, _require, MEANS, about=_about, compare=_compare, draw=draw)

@@ -6,12 +6,21 @@ queues, other competitors. A goal counts if plain CUBIC in our place, with the s
 with ease, as in `goals`: where it does not the path, not we, would be what is judged.
 """
 
+import math
+from pathlib import Path
+
 import polars as pl
 
+from dalbe_testbed.charts import (
+    BLUE,
+    GREY,
+    REQUIRED,
+    page,
+)
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import goals
-from dalbe_testbed.study.engine import Case, Found, Study, Verdict
-from dalbe_testbed.study.goals import CUBIC_PART, in_place
+from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict
+from dalbe_testbed.study.goals import CUBIC_PART, LAST, in_place, shown
 from dalbe_testbed.study.results import OURS, Group, Results, Row, window
 
 BIN_S = 5.0
@@ -86,6 +95,41 @@ def _counts(group: Group) -> Row:
     return {"count": len(counted), "in_time": sum(bool(row["met"]) for row in counted)}
 
 
+COLUMNS = 3
+TIMED = ("longer", "shorter", "pause")
+"""What happens at a time, and not all along."""
+
+
+def draw(found: Finding, path: Path) -> None:
+    """Draw when transfers were done, by what was the matter; below, rates where that has a time."""
+    places = found.summary["where"].to_list()
+    over_time = [place for place in places if any(word in place for word in TIMED)]
+    rows = math.ceil(len(over_time) / COLUMNS)
+    highest = float(found.curves["mbps"].max())  # type: ignore[arg-type]
+    with page(path, (12, 4 + 2.6 * rows), layout="constrained") as figure:
+        grid = figure.add_gridspec(1 + rows, COLUMNS, height_ratios=[1.5, *[1] * rows])
+        axes = figure.add_subplot(grid[0, :])
+        for column, colour, label, shift in (
+            ("finish", BLUE, "the transfer", -0.12),
+            ("cubic_finish", GREY, "CUBIC in its place", 0.12),
+        ):
+            at = [places.index(place) + shift for place in found.runs["where"]]
+            axes.scatter(at, shown(found.runs[column]), color=colour, s=18, label=label)
+        axes.axhline(1, **REQUIRED)
+        axes.set_xticks(range(len(places)), places, rotation=20, ha="right", fontsize=8)
+        axes.set(ylim=(0, LAST + 0.05), ylabel="done, parts of the window")
+        axes.legend(fontsize=8)
+        for n, place in enumerate(over_time):
+            panel = figure.add_subplot(grid[1 + n // COLUMNS, n % COLUMNS])
+            for flow, colour, label in (("others", GREY, "others"), (OURS, BLUE, "the transfer")):
+                here = found.curves.filter(where=place, flow=flow)
+                panel.plot(here["t_s"], here["mbps"], color=colour, linewidth=1.2, label=label)
+            if n == 0:
+                panel.legend(fontsize=8)
+            panel.set_title(place, fontsize=9)
+            panel.set(ylim=(0, 1.05 * highest), xlabel="s", ylabel="Mbit/s, mean")
+
+
 STUDY = Study(
     measure,
     _require,
@@ -94,4 +138,5 @@ STUDY = Study(
     compare=goals.against_cubic,
     counts=_counts,
     curves=_curves,
+    draw=draw,
 )

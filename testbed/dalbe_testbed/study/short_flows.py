@@ -7,13 +7,25 @@ time. We compare quantiles over one run's requests; a request that was not over 
 
 import itertools
 from collections.abc import Sequence
+from pathlib import Path
 
 import polars as pl
 
+from dalbe_testbed.charts import facets, lines, one_two_five
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
-from dalbe_testbed.study.engine import Case, Found, Study, Verdict, beside, judge, place, who
+from dalbe_testbed.study.engine import (
+    Case,
+    Finding,
+    Found,
+    Study,
+    Verdict,
+    beside,
+    judge,
+    place,
+    who,
+)
 from dalbe_testbed.study.results import Group, Results, Row, frame, names
 from dalbe_testbed.study.tradeoff import CORNER
 
@@ -135,4 +147,17 @@ def _require(found: Found) -> list[Verdict]:
     ]
 
 
-STUDY = Study(measure, _require, compare=_compare, summary=_summary, curves=_curves)
+def draw(found: Finding, path: Path) -> None:
+    """Draw how many short flows are done within a time, a panel per load."""
+    curves = found.curves.filter(pl.col("seconds").is_finite())
+    curves = curves.with_columns(load=100 * pl.col("short_flows.load")).sort("load")
+    title = "short flows of {load:g} % of the link"
+    with facets(path, curves, ["load"], size=(6.5, 4.5), title=title) as panels:
+        for axes, here in panels:
+            lines(axes, here, "seconds", "percent", "who", linewidth=1.3)
+            axes.axhline(95, color="black", linewidth=0.8, linestyle=":")
+            axes.set(xscale="log", xlabel="completion time, s", ylabel="short flows done, %")
+            one_two_five(axes.xaxis)
+
+
+STUDY = Study(measure, _require, compare=_compare, summary=_summary, curves=_curves, draw=draw)

@@ -5,10 +5,16 @@ A late packet looks like a newcomer's queue at first. The limits are those of a 
 in percent of CUBIC's on a path that stands still for as long.
 """
 
+from pathlib import Path
+
+from dalbe_testbed.charts import (
+    Style,
+    measured,
+)
 from dalbe_testbed.plan.sweep import Point
 from dalbe_testbed.study import tradeoff
-from dalbe_testbed.study.engine import Found, Study, Verdict
-from dalbe_testbed.study.tradeoff import SHARE_PERCENT, USE_PERCENT
+from dalbe_testbed.study.engine import Finding, Found, Study, Verdict
+from dalbe_testbed.study.tradeoff import SHARE_PERCENT, USE_PERCENT, YARDSTICK
 
 
 def path(point: Point) -> str:
@@ -37,6 +43,18 @@ def _require(found: Found) -> list[Verdict]:
     ]
 
 
+def draw(found: Finding, path: Path) -> None:
+    """Draw use of an idle link, relative to CUBIC's, and share taken, where something is late."""
+    rows = found.summary.drop_nulls("w")
+    measures = {
+        "use_percent": (f"use of the idle link, % of {YARDSTICK.upper()}'s", USE_PERCENT),
+        "share_percent": ("share taken from a CUBIC flow, %", SHARE_PERCENT),
+    }
+    look: Style = {"shifts": (-0.24, 0.12), "size": (13, 5)}
+    with measured(path, rows, measures, "path", "late", **look) as (_use, shares):
+        shares.set_xlabel("dashed: required")
+
+
 STUDY = Study(
     tradeoff.measure,
     _require,
@@ -44,4 +62,5 @@ STUDY = Study(
     against=[tradeoff.USE],
     more=lambda group: {"path": path(group.point), "late": late(group.point)},
     rounded=True,
+    draw=draw,
 )

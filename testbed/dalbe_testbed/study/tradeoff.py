@@ -6,17 +6,25 @@ host `xsender` come and stay. Either phase may be missing. Rates are TCP payload
 says whose the flows of `sender` are; use is in percent of what CUBIC's got at equal other settings.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from dalbe_testbed.charts import (
+    BLUE,
+    SERIES,
+    bars,
+    means,
+    sheet,
+)
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import EXPERIMENTS
 from dalbe_testbed.plan.experiment import Experiment, load
 from dalbe_testbed.plan.sweep import Point, Run, Sweep, axis, label
 from dalbe_testbed.study import regimes
-from dalbe_testbed.study.engine import Against, Found, Study, Verdict, place
+from dalbe_testbed.study.engine import Against, Finding, Found, Study, Verdict, place
 from dalbe_testbed.study.results import Group, Results, Row, Window, names, weight
 
 SETTLED_S = 10.0
@@ -184,5 +192,84 @@ def _require(found: Found) -> list[Verdict]:
     ]
 
 
+def _ladder_labels(ladder: Sequence[tuple[float, float]]) -> list[tuple[float, str]]:
+    """Return where to write which weights, from (share, w); close ones have one label."""
+    groups: list[list[tuple[float, float]]] = []
+    for share, w in ladder:
+        if groups and share < 1.25 * groups[-1][0][0]:
+            groups[-1].append((share, w))
+        else:
+            groups.append([(share, w)])
+    return [
+        (group[0][0], " to ".join(f"{w:g}" for _, w in group[:: max(1, len(group) - 1)]))
+        for group in groups
+    ]
+
+
+def _in_common(rows: pl.DataFrame) -> str:
+    """Return where all rows' flows are, as "pie, rtt50": which axes are not at their default."""
+    own = rows.columns[1 : rows.columns.index("w")]  # as settings() has them
+    values = {name: rows[name].unique().to_list() for name in own if name != "who"}
+    return ", ".join(
+        label(name, some[0])
+        for name, some in values.items()
+        if len(some) == 1 and some[0] not in (None, axis(name).default)
+    )
+
+
+def draw(found: Finding, path: Path) -> None:
+    """Draw use of an idle link over the share taken from others: our curve over w, peers as points.
+
+    The corner, a strict-priority scheduler, is off the left end of the logarithmic axis: drawn
+    at that end with its figures beside it, or with those of theory if it was not run. The axis
+    begins at 1 %, or below the smallest share above 0; a share of 0 is drawn at its end.
+    """
+    rows = found.summary.filter(pl.col("who") != CORNER)
+    left = min([1.0, *(0.8 * share for share in rows["share_percent"].drop_nulls() if share > 0)])
+    rows = rows.with_columns(pl.col("^share_percent.*$").clip(left))  # its interval, too
+    ours = rows.filter(pl.col("w").is_not_null()).sort("w")
+    peers = rows.filter(~pl.col("w").is_not_null())["who"].to_list()
+    where, others = _in_common(rows), SERIES[1:]  # the first is ours
+    with sheet(path, size=(9, 5)) as (_figure, [[axes]]):
+        for row in rows.iter_slices(1):
+            name, mine = row.item(0, "who"), row.item(0, "w") is not None
+            number = 0 if mine else peers.index(name)
+            colour, marker = SERIES[0] if mine else others[number % len(others)]
+            means(
+                axes,
+                row["share_percent"],
+                row,
+                "use_percent",
+                xerr=bars(row, "share_percent"),
+                color=colour,
+                marker=marker,
+                markerfacecolor="none" if number >= len(others) else colour,
+                markersize=6,
+                capsize=2,
+                label=None if mine else name.replace("-g", ", G = "),
+            )
+        line = {"color": BLUE, "linewidth": 1.2, "label": "dalbe_cdg at weight w"}
+        axes.plot(ours["share_percent"], ours["use_percent"], **line)
+        for place, text in _ladder_labels(list(ours.select("share_percent", "w").iter_rows())):
+            axes.text(place, 95, f"w = {text}", color=BLUE, ha="center", va="top", fontsize=9)
+        axes.set(
+            xscale="log",
+            xlim=(left, 100),
+            ylim=(0, 108),
+            xlabel="share taken from others, %",
+            ylabel=f"use of an idle link, % of {YARDSTICK.upper()}'s",
+            title="What is used of an idle link, and taken of a busy one"
+            + (f": {where}" if where else ""),
+        )
+        axes.xaxis.set_major_formatter("{x:g}")
+        limit = "strict priority: 0 %, 100 %"
+        corner = found.summary.filter(who=CORNER).select("share_percent", "use_percent")
+        for share, use in corner.iter_rows():
+            limit = f"strict priority: {share:.1f} %, {use:.0f} %"
+            axes.plot(max(left, share), use, color="black", marker="<", markersize=7, clip_on=False)
+        axes.annotate(limit, (left, 100), xytext=(1.04 * left, 102.5), fontsize=9, style="italic")
+        axes.legend(loc="lower right")
+
+
 MEANS = (MEASURES[0], USE.name, *MEASURES[1:])
-STUDY = Study(measure, _require, MEANS, against=[USE], say=say, rounded=True)
+STUDY = Study(measure, _require, MEANS, against=[USE], say=say, rounded=True, draw=draw)

@@ -1,9 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The tuning range: the share that flows of weight w take from as many CUBIC flows, over RTTs."""
 
+from pathlib import Path
+
+import polars as pl
+
+from dalbe_testbed.charts import (
+    SERIES,
+    Style,
+    means,
+    sheet,
+)
 from dalbe_testbed.plan.sweep import Point
 from dalbe_testbed.study import tradeoff
-from dalbe_testbed.study.engine import Found, Study, Verdict, who
+from dalbe_testbed.study.engine import Finding, Found, Study, Verdict, who
 from dalbe_testbed.study.results import rtt_ms, weight
 from dalbe_testbed.study.tradeoff import YARDSTICK
 
@@ -54,6 +64,46 @@ def _say(found: Found) -> str:
     return f"{between} two flows take from two CUBIC flows {', '.join(parts)}."
 
 
+def draw(found: Finding, path: Path) -> None:
+    """Draw the share over w, a line per base RTT; at the right the share of CUBIC flows."""
+    rows = found.summary.sort("w", nulls_last=True)
+    weights = rows["w"].drop_nulls().unique()
+    beside = float(weights.max() or 1) * 1.8  # type: ignore[arg-type]
+    rtts = rows["rtt"].unique().sort()
+    with sheet(path, size=(8, 4.5)) as (_figure, [[axes]]):
+        for number, (rtt, (colour, marker)) in enumerate(zip(rtts, SERIES, strict=False)):
+            here = rows.filter(rtt=rtt)
+            ours, theirs = here.drop_nulls("w"), here.filter(who=YARDSTICK)
+            style: Style = {"color": colour, "marker": marker, "capsize": 2}
+            line = style | {"linewidth": 1.2, "linestyle": "-", "label": f"{rtt:g} ms"}
+            means(axes, ours["w"], ours, "share_percent", **line)
+            side_by_side = [beside * 1.06 ** (number - (len(rtts) - 1) / 2)] * theirs.height
+            means(axes, side_by_side, theirs, "share_percent", markerfacecolor="none", **style)
+        axes.axhline(50, color="black", linewidth=0.8, linestyle=":")
+        ends = rows.filter(pl.col("w").is_in([weights.min(), weights.max()]))
+        said = [
+            f"{min(shares):.1f} to {max(shares):.1f} % at w = {w:g}"
+            for (w,), end in ends.group_by("w", maintain_order=True)
+            for shares in [end["share_percent"].to_list()]
+        ]
+        axes.set(
+            xscale="log",
+            ylim=(0, 60),
+            xlabel="weight w of two flows; CUBIC flows in their place",
+            ylabel="share taken from two CUBIC flows, %",
+            title="Two flows take " + ", ".join(said),
+        )
+        axes.set_xticks([*weights, beside], [*(f"{w:g}" for w in weights), "CUBIC"])
+        axes.minorticks_off()
+        axes.legend(loc="upper left", title="base RTT")
+
+
 STUDY = Study(
-    tradeoff.measure, _require, tradeoff.MEANS, against=[tradeoff.USE], say=_say, rounded=True
+    tradeoff.measure,
+    _require,
+    tradeoff.MEANS,
+    against=[tradeoff.USE],
+    say=_say,
+    rounded=True,
+    draw=draw,
 )

@@ -5,7 +5,7 @@ Colours are from Okabe and Ito's palette, which colour-blind readers can tell ap
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,9 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 
 BLUE, VERMILLION, ORANGE, GREEN = "#0072B2", "#D55E00", "#E69F00", "#009E73"
 SKY, PURPLE, GREY = "#56B4E9", "#CC79A7", "#B8B8B8"
@@ -146,7 +148,55 @@ def measured(
         panels[0].legend()
 
 
-def legend_below(figure: Figure, axes: Axes, ncols: int) -> None:
+def one_two_five(*scales: Axis) -> None:
+    """Mark 1, 2 and 5 times the powers of ten on logarithmic scales, in plain numbers."""
+    for scale in scales:
+        scale.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        scale.set_major_formatter("{x:g}")
+        scale.set_minor_locator(NullLocator())
+
+
+@contextmanager
+def facets(
+    path: Path,
+    table: pl.DataFrame,
+    by: Sequence[str],
+    *,
+    size: tuple[float, float],
+    title: str,
+    wrap: int = 3,
+    **options: Any,
+) -> Iterator[list[tuple[Axes, pl.DataFrame]]]:
+    """Yield a panel, and its part of a table, for each combination of the values of some columns.
+
+    size: of a panel, in inches. title: of each, with the columns' values. wrap: how many stand
+    beside each other. options: of sheet(). The legend of the first goes below all.
+    """
+    keys = table.select(by).unique(maintain_order=True).rows(named=True)
+    columns, rows = min(wrap, len(keys)) or 1, math.ceil(len(keys) / wrap) or 1
+    whole = (size[0] * columns, size[1] * rows + 0.5)
+    usual: Style = {"layout": "constrained", "sharex": True, "sharey": True}
+    with sheet(path, rows, columns, size=whole, **usual | options) as (figure, panels):
+        parts = []
+        for axes, key in zip(panels.flat, keys, strict=False):
+            axes.set_title(title.format(**key))
+            parts.append((axes, table.filter(**key)))
+        for axes in panels.flat[len(keys) :]:
+            axes.set_visible(False)
+        yield parts
+        legend_below(figure, panels[0, 0])
+
+
+def lines(axes: Axes, table: pl.DataFrame, x: str, y: str, by: str, **style: Any) -> None:
+    """Draw a line for each value of the column `by`."""
+    series = zip(table.group_by(by, maintain_order=True), SERIES, strict=False)
+    for ((kind,), one), (colour, _marker) in series:
+        axes.plot(one[x], one[y], color=colour, label=kind, **{"linewidth": 1} | style)
+
+
+def legend_below(figure: Figure, axes: Axes, ncols: int = 8) -> None:
     """Put the legend of `axes`, which is that of all panels, below the figure, in ncols columns."""
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=ncols, fontsize=9)
+    once = dict(zip(labels, handles, strict=True))
+    place: Style = {"loc": "outside lower center", "ncols": ncols, "fontsize": 9}
+    figure.legend(once.values(), once.keys(), **place)
