@@ -230,8 +230,9 @@ class Study:
 
     measure: a run's columns; one row, or several; none if it shows nothing, and counts as missing.
     against: columns that compare with other points. compare: returns the groups that the tables are
-    of, where more depends on other points. about: columns that tell points apart. counts, more:
-    columns of the summary before and behind the means. means: the columns that it has the mean of.
+    of, where more depends on other points. about: columns that tell points apart. by: columns whose
+    values have a row of the summary each. counts, more: columns of the summary before and behind
+    the means. means: the columns that it has the mean of.
     summary: its rows, where that is not it. curves: what a figure draws besides. say: the finding
     in a sentence, by default the verdicts. draw: makes a picture, of the finding's tables alone.
     rounded: to five digits, in the row per run.
@@ -243,6 +244,7 @@ class Study:
     about: Callable[[Point], Row] = settings
     against: Sequence[Against] = ()
     compare: Callable[[Found], Sequence[Group]] | None = None
+    by: Sequence[str] = ()
     counts: Callable[[Group], Row] = lambda _group: {}
     more: Callable[[Group], Row] = lambda _group: {}
     summary: Callable[[Found], list[Row]] | None = None
@@ -272,17 +274,19 @@ class Study:
     def _summary(self, found: Found) -> list[Row]:
         if self.summary:
             return self.summary(found)
+        groups = [part for group in found.groups for part in split(group, self.by)]
         rows = [
             self.about(group.point)
+            | {column: group.rows[0][column] for column in self.by}
             | {"runs": len(group.rows)}
             | self.counts(group)
             | means(group, self.means)
-            for group in found.groups
+            for group in groups
         ]
         columns = dict.fromkeys(name for row in rows for name in row)
         return [
             dict.fromkeys(columns) | row | self.more(group)
-            for row, group in zip(rows, found.groups, strict=True)
+            for row, group in zip(rows, groups, strict=True)
         ]
 
     def find(self, results: Results, sweep: Sweep) -> Finding:
@@ -305,6 +309,14 @@ class Study:
 def table(groups: Iterable[Group], about: Callable[[Point], Row] = settings) -> pl.DataFrame:
     """Return the row per run: what tells the point from others, the seed, what was measured."""
     return frame(about(group.point) | row for group in groups for row in group.rows)
+
+
+def split(group: Group, by: Sequence[str]) -> list[Group]:
+    """Return a group for each combination of the values that some columns of its rows have."""
+    parts: dict[tuple[Any, ...], list[Row]] = {}
+    for row in group.rows:
+        parts.setdefault(tuple(row[column] for column in by), []).append(row)
+    return [Group(group.point, rows, group.missing) for rows in parts.values()]
 
 
 def concat(curves: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -18,7 +18,7 @@ from dalbe_testbed.charts import (
 from dalbe_testbed.plan.experiment import Flow, Goal
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
-from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict
+from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, split
 from dalbe_testbed.study.goals import LAST, shown
 from dalbe_testbed.study.results import Group, Results, Row, rtt_ms, wire_bytes
 
@@ -48,15 +48,6 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> list[Row]:
     return rows
 
 
-def _by_deadline(group: Group) -> list[Group]:
-    """Return the transfers of a point, the earliest deadline first."""
-    deadlines = sorted({goal.deadline_s for _flow, goal in transfers(group.point)})
-    return [
-        Group(group.point, [row for row in group.rows if row["deadline_s"] == due])
-        for due in deadlines
-    ]
-
-
 def _all_met(group: Group) -> Case:
     finishes, wanted = group.values("finish"), len(group.rows)
     held = sum(finish <= 1 for finish in finishes)
@@ -66,7 +57,7 @@ def _all_met(group: Group) -> Case:
 
 
 def _in_order(group: Group) -> Case:
-    means = [mean(some.values("early_mbps")) for some in _by_deadline(group)]
+    means = [mean(some.values("early_mbps")) for some in split(group, ["deadline_s"])]
     said = ", ".join(f"{mbps:.2f}" for mbps in means) + " Mbit/s"
     met = len(means) > 1 and all(earlier > later for earlier, later in pairwise(means))
     return Case(f"{rtt_ms(group.point):g} ms", said, met, group.missing)
@@ -79,16 +70,6 @@ def _require(found: Found) -> list[Verdict]:
         found.judge(
             "until the first deadline, the earlier a deadline the higher the rate", there, _in_order
         ),
-    ]
-
-
-def _summary(found: Found) -> list[Row]:
-    return [
-        engine.settings(some.point)
-        | {"deadline_s": some.rows[0]["deadline_s"], "runs": len(some.rows)}
-        | engine.means(some, ["finish", "early_mbps"])
-        for group in found.groups
-        for some in _by_deadline(group)
     ]
 
 
@@ -117,4 +98,6 @@ def draw(found: Finding, path: Path) -> None:
             axes.legend(fontsize=8)
 
 
-STUDY = Study(measure, _require, about=_about, summary=_summary, draw=draw)
+STUDY = Study(
+    measure, _require, ["finish", "early_mbps"], about=_about, by=["deadline_s"], draw=draw
+)

@@ -19,7 +19,6 @@ from dalbe_testbed.charts import (
 )
 from dalbe_testbed.plan.experiment import Experiment
 from dalbe_testbed.plan.sweep import Run, Sweep
-from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, say_verdicts, who
 from dalbe_testbed.study.results import Group, Results, Row, Window
 from dalbe_testbed.study.tradeoff import SETTLED_S
@@ -182,16 +181,8 @@ MEANS = (
 )
 
 
-def _summary(found: Found) -> list[Row]:
-    rows = []
-    for group in found.groups:
-        for phase in dict.fromkeys(row["phase"] for row in group.rows):
-            some = _of(group, phase)
-            finite = [name for name in MEANS if float("inf") not in some.values(name)]
-            row = engine.settings(some.point) | {"phase": phase, "runs": len(some.rows)}
-            worst = max(some.values("off_percent"), default=None)
-            rows.append(row | {"worst_off_percent": worst} | engine.means(some, finite))
-    return rows
+def _counts(group: Group) -> Row:
+    return {"worst_off_percent": max(group.values("off_percent"), default=None)}
 
 
 def _curves(found: Found) -> pl.DataFrame:
@@ -230,5 +221,11 @@ def draw(found: Finding, path: Path) -> None:
 
 
 STUDY = Study(
-    measure, _require, summary=_summary, curves=_curves, say=_say, rounded=True, draw=draw
+    *(measure, _require, MEANS),
+    by=["phase"],
+    counts=_counts,
+    curves=_curves,
+    say=_say,
+    draw=draw,
+    rounded=True,
 )

@@ -32,7 +32,7 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.experiment import Flow
 from dalbe_testbed.plan.sample import Value
 from dalbe_testbed.plan.sweep import Point, Run, Sweep, axes, axis
-from dalbe_testbed.study import engine, stats
+from dalbe_testbed.study import stats
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, judge
 from dalbe_testbed.study.results import OURS, Group, Results, Row, Window, window
 from dalbe_testbed.study.short_flows import NOBODY, NOBODY_BYTES
@@ -250,7 +250,7 @@ def _compare(found: Found) -> Sequence[Group]:
 
 
 def _about(point: Point) -> Row:
-    return {"transfer": transfer(point), "task": say_task(task(point))}
+    return {"transfer": transfer(point), "task": say_task(task(point)), "point": point.name}
 
 
 def _misses(group: Group) -> int:
@@ -258,24 +258,15 @@ def _misses(group: Group) -> int:
     return sum(bool(row["missed"]) for row in group.rows)
 
 
-def _summary(found: Found) -> list[Row]:
-    rows = []
-    for group in found.groups:
-        misses, runs = _misses(group), len(group.rows)
-        low, high = stats.proportion(misses, runs)
-        rows.append(
-            _about(group.point)
-            | {
-                "point": group.point.name,
-                "runs": runs,
-                "misses": misses,
-                "miss_percent": 100 * misses / runs,
-                "miss_percent_low": 100 * low,
-                "miss_percent_high": 100 * high,
-            }
-            | engine.means(group, ["late_percent", *HARMS.values(), *ADDED.values(), *USES])
-        )
-    return rows
+def _counts(group: Group) -> Row:
+    misses, runs = _misses(group), len(group.rows)
+    low, high = stats.proportion(misses, runs)
+    return {
+        "misses": misses,
+        "miss_percent": 100 * misses / runs,
+        "miss_percent_low": 100 * low,
+        "miss_percent_high": 100 * high,
+    }
 
 
 def _misses_case(where: str, ours: Group, cap: Group) -> Case:
@@ -451,4 +442,10 @@ def draw(found: Finding, path: Path) -> None:
         legend_below(figure, panels[0, 0], ncols=len(tasks))
 
 
-STUDY = Study(measure, _require, about=_about, compare=_compare, summary=_summary, draw=draw)
+STUDY = Study(
+    *(measure, _require, ["late_percent", *HARMS.values(), *ADDED.values(), *USES]),
+    about=_about,
+    compare=_compare,
+    counts=_counts,
+    draw=draw,
+)

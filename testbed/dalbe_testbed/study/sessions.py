@@ -173,24 +173,16 @@ def _require(found: Found) -> list[Verdict]:
     ]
 
 
-def _summary(found: Found) -> list[Row]:
-    rows = []
-    for group in found.groups:
-        parts = pl.Series(_parts(group), dtype=pl.Float64)
-        rows.append(
-            {
-                **engine.settings(group.point),
-                "cc": _sends(group.point),
-                "transfers": len(parts),
-                **_missed(_parts(group)),
-                "least": parts.min(),
-                "median": parts.median(),
-                "p95": parts.quantile(0.95, "higher"),
-                "greatest": parts.max(),
-                **engine.means(group, ["carried", "carried_back"]),
-            }
-        )
-    return rows
+def _counts(group: Group) -> Row:
+    parts = pl.Series(_parts(group), dtype=pl.Float64)
+    return {
+        "transfers": len(parts),
+        **_missed(_parts(group)),
+        "least": parts.min(),
+        "median": parts.median(),
+        "p95": parts.quantile(0.95, "higher"),
+        "greatest": parts.max(),
+    }
 
 
 def _curves(found: Found) -> pl.DataFrame:
@@ -276,4 +268,10 @@ def draw(found: Finding, path: Path) -> None:
         missed.legend(title="base RTT")
 
 
-STUDY = Study(measure, _require, summary=_summary, curves=_curves, draw=draw)
+STUDY = Study(
+    *(measure, _require, ["carried", "carried_back"]),
+    about=lambda point: engine.settings(point) | {"cc": _sends(point)},
+    counts=_counts,
+    curves=_curves,
+    draw=draw,
+)

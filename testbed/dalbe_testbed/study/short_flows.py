@@ -99,20 +99,14 @@ def _all_seconds(group: Group) -> pl.Series:
     return pl.concat(seconds)
 
 
-def _summary(found: Found) -> list[Row]:
-    rows = []
-    for group in found.groups:
-        seconds = _all_seconds(group)
-        row = engine.settings(group.point) | {
-            "runs": len(group.rows),
-            "requests": seconds.len(),
-            "unfinished": int(seconds.is_infinite().sum()),
-        }
-        for kind, quantile in QUANTILES.items():
-            row[f"{kind}_s"] = seconds.quantile(quantile, "higher")
-            row |= engine.means(group, [f"{kind}_above_{name}_percent" for name in SLOWER_PERCENT])
-        rows.append(row)
-    return rows
+def _counts(group: Group) -> Row:
+    """Return quantiles over all seeds, each with the means of what it exceeds."""
+    seconds = _all_seconds(group)
+    row: Row = {"requests": seconds.len(), "unfinished": int(seconds.is_infinite().sum())}
+    for kind, quantile in QUANTILES.items():
+        row[f"{kind}_s"] = seconds.quantile(quantile, "higher")
+        row |= engine.means(group, [f"{kind}_above_{name}_percent" for name in SLOWER_PERCENT])
+    return row
 
 
 def _curves(found: Found) -> pl.DataFrame:
@@ -160,4 +154,4 @@ def draw(found: Finding, path: Path) -> None:
             one_two_five(axes.xaxis)
 
 
-STUDY = Study(measure, _require, compare=_compare, summary=_summary, curves=_curves, draw=draw)
+STUDY = Study(measure, _require, compare=_compare, counts=_counts, curves=_curves, draw=draw)

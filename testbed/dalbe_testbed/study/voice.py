@@ -54,17 +54,12 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
     }
 
 
-def _summary(found: Found) -> list[Row]:
-    return [
-        engine.settings(group.point)
-        | {"rate_mbps": _rate_mbps(group.point), "runs": len(group.rows)}
-        | engine.means(group, MEANS)
-        for group in found.groups
-    ]
-
-
 def _rate_mbps(point: Point) -> float:
     return point.experiment.link.rate_mbps
+
+
+def _about(point: Point) -> Row:
+    return engine.settings(point) | {"rate_mbps": _rate_mbps(point)}
 
 
 def _require(found: Found) -> list[Verdict]:
@@ -113,4 +108,4 @@ def draw(found: Finding, path: Path) -> None:
         panels[0].set_title("dashed: what is required of ours")
 
 
-STUDY = Study(measure, _require, against=ADDED, summary=_summary, draw=draw)
+STUDY = Study(measure, _require, MEANS, about=_about, against=ADDED, draw=draw)
