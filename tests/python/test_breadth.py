@@ -51,7 +51,8 @@ def test_a_failure_is_named_with_its_half_and_its_parameters(tmp_path: Path):
     assert "cell09: runs missing" in detail
     assert all(key in detail for key in ("link.rtt_ms", "link.buffer_bdp", "competitors", "cc "))
     assert found.summary.filter(cell="cell07").item(0, "failed") == "use and share"
-    assert "1 fail: use; 1 fail: use and share" in found.sentence
+    assert found.summary.filter(cell="cell03").item(0, "failed") == "use"
+    assert "in 90 % of the cells: not met (7 of 10 cells; cell03: use" in found.sentence
     breadth.draw(found, tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000
 

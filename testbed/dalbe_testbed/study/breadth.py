@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Breadth: a scavenger in cells drawn at random. A cell holds if its use and its share do."""
 
-from collections import Counter
 from pathlib import Path
 
 import polars as pl
@@ -80,13 +79,6 @@ def _summary(found: Found) -> list[Row]:
     ]
 
 
-def _say(found: Found) -> str:
-    halves = [why for _group, why in cells(found)]
-    held = f"{halves.count('')} of {len(halves)} cells hold"
-    why = [f"{count} fail: {half}" for half, count in Counter(filter(None, halves)).items()]
-    return "; ".join([held, *why]) + "."
-
-
 def draw(found: Finding, path: Path) -> None:
     """Draw a point per cell: use over share, and both over the BDP; what fails has its name."""
     rows = found.summary.drop_nulls(["use_percent", "share_percent"])
@@ -113,6 +105,4 @@ def draw(found: Finding, path: Path) -> None:
         panels[0].legend(title="competitors")
 
 
-STUDY = Study(
-    tradeoff.measure, _require, against=[USE], summary=_summary, say=_say, rounded=True, draw=draw
-)
+STUDY = Study(tradeoff.measure, _require, against=[USE], summary=_summary, rounded=True, draw=draw)

@@ -8,6 +8,7 @@ Columns have units in their names. A mean `x` has its confidence interval beside
 """
 
 import math
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -62,8 +63,12 @@ def judge(requirement: str, cases: Sequence[Case]) -> Verdict:
 
 
 def say_verdicts(verdicts: Sequence[Verdict]) -> str:
-    """Return verdicts in a sentence."""
-    return "; ".join(f"{v.requirement}: {'met' if v.met else 'not met'}" for v in verdicts) + "."
+    """Return a sentence per verdict, with the first that was found; that there are none."""
+    said = [
+        f"{v.requirement}: {'met' if v.met else 'not met'} ({textwrap.shorten(v.detail, 120)})"
+        for v in verdicts
+    ]
+    return (". ".join(said) or "Nothing is required") + "."
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from dalbe_testbed.charts import (
 )
 from dalbe_testbed.plan.experiment import Experiment
 from dalbe_testbed.plan.sweep import Run, Sweep
-from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, say_verdicts, who
+from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, who
 from dalbe_testbed.study.results import Group, Results, Row, Window
 from dalbe_testbed.study.tradeoff import SETTLED_S
 
@@ -202,12 +202,6 @@ def _curves(found: Found) -> pl.DataFrame:
     return pl.concat(curves) if curves else pl.DataFrame(schema=CURVES)
 
 
-def _say(found: Found) -> str:
-    """Return the verdicts in a sentence, or that there are none."""
-    verdicts = _require(found)
-    return say_verdicts(verdicts) if verdicts else "Of these nothing is required."
-
-
 def draw(found: Finding, path: Path) -> None:
     """Draw the rate of every flow over time, as the paper's Figures 2, 4 and 5."""
     curves = found.curves.filter(pl.col("flow").is_in([*FLOWS, "upload", "requests"]))
@@ -225,7 +219,6 @@ STUDY = Study(
     by=["phase"],
     counts=_counts,
     curves=_curves,
-    say=_say,
     draw=draw,
     rounded=True,
 )

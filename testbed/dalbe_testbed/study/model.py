@@ -256,25 +256,6 @@ def _about(point: Point) -> Row:
     }
 
 
-def _say(found: Found) -> str:
-    """Return the finding in a sentence per model."""
-    said = []
-    for name, more in MODELS.items():
-        groups = [group for group in found.groups if model(group.point) == name]
-        ratios = [ratio for group in groups for ratio in group.values("_own_ratio")]
-        if groups:
-            own, *rest = (
-                statistics.median(_off_percent(group, which) for group in groups)
-                for which in ("own", *more)
-            )
-            besides = ", ".join(f"{it}: {off:.1f} %" for it, off in zip(more, rest, strict=True))
-            said.append(
-                f"{name}: predicted over measured is {min(ratios):.2f} to {max(ratios):.2f}, off "
-                f"by {own:.1f} % at the median of {len(groups)} points ({besides})."
-            )
-    return " ".join(said) or "No run."
-
-
 def _means(group: Group) -> Row:
     names = [name for name in group.rows[0] if name != "seed" and not name.startswith("_")]
     return engine.means(group, names)
@@ -316,4 +297,4 @@ def draw(found: Finding, path: Path) -> None:
             axes.set_ylabel(f"predicted by the flow's own state, Mbit/s\n{off}")
 
 
-STUDY = Study(measure, _require, about=_about, counts=_means, say=_say, rounded=True, draw=draw)
+STUDY = Study(measure, _require, about=_about, counts=_means, rounded=True, draw=draw)

@@ -24,8 +24,8 @@ from dalbe_testbed.paths import EXPERIMENTS
 from dalbe_testbed.plan.experiment import Experiment, load
 from dalbe_testbed.plan.sweep import Point, Run, Sweep, axis, label
 from dalbe_testbed.study import regimes
-from dalbe_testbed.study.engine import Against, Finding, Found, Study, Verdict, place
-from dalbe_testbed.study.results import Group, Results, Row, Window, names, weight
+from dalbe_testbed.study.engine import Against, Finding, Found, Study, Verdict
+from dalbe_testbed.study.results import Results, Row, Window, names, weight
 
 SETTLED_S = 10.0
 """Seconds after a flow's start that do not count: `dynamics` measures arrivals."""
@@ -123,13 +123,6 @@ def judge_use(found: Found, least_percent: float, where: Callable[[Point], str])
     return found.judge_mean(said, USE.name, found.ours, where, least=least_percent)
 
 
-def _least(found: Found) -> Group | None:
-    """Return the group of the least weight; None without one, or without a yardstick."""
-    ours = (group for group in found.groups if weight(group.point) is not None)
-    group = min(ours, key=lambda group: weight(group.point) or 0, default=None)
-    return group if group and group.values(USE.name) else None
-
-
 def _cell(what: Experiment) -> Any:
     """Return an experiment but for its names, and for whose the flows of `sender` are."""
     others = [flow for flow in what.flows if flow.host == "xsender"]
@@ -139,36 +132,6 @@ def _cell(what: Experiment) -> Any:
 def judged(point: Point) -> bool:
     """Return whether the limits are for the flows of a point, by their weight and their cell."""
     return weight(point) == LEAST_W and _cell(point.experiment) == _cell(load(STANDARD))
-
-
-def _where(point: Point) -> str:
-    """Return where a point's flows are: what is another than the experiment's, or its title."""
-    own = {name: value for name, value in place(point).items() if value != axis(name).default}
-    return ", ".join(label(name, value) for name, value in own.items()) or point.experiment.title
-
-
-def _others(point: Point) -> str:
-    """Return who sends beside the flows of `sender`, as "2 flows of cubic"."""
-    ccs = [flow.cc for flow in point.experiment.flows if flow.host == "xsender"]
-    return f"{len(ccs)} flows of {' and '.join(sorted(set(ccs)))}"
-
-
-def say(found: Found) -> str:
-    """Return the finding in a sentence: the least weight, whose flows take least."""
-    if (group := _least(found)) is None:
-        return "No run of CUBIC, or none of ours: nothing to compare."
-    point = group.point
-    yields, held, carried_on = map(group.mean, ERRORS)
-    said = (
-        f"At w = {weight(point):g} ({_where(point)}) {len(names(point, 'sender'))} flows use "
-        f"{group.mean(USE.name)} % of what CUBIC uses of an idle link, with a mean queue of "
-        f"{group.mean('queue_ms')} ms, and take {group.mean('share_percent')} % from "
-        f"{_others(point)}. The regime errs: alone, each yields {yields} times per minute and "
-        f"is held back for {held} % of the time; contended, it carries on for {carried_on} %."
-    )
-    if any(map(judged, found.ours)):
-        return said
-    return f"{said} Nothing is required: the limits are for w = {LEAST_W:g} in the standard cell."
 
 
 def _require(found: Found) -> list[Verdict]:
@@ -272,4 +235,4 @@ def draw(found: Finding, path: Path) -> None:
 
 
 MEANS = (MEASURES[0], USE.name, *MEASURES[1:])
-STUDY = Study(measure, _require, MEANS, against=[USE], say=say, rounded=True, draw=draw)
+STUDY = Study(measure, _require, MEANS, against=[USE], rounded=True, draw=draw)

@@ -13,7 +13,7 @@ from dalbe_testbed.charts import (
 )
 from dalbe_testbed.plan.sweep import Point
 from dalbe_testbed.study import tradeoff
-from dalbe_testbed.study.engine import Finding, Found, Study, Verdict, who
+from dalbe_testbed.study.engine import Finding, Found, Study, Verdict
 from dalbe_testbed.study.results import rtt_ms, weight
 from dalbe_testbed.study.tradeoff import YARDSTICK
 
@@ -44,24 +44,6 @@ def _require(found: Found) -> list[Verdict]:
 
 def _where(point: Point) -> str:
     return f"w = {weight(point):g}, {rtt_ms(point):g} ms"
-
-
-def _say(found: Found) -> str:
-    """Return which shares the least and the greatest weight take, and CUBIC in their place."""
-    parts = []
-    for name, chosen in {
-        f"at w = {LEAST_W:g}": [g for g in found.groups if weight(g.point) == LEAST_W],
-        f"at w = {MOST_W:g}": [g for g in found.groups if weight(g.point) == MOST_W],
-        "as CUBIC": [g for g in found.groups if who(g.point) == YARDSTICK],
-    }.items():
-        means = [share.mean for group in chosen if (share := group.mean("share_percent"))]
-        if means:
-            parts.append(f"{min(means):.1f} to {max(means):.1f} % {name}")
-    rtts = [rtt_ms(group.point) for group in found.groups]
-    if not rtts:
-        return "No run."
-    between = f"At base RTTs of {min(rtts):g} to {max(rtts):g} ms"
-    return f"{between} two flows take from two CUBIC flows {', '.join(parts)}."
 
 
 def draw(found: Finding, path: Path) -> None:
@@ -103,7 +85,6 @@ STUDY = Study(
     _require,
     tradeoff.MEANS,
     against=[tradeoff.USE],
-    say=_say,
     rounded=True,
     draw=draw,
 )
