@@ -10,7 +10,7 @@ Sub-packages, each importing only from those above it:
     run      runner: one run; backends: where it takes place; pool: several; workflow: a sweep's
     study    a file per kind of sweep: what is measured, required and drawn; results: the runs that
              are there; engine and declarations carry studies out; stats: what repetitions say
-    report   the HTML report; a picture of the framework's simulation
+    report   the HTML report
     cli      the command line
 
 errors, paths, charts and purecode (the module's pure C code as a library) import none of these.

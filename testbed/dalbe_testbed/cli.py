@@ -11,10 +11,8 @@ import typer
 from rich.console import Console
 
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.papers import framework, numeric
 from dalbe_testbed.plan import experiment, sweep
-from dalbe_testbed.run import backends, workflow
-from dalbe_testbed.run import pool as batch
+from dalbe_testbed.run import backends, pool, workflow
 from dalbe_testbed.run.scenario import Tools
 
 app = typer.Typer(
@@ -41,8 +39,10 @@ Kernel = Annotated[
     str | None,
     typer.Option("--kernel", help="uml: the guest kernel's build directory; qemu: a release."),
 ]
-Module = Annotated[Path | None, typer.Option("--module", help="dalbe.ko.")]
-Dalbectl = Annotated[Path | None, typer.Option("--dalbectl", help="The dalbectl program.")]
+Module = Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="dalbe.ko.")]
+Dalbectl = Annotated[
+    Path | None, typer.Option(exists=True, dir_okay=False, help="The dalbectl program.")
+]
 Keep = Annotated[bool, typer.Option("--keep-captures", help="Keep the packet captures.")]
 Check = Annotated[bool, typer.Option("--check", help="Exit with 1 if a requirement is not met.")]
 Sweeps = Annotated[
@@ -51,15 +51,6 @@ Sweeps = Annotated[
         help="Sweeps: names of testbed/sweeps, or TOML files; figure3-full:3 is its first 3 seeds."
     ),
 ]
-
-
-def _tools(
-    kernel: str | None, module: Path | None, dalbectl: Path | None, backend: str = "uml"
-) -> Tools:
-    for path, option in ((module, "--module"), (dalbectl, "--dalbectl")):
-        if path is not None and not path.is_file():
-            raise TestbedError(f"{option} {path}: no such file; build it with make")
-    return Tools(backend=backends.choose(backend, kernel), module=module, dalbectl=dalbectl)
 
 
 def _show(title: str, table: pl.DataFrame) -> None:
@@ -88,16 +79,16 @@ def run_command(
     what = experiment.load(file, settings)
     if contender:
         what = what.contender(contender)
-    tools = _tools(kernel, module, dalbectl, backend)
-    todo = [
-        batch.Job(contender or what.name, what, n, out / f"seed{n}" if seeds > 1 else out)
-        for n in range(seed, seed + seeds)
-    ]
-    runs = batch.run_all(todo, tools, workers=jobs, console=console, keep_captures=keep_captures)
-    for run in runs:
+    tools = Tools(backends.choose(backend, kernel), module, dalbectl)
+    numbers = range(seed, seed + seeds)
+    places = {n: out / f"seed{n}" if seeds > 1 else out for n in numbers}
+    name = contender or what.name
+    for run in pool.run_all(
+        what, name, places, tools, workers=jobs, console=console, keep_captures=keep_captures
+    ):
         megabytes = (pl.col("payload_bytes") / 1e6).round(1).alias("MB")
         columns = ("flow", "cc", "start_s", "end_s", megabytes, "drops")
-        _show(f"{run.name}, seed {run.seed}: {run.directory}", run.flows.select(columns))
+        _show(f"{run.name}, seed {run.seed}: {run.directory}", run.tables["flows"].select(columns))
 
 
 @app.command("numeric")
@@ -114,18 +105,13 @@ def numeric_command(
     """
     # a run, which shares this command line, need not wait for matplotlib and cffi
     from dalbe_testbed import purecode  # noqa: PLC0415
-    from dalbe_testbed.report import numeric as figures_numeric  # noqa: PLC0415
+    from dalbe_testbed.papers import numeric  # noqa: PLC0415
 
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as build:
         pure = purecode.load(Path(build))
-        runs = {
-            (scheme.name, eta): numeric.simulate(pure, scheme, eta, 1)
-            for scheme in numeric.SCHEMES
-            for eta in framework.ETAS
-        }
+        numeric.draw(pure, out / "numeric.png")
         table = numeric.table(pure, range(1, seeds + 1))
-    figures_numeric.draw(runs, out / "numeric.png")
     table.write_csv(out / "numeric.csv", float_precision=5)
     summary = numeric.summary(table)
     summary.write_csv(out / "numeric-summary.csv", float_precision=5)

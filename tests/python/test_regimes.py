@@ -19,26 +19,25 @@ def rounds(*rows: tuple[float, str, int]) -> pl.DataFrame:
 
 def test_a_round_lasts_until_the_flows_next_and_the_last_to_the_end():
     table = rounds((11.0, "a", 0), (12.0, "a", 1), (13.5, "a", 2), (14.0, "a", 0), (30.0, "a", 2))
-    assert regimes.carried_on_percent(table, ["a"], 10, 20) == pytest.approx(80)
-    assert regimes.held_percent(table, ["a"], 10, 20) == pytest.approx(20)
+    assert regimes.alone_percent(table, ["a"], 10, 20) == pytest.approx(80)
     assert regimes.yields_per_minute(table, ["a"], 10, 20) == pytest.approx(6)
-    assert regimes.carried_on_percent(table, ["a"], 30, 40) == 0
+    assert regimes.alone_percent(table, ["a"], 30, 40) == 0
 
 
 def test_time_counts_not_rounds():
     many = [(10 + n / 10, "a", 1) for n in range(10)]  # ten short rounds in one second
-    assert regimes.carried_on_percent(rounds((9, "a", 0), *many, (11, "a", 0)), ["a"], 10, 20) == 90
+    assert regimes.alone_percent(rounds((9, "a", 0), *many, (11, "a", 0)), ["a"], 10, 20) == 90
 
 
 @pytest.mark.parametrize(("before", "percent"), [(0, 100), (1, 0), (2, 0)])
 def test_a_regime_lasts_into_a_window_without_rounds(before: int, percent: float):
     table = rounds((1.0, "a", before), (25.0, "a", 1 - min(before, 1)))
-    assert regimes.carried_on_percent(table, ["a"], 10, 20) == percent
+    assert regimes.alone_percent(table, ["a"], 10, 20) == percent
     assert regimes.yields_per_minute(table, ["a"], 10, 20) == 0
 
 
 def test_a_flow_begins_alone():
-    assert regimes.carried_on_percent(rounds((15.0, "a", 2)), ["a"], 10, 20) == 50
+    assert regimes.alone_percent(rounds((15.0, "a", 2)), ["a"], 10, 20) == 50
     assert regimes.yields_per_minute(rounds((15.0, "a", 2)), ["a"], 10, 20) == 6
 
 
@@ -52,7 +51,7 @@ def test_only_leaving_alone_within_the_window_is_a_yield():
 
 def test_flows_are_told_apart_averaged_and_only_those_named_count():
     table = rounds((1, "a", 0), (1, "b", 2), (1, "c", 2), (15, "a", 1), (16, "b", 2), (17, "c", 0))
-    assert regimes.carried_on_percent(table, ["a", "b"], 10, 20) == pytest.approx(25)
+    assert regimes.alone_percent(table, ["a", "b"], 10, 20) == pytest.approx(25)
     assert regimes.yields_per_minute(table, ["a", "b"], 10, 20) == pytest.approx(3)
 
 
@@ -63,7 +62,7 @@ def test_flows_are_told_apart_averaged_and_only_those_named_count():
 @pytest.mark.slow
 def test_two_halves_make_the_whole_in_any_order_of_rows(rows, middle: float):
     table = rounds((0.0, "a", 0), (0.0, "b", 0), *rows).unique(["t_s", "flow"], keep="first")
-    for measure in (regimes.carried_on_percent, regimes.held_percent, regimes.yields_per_minute):
+    for measure in (regimes.alone_percent, regimes.yields_per_minute):
         first, second, whole = (
             measure(table, ["a", "b"], *window) * (window[1] - window[0])
             for window in ((0, middle), (middle, 100), (0, 100))
@@ -75,7 +74,7 @@ def test_two_halves_make_the_whole_in_any_order_of_rows(rows, middle: float):
 
 def test_what_was_not_traced_is_no_error_rate_of_zero():
     with pytest.raises(TestbedError, match=r"rounds.parquet: b has no round before 20 s"):
-        regimes.carried_on_percent(rounds((1, "a", 0), (21, "b", 0)), ["a", "b"], 10, 20)
+        regimes.alone_percent(rounds((1, "a", 0), (21, "b", 0)), ["a", "b"], 10, 20)
     without = rounds((1, "a", 0)).drop("regime_state")
     with pytest.raises(TestbedError, match=r"lacks regime_state"):
         regimes.yields_per_minute(without, ["a"], 10, 20)

@@ -95,7 +95,7 @@ def test_same_seed_same_tables(kernel: Path, tmp_path: Path):
     tools = Tools(backend=Uml(kernel))
     for name, seed in (("first", 3), ("second", 3), ("other", 4)):
         run = runner.run(short, seed, tmp_path / name, tools)
-        assert run.rates["wire_bytes"].sum() > 10e6
+        assert run.tables["rates"]["wire_bytes"].sum() > 10e6
         assert run.proof.drops > 0
     assert tables(tmp_path / "first") == tables(tmp_path / "second")
     assert (
@@ -120,21 +120,23 @@ def test_all_that_a_link_and_its_traffic_can_be(kernel: Path, tmp_path: Path):
     assert run.proof.overtaken == 0
     assert run.proof.reverse_bytes > 0.8 * 12 * 10e6 / 8
     assert sum(port.lost for port in run.proof.impairments.values()) > 0
-    assert run.voice.height == pytest.approx(12 * 50, rel=0.05)
-    assert run.voice["queue_ms"].median() < 60  # two full buffers would be 100
-    assert run.requests["end_s"].drop_nulls().len() > run.requests.height / 2
-    assert (run.requests["end_s"] - run.requests["start_s"]).min() > 0.1  # two RTTs
-    payload = dict(run.rates.group_by("flow").agg(pl.col("payload_bytes").sum()).rows())
-    assert payload["requests"] >= run.requests.drop_nulls()["bytes"].sum()
-    done = run.web.drop_nulls().group_by("direction").len()
+    assert run.tables["voice"].height == pytest.approx(12 * 50, rel=0.05)
+    assert run.tables["voice"]["queue_ms"].median() < 60  # two full buffers would be 100
+    assert run.tables["requests"]["end_s"].drop_nulls().len() > run.tables["requests"].height / 2
+    assert (
+        run.tables["requests"]["end_s"] - run.tables["requests"]["start_s"]
+    ).min() > 0.1  # two RTTs
+    payload = dict(run.tables["rates"].group_by("flow").agg(pl.col("payload_bytes").sum()).rows())
+    assert payload["requests"] >= run.tables["requests"].drop_nulls()["bytes"].sum()
+    done = run.tables["web"].drop_nulls().group_by("direction").len()
     assert set(done["direction"]) == {"forward", "back"}
     assert done["len"].min() > 10
-    assert run.transfers.drop_nulls().height > 1
-    pauses = run.transfers["start_s"].shift(-1) - run.transfers["end_s"]
+    assert run.tables["transfers"].drop_nulls().height > 1
+    pauses = run.tables["transfers"]["start_s"].shift(-1) - run.tables["transfers"]["end_s"]
     assert pauses.drop_nulls().is_between(0.5, 3).all()
-    contended = run.rates.filter(pl.col("t_s") >= 6)
+    contended = run.tables["rates"].filter(pl.col("t_s") >= 6)
     assert contended.filter(pl.col("flow") == "background")["wire_bytes"].sum() > 0
-    assert set(run.flows["flow"]) == {"cdg1", "cdg2", "cubic1", "cubic2"}
+    assert set(run.tables["flows"]["flow"]) == {"cdg1", "cdg2", "cubic1", "cubic2"}
 
 
 def test_a_path_and_a_program_that_change(kernel: Path, tmp_path: Path):
@@ -152,14 +154,14 @@ def test_a_path_and_a_program_that_change(kernel: Path, tmp_path: Path):
     assert run.proof.impairments["port1"].delay_ms == 0  # at last
 
     def least_ms(begin_s: float, end_s: float) -> float:
-        during = run.connections.filter(pl.col("t_s").is_between(begin_s, end_s))
+        during = run.tables["connections"].filter(pl.col("t_s").is_between(begin_s, end_s))
         return during["srtt_ms"].drop_nulls().min()
 
     # 50 ms, up to 5 of slots and up to 25 of queue; in between 40 more
     assert least_ms(2, 4.9) < 85
     assert least_ms(6, 8.9) > 90
     assert least_ms(10, 14) < 85
-    rates = run.rates.filter(flow="cubic1").select("t_s", "sent_bytes")
+    rates = run.tables["rates"].filter(flow="cubic1").select("t_s", "sent_bytes")
     sent: dict[float, int] = dict(rates.iter_rows())
     assert sent[8.5] > 0
     assert sent[14] == 0  # what the kernel still had is gone
@@ -174,7 +176,7 @@ def test_a_host_that_stands_still(kernel: Path, tmp_path: Path, host: str):
     settings += ["duration_s=8", "bin_s=0.1", "link.buffer_bdp=4"]
     short = experiment.load(TESTBED / "experiments/cell.toml", settings)
     run = runner.run(short, 1, tmp_path / "run", Tools(backend=Uml(kernel)))
-    rates = run.rates.filter(flow="cdg1").select("t_s", "sent_bytes")
+    rates = run.tables["rates"].filter(flow="cdg1").select("t_s", "sent_bytes")
     sent: dict[float, int] = {round(t_s, 1): bytes_ for t_s, bytes_ in rates.iter_rows()}
     least = FRAME_BYTES * 10
     assert sent[3.9] > least
@@ -242,7 +244,7 @@ def test_a_deadline_is_held_where_the_losses_of_others_empty_the_buffer(
     settings += ["flows.ours.link_s=4.94", "flows.other2.duration_s=12"]
     short_buffer = experiment.load(TESTBED / "experiments/goals.toml", [*IN_30_S, *settings])
     run = runner.run(short_buffer, 1, tmp_path / "run", tools_with_goals(kernel))
-    ours = run.flows.filter(flow="ours").row(0, named=True)
+    ours = run.tables["flows"].filter(flow="ours").row(0, named=True)
     assert ours["finished"]
     assert ours["end_s"] - ours["start_s"] < 30
 
@@ -262,7 +264,7 @@ def used(kernel: Path, out: Path, *settings: str) -> float:
     """Return what part of the link our flow uses, alone, from 10 s on."""
     alone = experiment.load(TESTBED / "experiments/dynamics.toml", [*ALONE, *settings])
     run = runner.run(alone, 1, out, tools_with_goals(kernel))
-    rates = run.rates.filter(pl.col("t_s").is_between(10, 30, closed="left"), flow="ours")
+    rates = run.tables["rates"].filter(pl.col("t_s").is_between(10, 30, closed="left"), flow="ours")
     return rates["wire_bytes"].sum() * 8 / 20 / alone.link.rate_bps
 
 
@@ -296,7 +298,7 @@ def test_on_a_real_clock_computing_takes_time(kernel: Path, tmp_path: Path):
     assert time.monotonic() - begin_s > 8
     assert '"clock": "real"' in (tmp_path / "run/manifest.json").read_text()
     assert run.proof.base_rtt_ms["sender"] > 2
-    rates = run.rates.filter(pl.col("t_s").is_between(3, 7, closed="left"), flow="cubic")
+    rates = run.tables["rates"].filter(pl.col("t_s").is_between(3, 7, closed="left"), flow="cubic")
     assert 1 < rates["payload_bytes"].sum() * 8e-6 / 4 < 3
 
 
@@ -354,8 +356,8 @@ def test_a_module_of_others_stands_in_an_experiment(kernel: Path, tmp_path: Path
     (peer / "tcp_mine.c").write_text(PEER_SOURCE)
     (peer / "Makefile").write_text("obj-m := tcp_mine.o\n")
     run = runner.run(cell, 1, tmp_path / "run", Tools(Uml(kernel)))
-    assert run.flow("cdg1")["payload_bytes"] > 1e6
-    late = run.connections.filter(pl.col("t_s") > 5)
+    assert run.tables["flows"].filter(flow="cdg1")["payload_bytes"].item() > 1e6
+    late = run.tables["connections"].filter(pl.col("t_s") > 5)
     windows = {flow: late.filter(flow=flow)["cwnd_packets"] for flow in ("cdg1", "cdg2")}
     assert windows["cdg1"].max() > 3
     assert windows["cdg2"].max() <= 3
@@ -366,7 +368,7 @@ def test_no_receiver_is_too_slow_for_the_fastest_link(kernel: Path, tmp_path: Pa
     cubic = ["flows.ours.goal=none", "flows.ours.cc=cubic", "flows.ours.link_s=3"]
     fastest = idle_link("link.rate_mbps=200", "link.rtt_ms=2", "link.buffer_bdp=4", *cubic)
     run = runner.run(fastest, 1, tmp_path / "run", Tools(Uml(kernel)))
-    ours = run.flows.filter(flow="ours").row(0, named=True)
+    ours = run.tables["flows"].filter(flow="ours").row(0, named=True)
     assert ours["end_s"] - ours["start_s"] < 3.4
 
 
@@ -374,7 +376,7 @@ def test_a_long_fat_path_is_filled_by_the_first_slow_start(kernel: Path, tmp_pat
     """3 s of the link. They took 13 s while the pace of a paced slow start ended it."""
     idle = idle_link("link.rate_mbps=100", "link.rtt_ms=200", "flows.ours.link_s=3")
     run = runner.run(idle, 1, tmp_path / "run", tools_with_goals(kernel))
-    ours = run.flows.filter(flow="ours").row(0, named=True)
+    ours = run.tables["flows"].filter(flow="ours").row(0, named=True)
     assert ours["finished"]
     assert ours["end_s"] - ours["start_s"] < 6
     assert ours["drops"] == 0
@@ -384,6 +386,6 @@ def test_what_programs_say_first_is_no_queue(kernel: Path, tmp_path: Path):
     """2 s of the link by rsync: 5 s where ACKs that its questions waited for ended slow start."""
     asks_first = idle_link("flows.ours.kind=rsync", "flows.ours.link_s=2")
     run = runner.run(asks_first, 1, tmp_path / "run", tools_with_goals(kernel))
-    ours = run.flows.filter(flow="ours").row(0, named=True)
+    ours = run.tables["flows"].filter(flow="ours").row(0, named=True)
     assert ours["finished"]
     assert ours["end_s"] - ours["start_s"] < 3.5

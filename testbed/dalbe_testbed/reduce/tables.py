@@ -17,38 +17,18 @@ from dalbe_testbed.reduce import capture, flentfile, proof, requests, tcpinfo, t
 from dalbe_testbed.reduce.proof import LinkProof
 
 VOICE_SENT = 0.5  # at least, of the packets of [voice]: its signalling may meet with loss
-TABLES = ("rates", "queue", "connections", "rounds", "control", "losses", "flows")
-EXTRA_TABLES = ("voice", "requests", "web", "transfers", "back")  # of experiments that have it
 
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run. Tables as described in the module's docstring."""
+    """A finished run. Tables, by name, as described in the module's docstring."""
 
     name: str
     seed: int
     directory: Path
     experiment: Experiment
-    rates: pl.DataFrame
-    queue: pl.DataFrame
-    connections: pl.DataFrame
-    rounds: pl.DataFrame
-    control: pl.DataFrame
-    losses: pl.DataFrame
-    flows: pl.DataFrame
     proof: LinkProof
-    voice: pl.DataFrame | None = None
-    requests: pl.DataFrame | None = None
-    web: pl.DataFrame | None = None
-    transfers: pl.DataFrame | None = None
-    back: pl.DataFrame | None = None
-
-    def flow(self, name: str) -> dict[str, object]:
-        """Return the row of flows.parquet of one flow; KeyError if there is none."""
-        rows = self.flows.filter(pl.col("flow") == name).to_dicts()
-        if not rows:
-            raise KeyError(name)
-        return rows[0]
+    tables: dict[str, pl.DataFrame]
 
 
 def _ends(records: Path) -> dict[str, tuple[float, int]]:
@@ -138,7 +118,7 @@ def _extra_tables(
     clock_us: int,
     end_s: float,
 ) -> dict[str, pl.DataFrame]:
-    """Return those of EXTRA_TABLES that the experiment has, by name.
+    """Return the tables of what only some experiments have, by name.
 
     Raises TestbedError if packets of [voice] are missing at the sender, or if none of a stream's
     transfers was over.
@@ -211,34 +191,33 @@ def reduce(
     streams = schedule.streams(experiment, seed)
     ports = names | _other_traffic(experiment, streams)
     queued = packets if experiment.captures else packets.clear()
-    run = Run(
-        name=name,
-        seed=seed,
-        directory=out,
-        experiment=experiment,
-        rates=capture.rate_table(packets, ports, experiment.bin_s, end_s),
-        queue=capture.queue_table(queued, experiment.bin_s, end_s),
-        connections=tcpinfo.read(_samples(records), clock_us, names),
-        rounds=trace.rounds(records / "trace", names),
-        control=trace.control(records / "trace", names),
-        flows=flow_table(
-            flows, packets, records, end_s, low_ports or (), captured=experiment.captures
+    rates = capture.rate_table(packets, ports, experiment.bin_s, end_s)
+    queue = capture.queue_table(queued, experiment.bin_s, end_s)
+    connections = tcpinfo.read(_samples(records), clock_us, names)
+    rounds = trace.rounds(records / "trace", names)
+    may_starve = low_ports or ()
+    tables = {
+        "rates": rates,
+        "queue": queue,
+        "connections": connections,
+        "rounds": rounds,
+        "control": trace.control(records / "trace", names),
+        "losses": trace.losses(records / "trace", names, vegas),
+        "flows": flow_table(
+            flows, packets, records, end_s, may_starve, captured=experiment.captures
         ),
-        proof=measured,
-        losses=trace.losses(records / "trace", names, vegas),
         **_extra_tables(experiment, flows, streams, packets, records, clock_us, end_s),
-    )
-    for table in (*TABLES, *EXTRA_TABLES):
-        if (frame := getattr(run, table)) is not None:
-            frame.write_parquet(out / f"{table}.parquet")
+    }
+    for table, frame in tables.items():
+        frame.write_parquet(out / f"{table}.parquet")
     flentfile.write(
         out / "run.flent.gz",
         title=f"{name}, seed {seed}",
         clock_us=clock_us,
         base_rtt_ms=experiment.link.rtt_ms,
-        rates=run.rates.filter(pl.col("flow").is_in(list(names.values()))),
-        queue=run.queue,
-        connections=run.connections,
-        rounds=run.rounds,
+        rates=rates.filter(pl.col("flow").is_in(list(names.values()))),
+        queue=queue,
+        connections=connections,
+        rounds=rounds,
     )
-    return run
+    return Run(name, seed, out, experiment, measured, tables)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Shows what was found: pictures, the HTML report, tables on the terminal."""
+"""Shows what was found: the HTML report."""

@@ -97,8 +97,8 @@ def _clear(out: Path) -> None:
     """Remove what an earlier run left, its manifest first."""
     out.mkdir(parents=True, exist_ok=True)
     (out / "manifest.json").unlink(missing_ok=True)
-    for table in (*tables.TABLES, *tables.EXTRA_TABLES):
-        (out / f"{table}.parquet").unlink(missing_ok=True)
+    for table in out.glob("*.parquet"):
+        table.unlink()
     for part in ("guest", "input"):
         shutil.rmtree(out / part, ignore_errors=True)
 

@@ -93,7 +93,7 @@ def _measure_ladder(
     assert w is not None
     fair = during.mean_mbps(rates, [OURS, *beside]) * w / (w + len(beside))
     phase = (results.table(run, "rounds"), [OURS], during.start_s, during.end_s)
-    about = {"alone_percent": regimes.carried_on_percent(*phase)}
+    about = {"alone_percent": regimes.alone_percent(*phase)}
     return {"own": ladder(updates), "fair": fair}, about
 
 

@@ -55,23 +55,12 @@ def yields_per_minute(
     return found.height * 60 / (end_s - start_s) / len(flows)
 
 
-def _percent(phase: tuple[pl.DataFrame, Sequence[str], float, float], when: pl.Expr) -> float:
-    """Return the part of a phase for which something held, the mean of the flows."""
-    _rounds, flows, start_s, end_s = phase
-    seconds = float(spans(*phase).filter(when)["seconds"].sum())
-    return 100 * seconds / (end_s - start_s) / len(flows)
-
-
-def held_percent(rounds: pl.DataFrame, flows: Sequence[str], start_s: float, end_s: float) -> float:
-    """Return the part of [start_s, end_s) for which the flows were not alone, their mean.
-
-    Raises TestbedError as spans() does.
-    """
-    return _percent((rounds, flows, start_s, end_s), pl.col("regime_state") != ALONE)
-
-
-def carried_on_percent(
+def alone_percent(
     rounds: pl.DataFrame, flows: Sequence[str], start_s: float, end_s: float
 ) -> float:
-    """Return the part for which they were alone, as held_percent()."""
-    return _percent((rounds, flows, start_s, end_s), pl.col("regime_state") == ALONE)
+    """Return the part of [start_s, end_s) for which the flows were alone, their mean.
+
+    For the rest they held back. Raises TestbedError as spans() does.
+    """
+    alone = spans(rounds, flows, start_s, end_s).filter(pl.col("regime_state") == ALONE)
+    return 100 * float(alone["seconds"].sum()) / (end_s - start_s) / len(flows)

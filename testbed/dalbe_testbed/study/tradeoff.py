@@ -100,16 +100,18 @@ def measure(results: Results, run: Run, sweep: Sweep) -> Row:
         others = busy_phase.mean_mbps(rates, names(run.point, "xsender"))
         found["share_percent"] = 100 * mbps / (mbps + others)
         found["others_mbps"] = others
-    rounds = results.table(run, "rounds") if weighted else pl.DataFrame()
-    errors = (regimes.yields_per_minute, regimes.held_percent, regimes.carried_on_percent)
-    try:
-        for name, rate, phase in zip(
-            ERRORS, errors, (idle_phase, idle_phase, busy_phase), strict=True
-        ):
-            if weighted and phase is not None:
-                found[name] = rate(rounds, weighted, phase.start_s, phase.end_s)
-    except TestbedError as error:
-        raise TestbedError(f"{run.directory}: {error}") from None
+    if weighted:
+        rounds = results.table(run, "rounds")
+        try:
+            if idle_phase is not None:
+                phase = (rounds, weighted, idle_phase.start_s, idle_phase.end_s)
+                found["yields_per_minute"] = regimes.yields_per_minute(*phase)
+                found["held_percent"] = 100 - regimes.alone_percent(*phase)
+            if busy_phase is not None:
+                phase = (rounds, weighted, busy_phase.start_s, busy_phase.end_s)
+                found["carried_on_percent"] = regimes.alone_percent(*phase)
+        except TestbedError as error:
+            raise TestbedError(f"{run.directory}: {error}") from None
     return {name: found[name] for name in MEASURES if name in found}
 
 
