@@ -39,30 +39,12 @@ as the peer key has it. Values of an axis whose settings name it are left out wh
 
 Kernel = Literal["6.1", "6.12", "7.2"]
 Backend = Literal["uml", "host", "qemu"]
-Figure = Literal[
-    "figure2",
-    "figure3",
-    "table1",
-    "ablation",
-    "demo",
-    "tradeoff",
-    "tuning",
-    "breadth",
-    "dynamics",
-    "own-flows",
-    "impairments",
-    "stalls",
-    "short-flows",
-    "voice",
-    "deadline",
-    "five",
-    "goals",
-    "robust",
-    "sessions",
-    "model",
-    "scoreboard",
-    "ledbat",
-]
+OfPaper = Literal["figure2", "figure3", "table1", "ablation"]
+OfDeadlines = Literal["deadline", "five", "goals", "model", "robust", "scoreboard", "sessions"]
+OfOwn = Literal["tradeoff", "tuning", "breadth", "dynamics", "own-flows", "impairments", "stalls"]
+OfOthers = Literal["short-flows", "voice", "ledbat", "demo"]
+Figure = Literal[OfPaper, OfDeadlines, OfOwn, OfOthers]
+"""What becomes of the runs: the CDG paper's figures; deadlines; a scavenger, and its neighbours."""
 
 
 class Environment(BaseModel):

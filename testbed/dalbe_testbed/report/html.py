@@ -7,19 +7,17 @@ It needs no network.
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import get_args
 
 import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from dalbe_testbed.papers.cdg import SETUP
-from dalbe_testbed.plan.sweep import Run, Sweep
-from dalbe_testbed.study import cdg, declarations
+from dalbe_testbed.plan.sweep import OfDeadlines, OfPaper, Run, Sweep
+from dalbe_testbed.study import declarations
 from dalbe_testbed.study.declarations import Findings
 from dalbe_testbed.study.engine import Finding, Verdict, rounded
 from dalbe_testbed.study.results import Results, Row
-
-DEADLINE_KINDS = {"deadline", "five", "goals", "model", "robust", "scoreboard", "sessions"}
-"""Kinds of sweeps that are about deadlines."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +75,9 @@ def _title(results: Results) -> str:
     if len(results.sweeps) == 1:
         return results.sweeps[0].title
     figures = {sweep.figure for sweep in results.sweeps}
-    if figures & cdg.STUDIES.keys() - {None}:
+    if figures & set(get_args(OfPaper)):
         return "The CDG paper, reproduced"
-    deadlines = figures <= DEADLINE_KINDS
+    deadlines = figures <= set(get_args(OfDeadlines))
     return "Do deadlines hold?" if deadlines else "What a scavenger must show"
 
 
@@ -108,7 +106,7 @@ def write(results: Results, findings: Findings, runs: Sequence[Run], out: Path) 
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    of_paper = any(sweep.figure in cdg.STUDIES for sweep in results.sweeps if sweep.figure)
+    of_paper = any(sweep.figure in get_args(OfPaper) for sweep in results.sweeps)
     first = {run.point.directory: run for run in reversed(runs)}
     text = environment.get_template("report.html.j2").render(
         title=_title(results),

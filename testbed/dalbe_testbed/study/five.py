@@ -40,9 +40,8 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> list[Row]:
     first_s = pairs[0][1].deadline_s
     rows: list[Row] = []
     for flow, goal in pairs:
-        start_s, end_s, done = results.flow(run, flow.name)
+        start_s, finish = results.transfer(run, flow.name, goal.deadline_s)
         sent = wire_bytes(rates, [flow.name], start_s, start_s + first_s)
-        finish = (end_s - start_s) / goal.deadline_s if done and end_s is not None else None
         row = {"deadline_s": goal.deadline_s, "finish": finish, "early_mbps": sent * 8e-6 / first_s}
         rows.append(row)
     return rows

@@ -59,12 +59,12 @@ def outcome(results: Results, run: Run, length_s: float) -> Row:
     others_mbps: of all of `xsender`'s flows on the wire, from the transfer's start to its deadline;
     null without any.
     """
-    start_s, end_s, done = results.flow(run, OURS)
+    start_s, finish = results.transfer(run, OURS, length_s)
     flows = run.point.experiment.flows
     others = [flow.name for flow in flows if flow.host == "xsender" and flow.bytes is None]
     sent = wire_bytes(results.table(run, "rates"), others, start_s, start_s + length_s)
     return {
-        "finish": (end_s - start_s) / length_s if done and end_s is not None else None,
+        "finish": finish,
         "others_mbps": sent * 8e-6 / length_s if others else None,
     }
 

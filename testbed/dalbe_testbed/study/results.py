@@ -103,13 +103,14 @@ class Results:
         empty = pl.DataFrame(schema=CONTROL)
         return pl.concat([empty, self.table(run, "control")], how="diagonal_relaxed")
 
-    def flow(self, run: Run, name: str) -> tuple[float, float | None, bool]:
-        """Return start and end, s, of a flow of a run, null if it outlived it; whether it is done.
+    def transfer(self, run: Run, name: str, length_s: float) -> tuple[float, float | None]:
+        """Return a flow's start, s, and its end in parts of a window of so many seconds from then.
 
-        Raises TestbedError as table() does.
+        The latter is None if it was not done when the run ended. Raises as table() does.
         """
         own = self.table(run, "flows").filter(flow=name)
-        return own.select("start_s", "end_s", "finished").row(0)
+        start_s, end_s, done = own.select("start_s", "end_s", "finished").row(0)
+        return start_s, (end_s - start_s) / length_s if done and end_s is not None else None
 
     def at(self, point: Point) -> Group:
         """Return the shares at a point; without any run a group without rows."""
