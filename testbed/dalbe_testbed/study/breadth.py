@@ -5,11 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from dalbe_testbed.charts import (
-    REQUIRED,
-    SERIES,
-    sheet,
-)
+from dalbe_testbed.charts import REQUIRED, SERIES, sheet
 from dalbe_testbed.plan.sample import bdp_packets
 from dalbe_testbed.study import engine, tradeoff
 from dalbe_testbed.study.engine import Finding, Found, Study, Verdict, place, who

@@ -13,16 +13,7 @@ import polars as pl
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from dalbe_testbed.charts import (
-    BLUE,
-    SERIES,
-    VERMILLION,
-    Style,
-    facets,
-    lines,
-    means,
-    sheet,
-)
+from dalbe_testbed.charts import BLUE, SERIES, VERMILLION, Style, facets, lines, means, sheet
 from dalbe_testbed.papers import cdg as paper
 from dalbe_testbed.papers.cdg import MODULES
 from dalbe_testbed.plan.sample import Value

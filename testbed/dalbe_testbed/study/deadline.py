@@ -15,14 +15,7 @@ from typing import Any
 import polars as pl
 from matplotlib.axes import Axes
 
-from dalbe_testbed.charts import (
-    BLUE,
-    GREY,
-    TARGET,
-    VERMILLION,
-    Style,
-    facets,
-)
+from dalbe_testbed.charts import BLUE, GREY, TARGET, VERMILLION, Style, facets
 from dalbe_testbed.papers import framework
 from dalbe_testbed.papers.framework import TRANSFER, WINDOW_S
 from dalbe_testbed.plan.sweep import Point, Run, Sweep

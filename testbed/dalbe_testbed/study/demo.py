@@ -20,16 +20,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from dalbe_testbed.charts import (
-    BLUE,
-    BUSY,
-    GREY,
-    SKY,
-    TARGET,
-    VERMILLION,
-    Style,
-    sheet,
-)
+from dalbe_testbed.charts import BLUE, BUSY, GREY, SKY, TARGET, VERMILLION, Style, sheet
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.reduce import capture
 from dalbe_testbed.study import engine

@@ -17,12 +17,7 @@ from pathlib import Path
 
 import polars as pl
 
-from dalbe_testbed.charts import (
-    BLUE,
-    REQUIRED,
-    Style,
-    facets,
-)
+from dalbe_testbed.charts import BLUE, REQUIRED, Style, facets
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict

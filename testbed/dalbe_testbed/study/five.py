@@ -10,11 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 
-from dalbe_testbed.charts import (
-    MARKERS,
-    REQUIRED,
-    sheet,
-)
+from dalbe_testbed.charts import MARKERS, REQUIRED, sheet
 from dalbe_testbed.plan.experiment import Flow, Goal
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine

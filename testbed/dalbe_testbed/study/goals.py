@@ -11,12 +11,7 @@ from pathlib import Path
 import polars as pl
 from matplotlib.axes import Axes
 
-from dalbe_testbed.charts import (
-    MARKERS,
-    REQUIRED,
-    Style,
-    facets,
-)
+from dalbe_testbed.charts import MARKERS, REQUIRED, Style, facets
 from dalbe_testbed.plan.experiment import CONTROLLER_DEFAULT
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine, stats

@@ -10,11 +10,7 @@ measured behind FIFOs.
 
 from pathlib import Path
 
-from dalbe_testbed.charts import (
-    BLUE,
-    Style,
-    measured,
-)
+from dalbe_testbed.charts import BLUE, Style, measured
 from dalbe_testbed.plan.sweep import Point
 from dalbe_testbed.study import tradeoff
 from dalbe_testbed.study.engine import Against, Finding, Found, Study, Verdict, place, who

@@ -12,11 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from dalbe_testbed.charts import (
-    Style,
-    facets,
-    lines,
-)
+from dalbe_testbed.charts import Style, facets, lines
 from dalbe_testbed.plan.experiment import Experiment
 from dalbe_testbed.plan.sweep import Run, Sweep
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, who

@@ -33,13 +33,7 @@ from pathlib import Path
 import polars as pl
 from matplotlib.axes import Axes
 
-from dalbe_testbed.charts import (
-    MARKERS,
-    SERIES,
-    Style,
-    facets,
-    one_two_five,
-)
+from dalbe_testbed.charts import MARKERS, SERIES, Style, facets, one_two_five
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.plan.web import SEGMENT_BYTES

@@ -7,12 +7,7 @@ Rates are TCP payload. The latecomer is the flow called so; it starts when the o
 from collections.abc import Sequence
 from pathlib import Path
 
-from dalbe_testbed.charts import (
-    BLUE,
-    REQUIRED,
-    means,
-    sheet,
-)
+from dalbe_testbed.charts import BLUE, REQUIRED, means, sheet
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Finding, Found, Study, Verdict, who

@@ -11,12 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from dalbe_testbed.charts import (
-    BLUE,
-    GREY,
-    REQUIRED,
-    page,
-)
+from dalbe_testbed.charts import BLUE, GREY, REQUIRED, page
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import goals
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict

@@ -20,14 +20,7 @@ from pathlib import Path
 import polars as pl
 from matplotlib.axes import Axes
 
-from dalbe_testbed.charts import (
-    BLUE,
-    MARKERS,
-    Style,
-    bars,
-    legend_below,
-    sheet,
-)
+from dalbe_testbed.charts import BLUE, MARKERS, Style, bars, legend_below, sheet
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.experiment import Flow
 from dalbe_testbed.plan.sample import Value

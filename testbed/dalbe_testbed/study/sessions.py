@@ -14,15 +14,7 @@ import matplotlib.pyplot as plt
 import polars as pl
 from matplotlib.axes import Axes
 
-from dalbe_testbed.charts import (
-    BLUE,
-    GREY,
-    REQUIRED,
-    VERMILLION,
-    Style,
-    means,
-    page,
-)
+from dalbe_testbed.charts import BLUE, GREY, REQUIRED, VERMILLION, Style, means, page
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.experiment import Web
 from dalbe_testbed.plan.sweep import Point, Run, Sweep

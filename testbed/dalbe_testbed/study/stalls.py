@@ -7,10 +7,7 @@ in percent of CUBIC's on a path that stands still for as long.
 
 from pathlib import Path
 
-from dalbe_testbed.charts import (
-    Style,
-    measured,
-)
+from dalbe_testbed.charts import Style, measured
 from dalbe_testbed.plan.sweep import Point
 from dalbe_testbed.study import tradeoff
 from dalbe_testbed.study.engine import Finding, Found, Study, Verdict

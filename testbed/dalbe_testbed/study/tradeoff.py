@@ -12,13 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from dalbe_testbed.charts import (
-    BLUE,
-    SERIES,
-    bars,
-    means,
-    sheet,
-)
+from dalbe_testbed.charts import BLUE, SERIES, bars, means, sheet
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import EXPERIMENTS
 from dalbe_testbed.plan.experiment import Experiment, load

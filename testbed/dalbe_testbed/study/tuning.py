@@ -5,12 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from dalbe_testbed.charts import (
-    SERIES,
-    Style,
-    means,
-    sheet,
-)
+from dalbe_testbed.charts import SERIES, Style, means, sheet
 from dalbe_testbed.plan.sweep import Point
 from dalbe_testbed.study import tradeoff
 from dalbe_testbed.study.engine import Finding, Found, Study, Verdict

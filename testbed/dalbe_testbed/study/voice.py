@@ -9,10 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from dalbe_testbed.charts import (
-    Style,
-    measured,
-)
+from dalbe_testbed.charts import Style, measured
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Against, Finding, Found, Study, Verdict
