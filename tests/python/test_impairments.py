@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from dalbe_testbed.plan import sweep
+from dalbe_testbed.plan.sweep import Point
 from dalbe_testbed.study import impairments
 from dalbe_testbed.study.engine import Finding, who
-from dalbe_testbed.study.impairments import where
 from dalbe_testbed.study.tradeoff import CORNER
 from fakeruns import Site
 
@@ -92,8 +92,8 @@ def test_harm_is_what_cubic_has_less_than_beside_strict_priority(tmp_path: Path)
 @pytest.mark.parametrize(
     ("absent", "said"),
     [
-        ((("strict_priority", 1), ("strict_priority", 2)), "none: no run"),
-        ((("strict_priority", 2),), "none: 0.0 [0.0, 0.0] %, 1 run missing"),
+        ((("strict_priority", 1), ("strict_priority", 2)), "base: no run"),
+        ((("strict_priority", 2),), "base: 0.0 [0.0, 0.0] %, 1 run missing"),
         ((("loss0.01", 1), ("loss0.01-strict_priority", 1)), "loss0.01: 0.0 %, 2 runs missing"),
     ],
 )
@@ -118,14 +118,18 @@ def test_the_paths_are_all_judged_and_drawn(tmp_path: Path):
     assert (tmp_path / "it.png").stat().st_size > 5000
 
 
+def where(point: Point) -> str:
+    return str({key: value for key, value in point.values.items() if key != "who"})
+
+
 def test_strict_priority_is_run_on_every_path_with_a_fifo_and_nowhere_else():
     points = sweep.load(sweep.find("impairments")).points
     assert {p.experiment.link.qdisc for p in points if who(p) != CORNER} > {"pfifo", "pie"}
     fifos = {where(p) for p in points if who(p) != CORNER and p.experiment.link.fifo}
     corners = [p for p in points if who(p) == CORNER]
     assert {where(p) for p in corners} == fifos
-    clean = next(p for p in corners if where(p) == "none").experiment.link
+    clean = next(p for p in corners if p.values["impairment"] == "none").experiment.link
     for point in corners:  # nothing else of the path has gone
         link = point.experiment.link
         assert link.qdisc == "strict_priority"
-        assert (link == clean) == (where(point) == "none")
+        assert (link == clean) == (point.values["impairment"] == "none")

@@ -27,7 +27,7 @@ who = ["w0.01", "cubic"]
 
 @pytest.mark.parametrize(("alone", "beside", "met", "detail"), [
     (4.9, 0.2, (True, True), "98.0 %"),
-    (4.8, 0.2, (False, True), "10 Mbit/s, 50 ms, 50 ms in 1 s: 96.0 %"),
+    (4.8, 0.2, (False, True), "for_ms50: 96.0 %"),
     (4.9, 0.4, (True, False), "98.0 %"),
 ])  # fmt: skip
 def test_where_cubic_gets_half_of_the_link_we_are_to_get_nearly_that(

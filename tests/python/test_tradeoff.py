@@ -130,7 +130,7 @@ def test_the_least_weight_is_judged(tmp_path: Path, alone, queue, share, met: li
         )
     found = tradeoff.STUDY.find(site.results(), site.sweep)
     assert [verdict.met for verdict in found.verdicts] == met
-    assert f"at most 3 %: {'met' if share <= 3 else 'not met'} ({share} [" in found.sentence
+    assert f"at most 3 %: {'met' if share <= 3 else 'not met'} (rtt50: {share} [" in found.sentence
     assert found.runs.height == 12
     assert found.summary["who"].to_list() == ["w0.01", "w1", "vegas", "cubic"]
     assert found.summary["queue_p95_ms"].to_list() == [queue, 30, 30, 30]
@@ -251,7 +251,7 @@ def test_nothing_is_claimed_without_a_yardstick_or_runs_of_ours(two_rtts: Site):
     for found in ([], [measured(who["w0.01"], 8.0)], [measured(who["cubic"], 8.0)]):
         tradeoff.USE.add(found)
         there = engine.Found(None, two_rtts.sweep, found, [tradeoff.USE])  # type: ignore[arg-type]
-        verdict = tradeoff.judge_use(there, 97, lambda point: point.name)
+        verdict = tradeoff.judge_use(there, 97)
         assert not verdict.met
         assert "no run" in verdict.detail
 

@@ -58,8 +58,8 @@ def test_both_ends_are_judged_at_every_rtt(tmp_path: Path, changed, met: list[bo
 
 def test_what_is_not_met_comes_first_and_all_is_drawn(tmp_path: Path):
     found = made(tmp_path, {("w0.01", 300): 2.5})
-    assert found.verdicts[0].detail.startswith("w = 0.01, 300 ms: 2.5")
-    assert "at least 45 % at every RTT: met (w = 1, 20 ms: 47.0 [" in found.sentence
+    assert found.verdicts[0].detail.startswith("rtt300: 2.5")
+    assert "at least 45 % at every RTT: met (rtt20-w1: 47.0 [" in found.sentence
     assert found.summary.filter(who="cubic")["share_percent"].unique().to_list() == [50.0]
     tuning.draw(found, tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000

@@ -136,16 +136,13 @@ def _over_time(found: Found) -> pl.DataFrame:
     curves = []
     for point, (first, *_others) in found.results.measured(found.sweep):
         what = point.experiment
+        percent = 100 * pl.col("mbps") / what.link.rate_mbps
         curves.append(
-            found.results.table(first, "rates")
+            found.results.mbps(first, SMOOTH_S, "sent_bytes")
             .filter(
-                pl.col("flow").is_in([flow.name for flow in what.flows]),
-                pl.col("t_s") < what.duration_s,
+                pl.col("flow").is_in([f.name for f in what.flows]), pl.col("t_s") < what.duration_s
             )
-            .group_by(pl.col("t_s") // SMOOTH_S * SMOOTH_S, "flow", maintain_order=True)
-            .agg(percent=pl.col("sent_bytes").sum() * 800 / SMOOTH_S / what.link.rate_bps)
-            .sort("t_s", "flow")
-            .select(pl.lit(cc(point)).alias("cc"), pl.lit(g_ms(point)).alias("g_ms"), pl.all())
+            .select(cc=pl.lit(cc(point)), g_ms=g_ms(point), t_s="t_s", flow="flow", percent=percent)
         )
     return engine.concat(curves)
 

@@ -114,16 +114,13 @@ def _first(conditions: pl.Series) -> int | None:
     return None if found.is_empty() else int(found[0]) + 1
 
 
-def _curve(run: Run, rates: pl.DataFrame, control: pl.DataFrame) -> pl.DataFrame:
+def _curve(results: Results, run: Run) -> pl.DataFrame:
     """Return means over CURVE_S: a row per time and flow; of ours with its target and w."""
-    at = pl.col("t_s") // CURVE_S * CURVE_S
-    means = (
-        rates.group_by(at, "flow", maintain_order=True)
-        .agg(mbps=pl.col("wire_bytes").sum() * 8e-6 / CURVE_S)
-        .filter(pl.col("mbps") > 0)
-    )
-    targets = control.group_by(at).agg(
-        target_mbps=pl.col("target_Bps").last() * 8e-6, w=pl.col("w_ppm").last() * 1e-6
+    means = results.mbps(run, CURVE_S).filter(pl.col("mbps") > 0)
+    targets = (
+        results.control(run)
+        .group_by(pl.col("t_s") // CURVE_S * CURVE_S)
+        .agg(target_mbps=pl.col("target_Bps").last() * 8e-6, w=pl.col("w_ppm").last() * 1e-6)
     )
     own = means.filter(flow=OURS).join(targets, on="t_s", how="left")
     others = means.filter(pl.col("flow") != OURS)
@@ -194,16 +191,8 @@ def _counts(group: Group) -> Row:
 
 def _curves(found: Found) -> pl.DataFrame:
     """Return the curves of the first run of every point."""
-    return engine.concat(
-        [
-            _curve(first, found.results.table(first, "rates"), found.results.control(first))
-            for _point, (first, *_others) in found.results.measured(found.sweep)
-        ]
-    )
-
-
-def _where(point: Point) -> str:
-    return f"eta = {point.values['eta']}"
+    measured = found.results.measured(found.sweep)
+    return engine.concat([_curve(found.results, first) for _point, (first, *_others) in measured])
 
 
 def _require(found: Found) -> list[Verdict]:
@@ -215,7 +204,7 @@ def _require(found: Found) -> list[Verdict]:
     hopeless = [point for point in judged if infeasible(point)]
 
     def of(points: Sequence[Point], text: str, column: str, *bounds: float, **how: Any) -> Verdict:
-        return found.judge_every(text, column, points, bounds, _where, **how)
+        return found.judge_every(text, column, points, bounds, **how)
 
     done = f"done within {FINISH[0]:g} to {FINISH[1]:g} of the window, in every run"
     gap = f"at least {GAP_PERCENT:g} % of what others leave of the link in the gap of {gap_s:g} s"

@@ -186,11 +186,10 @@ class Found:
         requirement: str,
         column: str,
         points: Iterable[Point],
-        where: Callable[[Point], str],
         **bounds: Any,
     ) -> Verdict:
         """Return the verdict on a column's mean at some points; bounds: as in mean_case()."""
-        cases = [self.mean_case(point, column, where(point), **bounds) for point in points]
+        cases = [self.mean_case(point, column, point.name, **bounds) for point in points]
         return judge(requirement, cases)
 
     def judge_every(
@@ -199,7 +198,6 @@ class Found:
         column: str,
         points: Iterable[Point],
         bounds: Sequence[float],
-        where: Callable[[Point], str] = lambda _point: "",
         *,
         form: str = ".2f",
         needless: bool = False,
@@ -216,7 +214,7 @@ class Found:
             spread = f"; {min(known):{form}} to {max(known):{form}}" if known else ""
             said = f"{met} of {len(known) + never} runs{spread}" + f"; {never} never" * (never > 0)
             held = met == len(known) + never
-            return Case(where(group.point), said, held, group.missing)
+            return Case(group.point.name, said, held, group.missing)
 
         return self.judge(requirement, points, case)
 

@@ -11,26 +11,15 @@ measured behind FIFOs.
 from pathlib import Path
 
 from dalbe_testbed.charts import BLUE, Style, measured
-from dalbe_testbed.plan.sweep import Point
 from dalbe_testbed.study import tradeoff
 from dalbe_testbed.study.engine import Against, Finding, Found, Study, Verdict, place, who
 from dalbe_testbed.study.tradeoff import CORNER
 
-AXIS = "impairment"
 USE_PERCENT, SHARE_PERCENT, HARM_PERCENT = 80.0, 10.0, 10.0
 """Required: use at least, in percent of CUBIC's there; share taken and harm at most."""
 
 FAIR_QUEUEING = ("fq_codel",)
 """Queue disciplines that give every flow its share, wanted or not."""
-
-
-def where(point: Point) -> str:
-    """Return what is the matter with the path, a value of the axis, and all else that varies."""
-    return ", ".join(
-        f"{value}" if key == AXIS else f"{key.removeprefix('link.')} {value}"
-        for key, value in point.values.items()
-        if key != "who"
-    )
 
 
 HARM = Against(
@@ -50,13 +39,12 @@ def _require(found: Found) -> list[Verdict]:
     with_corner = [place(point) for point in found.sweep.points if who(point) == CORNER]
     share = f"share at most {SHARE_PERCENT:g} %"
     return [
-        tradeoff.judge_use(found, USE_PERCENT, where),
-        found.judge_mean(share, "share_percent", unfair, where, most=SHARE_PERCENT),
+        tradeoff.judge_use(found, USE_PERCENT),
+        found.judge_mean(share, "share_percent", unfair, most=SHARE_PERCENT),
         found.judge_mean(
             f"CUBIC's goodput at most {HARM_PERCENT:g} % below that beside strict priority",
             HARM.name,
             [point for point in found.ours if place(point) in with_corner],
-            where,
             most=HARM_PERCENT,
         ),
     ]

@@ -160,7 +160,7 @@ def _require(found: Found) -> list[Verdict]:
 
     def judged(text: str, group: Group, least_ms: float, most_ms: float) -> Verdict:
         bounds = {"least": least_ms, "most": most_ms, "form": "{} ms"}
-        return found.judge_mean(text, "added_ms", [group.point], lambda _point: "", **bounds)
+        return found.judge_mean(text, "added_ms", [group.point], **bounds)
 
     text = f"LEDBAT adds {PAPER_MS:g} ms to a call on average, within a factor of {FACTOR:g}"
     verdicts.append(judged(text, theirs, PAPER_MS / FACTOR, PAPER_MS * FACTOR))
@@ -187,14 +187,9 @@ def _curves(found: Found) -> pl.DataFrame:
     for group in found.groups:
         if group.point.experiment.voice or all(row["seed"] != SEED for row in group.rows):
             continue
-        rates = found.results.table(Run(group.point, SEED), "rates")
+        rates = found.results.mbps(Run(group.point, SEED), CURVE_S, "payload_bytes")
         place = {name: pl.lit(str(group.point.values[name])) for name in ("scene", "who")}
-        curves.append(
-            rates.group_by((pl.col("t_s") // CURVE_S * CURVE_S).alias("t_s"), "flow")
-            .agg(mbps=pl.col("payload_bytes").sum() * 8e-6 / CURVE_S)
-            .sort("flow", "t_s")
-            .with_columns(**place)
-        )
+        curves.append(rates.sort("flow", "t_s").with_columns(**place))
     return pl.concat(curves) if curves else pl.DataFrame(schema=CURVES)
 
 

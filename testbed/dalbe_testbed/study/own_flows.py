@@ -74,16 +74,11 @@ def _about(point: Point) -> Row:
     return engine.settings(point) | {"flows": len(point.experiment.flows)}
 
 
-def _where(point: Point) -> str:
-    flows = len(point.experiment.flows)
-    return f"{flows} flow{'s' * (flows > 1)}"
-
-
 def _require(found: Found) -> list[Verdict]:
     def judged(text: str, column: str, least_flows: int = 1, **bounds: float) -> Verdict:
         """Judge a measure's mean at every number of our flows for which it is defined."""
         points = [point for point in found.ours if len(point.experiment.flows) >= least_flows]
-        return found.judge_mean(text, column, points, _where, form="{:.3f}", **bounds)
+        return found.judge_mean(text, column, points, form="{:.3f}", **bounds)
 
     several = 2
     return [

@@ -103,6 +103,12 @@ class Results:
         empty = pl.DataFrame(schema=CONTROL)
         return pl.concat([empty, self.table(run, "control")], how="diagonal_relaxed")
 
+    def mbps(self, run: Run, bin_s: float, column: str = "wire_bytes") -> pl.DataFrame:
+        """Return t_s, flow and mbps: mean rates of every flow over bins of bin_s, in order."""
+        mbps = pl.col(column).sum() * 8e-6 / bin_s
+        bins = self.table(run, "rates").group_by(pl.col("t_s") // bin_s * bin_s, "flow")
+        return bins.agg(mbps=mbps).sort("t_s", "flow")
+
     def transfer(self, run: Run, name: str, length_s: float) -> tuple[float, float | None]:
         """Return a flow's start, s, and its end in parts of a window of so many seconds from then.
 

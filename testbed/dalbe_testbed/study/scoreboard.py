@@ -314,9 +314,7 @@ def _require(found: Found) -> list[Verdict]:
             "idle link"
         )
         bounds = {"least": USE_PERCENT, "absent": "no run behind schedule"}
-        verdicts.append(
-            found.judge_mean(text, "behind_percent", idle, lambda p: say_task(task(p)), **bounds)
-        )
+        verdicts.append(found.judge_mean(text, "behind_percent", idle, **bounds))
     return verdicts
 
 

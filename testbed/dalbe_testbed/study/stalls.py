@@ -28,15 +28,11 @@ def late(point: Point) -> str:
     return f"ACKs each {link.ack_slot_ms:g} ms"
 
 
-def _where(point: Point) -> str:
-    return f"{path(point)}, {late(point)}"
-
-
 def _require(found: Found) -> list[Verdict]:
     share = f"share at most {SHARE_PERCENT:g} %"
     return [
-        tradeoff.judge_use(found, USE_PERCENT, _where),
-        found.judge_mean(share, "share_percent", found.ours, _where, most=SHARE_PERCENT),
+        tradeoff.judge_use(found, USE_PERCENT),
+        found.judge_mean(share, "share_percent", found.ours, most=SHARE_PERCENT),
     ]
 
 

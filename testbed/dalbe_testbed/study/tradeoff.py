@@ -6,7 +6,7 @@ host `xsender` come and stay. Either phase may be missing. Rates are TCP payload
 says whose the flows of `sender` are; use is in percent of what CUBIC's got at equal other settings.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -113,10 +113,10 @@ USE = Against("_use_percent", "alone_mbps", YARDSTICK, lambda own, whole: 100 * 
 """Use of the idle link in percent of the yardstick's mean; null without a run of it while alone."""
 
 
-def judge_use(found: Found, least_percent: float, where: Callable[[Point], str]) -> Verdict:
+def judge_use(found: Found, least_percent: float) -> Verdict:
     """Judge our flows' use of the idle link by what CUBIC gets there."""
     said = f"alone at least {least_percent:g} % of what {YARDSTICK.upper()} gets there"
-    return found.judge_mean(said, USE.name, found.ours, where, least=least_percent)
+    return found.judge_mean(said, USE.name, found.ours, least=least_percent)
 
 
 def _cell(what: Experiment) -> Any:
@@ -136,7 +136,7 @@ def _require(found: Found) -> list[Verdict]:
 
     def mean(what: str, column: str, **bounds: Any) -> Verdict:
         text = f"w = {LEAST_W:g} in the standard cell: {what}"
-        return found.judge_mean(text, column, points, lambda _point: "", **bounds)
+        return found.judge_mean(text, column, points, **bounds)
 
     if not points:
         return []

@@ -6,10 +6,9 @@ from pathlib import Path
 import polars as pl
 
 from dalbe_testbed.charts import SERIES, Style, means, sheet
-from dalbe_testbed.plan.sweep import Point
 from dalbe_testbed.study import tradeoff
 from dalbe_testbed.study.engine import Finding, Found, Study, Verdict
-from dalbe_testbed.study.results import rtt_ms, weight
+from dalbe_testbed.study.results import weight
 from dalbe_testbed.study.tradeoff import YARDSTICK
 
 LEAST_W, LEAST_PERCENT = 0.01, 2.0
@@ -26,7 +25,7 @@ def _require(found: Found) -> list[Verdict]:
     def judged(text: str, w: float | None = None, **bounds: float) -> Verdict:
         """Judge the shares at weight w; None: at every weight."""
         points = [point for point in found.ours if w in (None, weight(point))]
-        return found.judge_mean(f"share {text}", "share_percent", points, _where, **bounds)
+        return found.judge_mean(f"share {text}", "share_percent", points, **bounds)
 
     least = f"at w = {LEAST_W:g} at most {LEAST_PERCENT:g} % at every RTT"
     most = f"at w = {MOST_W:g} at least {MOST_PERCENT:g} % at every RTT"
@@ -35,10 +34,6 @@ def _require(found: Found) -> list[Verdict]:
         judged(most, MOST_W, least=MOST_PERCENT),
         judged(f"never above {NEVER_PERCENT:g} %", most=NEVER_PERCENT),
     ]
-
-
-def _where(point: Point) -> str:
-    return f"w = {weight(point):g}, {rtt_ms(point):g} ms"
 
 
 def draw(found: Finding, path: Path) -> None:

@@ -65,7 +65,6 @@ def _require(found: Found) -> list[Verdict]:
             f"p95 delay added to voice below {limit_ms:g} ms at {text}",
             "added_p95_ms",
             points,
-            lambda point: f"{_rate_mbps(point):g} Mbit/s",
             below=limit_ms,
             form="{} ms, {} % lost",
             also=["lost_percent"],
