@@ -103,14 +103,14 @@ def test_uml_describes_itself(tmp_path: Path):
 
 
 def test_a_clock_is_virtual_or_real_where_there_is_such(tmp_path: Path):
-    guest = Uml(fake_build(tmp_path))
+    guest = Uml.choose(str(fake_build(tmp_path)))
     assert guest.on_clock(None) == guest.on_clock("virtual") == guest
     real = guest.on_clock("real")
     assert (real.virtual_clock, real.parallel(), real.describe()["clock"]) == (False, 1, "real")
     emulated, under_kvm = (Qemu("6.12", "0", virtual_clock=virtual) for virtual in (True, False))
     assert emulated.on_clock("real") == under_kvm == under_kvm.on_clock(None)
     assert emulated.on_clock("virtual") == emulated
-    host = Host("6.12")
+    host = Host("6.12", "0")
     assert host.on_clock("real") == host.on_clock(None) == host
     for backend in (under_kvm, host):
         with pytest.raises(TestbedError, match="clock = 'virtual': "):
@@ -129,12 +129,12 @@ def test_qemu_describes_itself():
 
 
 def test_modules_are_paths_or_names(tmp_path: Path):
-    uml = Uml(fake_build(tmp_path / "kernel"))
+    uml = Uml.choose(str(fake_build(tmp_path / "kernel")))
     text = (write_input(uml, tmp_path / "uml") / "modules").read_text()
     assert text == f"{uml.build_dir}/net/ipv4/tcp_cdg.ko use_shadow=0 use_ineff=0 " + (
         "backoff_factor=62\n"
     )
-    for stock in (Host("6.12"), Qemu("6.12", "0", virtual_clock=True)):
+    for stock in (Host("6.12", "0"), Qemu("6.12", "0", virtual_clock=True)):
         text = (write_input(stock, tmp_path / stock.name) / "modules").read_text()
         assert text == "tcp_cdg use_shadow=0 use_ineff=0 backoff_factor=62\n"
 

@@ -25,7 +25,7 @@ def written(
 ) -> dict[str, str]:
     """Return what scenario.write() leaves, by file name."""
     programs = {"module": Path("/m/dalbe.ko"), "dalbectl": Path("/d/dalbectl")} | given
-    tools = scenario.Tools(backend=Uml(Path("/k")), **programs)
+    tools = scenario.Tools(backend=Uml("6.12", "0", Path("/k")), **programs)
     scenario.write(experiment.load(file, list(settings)), seed, tools, directory)
     return {
         name: (directory / name).read_text()

@@ -41,12 +41,15 @@ class Backend(ABC):
     """A kernel to run in: by default one that is installed, with its modules.
 
     name: uml, host or qemu. script plays an input. no_clock: why there is no virtual clock.
-    virtual_clock: the guest's waits for its processors, so that load of the host cannot show.
+    release, sha256: the kernel's, and what tells it from others. virtual_clock: the guest's waits
+    for its processors, so that load of the host cannot show.
     """
 
     name: ClassVar[str]
     script: ClassVar[Path]
     no_clock: ClassVar[str] = ""
+    release: str
+    sha256: str
     virtual_clock: bool = field(default=True, kw_only=True)
 
     @classmethod
@@ -54,14 +57,10 @@ class Backend(ABC):
     def choose(cls, kernel: str | None) -> Self:
         """Return a backend that is ready to run. Raises TestbedError if there is none."""
 
-    @abstractmethod
-    def kernel(self) -> tuple[str, str]:
-        """Return the kernel's release and a SHA-256 that tells it from others."""
-
     @property
     def build_dir(self) -> Path:
         """Build directory for external modules of this kernel."""
-        return Path("/lib/modules") / self.kernel()[0] / "build"
+        return Path("/lib/modules") / self.release / "build"
 
     def in_tree(self, module: str) -> str:
         """Return how the input's file `modules` names a module of the kernel's own."""
@@ -82,11 +81,10 @@ class Backend(ABC):
 
     def describe(self) -> dict[str, str]:
         """Return what manifest.json says: backend, kernel_release, kernel_sha256, clock."""
-        release, digest = self.kernel()
         return {
             "backend": self.name,
-            "kernel_release": release,
-            "kernel_sha256": digest,
+            "kernel_release": self.release,
+            "kernel_sha256": self.sha256,
             "clock": "virtual" if self.virtual_clock else "real",
         }
 
@@ -145,17 +143,13 @@ class Uml(Backend):
                     f"--kernel {kernel}: no {part} in there; give what "
                     "testbed/guest/build-kernel.sh prints, or nothing"
                 )
-        return cls(build_dir)
+        release = (build_dir / RELEASE).read_text().strip()
+        return cls(release, process.sha256(build_dir / "linux"), build_dir)
 
     @property
     def build_dir(self) -> Path:
         """Where the kernel was built."""
         return self.directory
-
-    def kernel(self) -> tuple[str, str]:
-        """Return release and hash of the program."""
-        digest = process.sha256(self.directory / "linux")
-        return (self.directory / RELEASE).read_text().strip(), digest
 
     def in_tree(self, module: str) -> str:
         """Return the module's path: a guest kernel is installed nowhere."""
@@ -173,13 +167,12 @@ class Uml(Backend):
 class Host(Backend):
     """The kernel of this machine, in namespaces of its own; as root, in real time.
 
-    Known by its release. A seed decides the input, and no more.
+    Known by its release, and the hash of its build id. A seed decides the input, and no more.
     """
 
     name = "host"
     script = TESTBED / "host/run.sh"
     no_clock = "--backend host has a real clock; say uml"
-    release: str
     virtual_clock: bool = field(default=False, kw_only=True)
 
     @classmethod
@@ -188,11 +181,7 @@ class Host(Backend):
         if kernel is not None:
             raise TestbedError("--backend host runs the kernel that is running: give no --kernel")
         process.ask(cls.script, "-c")
-        return cls(platform.release())
-
-    def kernel(self) -> tuple[str, str]:
-        """Return its release and the hash of its build id."""
-        return self.release, process.sha256(Path("/sys/kernel/notes"))
+        return cls(platform.release(), process.sha256(Path("/sys/kernel/notes")))
 
     def options(self, _seed: int, limit_s: int, _bits: int) -> list[str]:
         """Return the options of run.sh."""
@@ -210,8 +199,6 @@ class Qemu(Backend):
     name = "qemu"
     script = TESTBED / "qemu/boot.sh"
     no_clock = "under KVM it is real; set VNG_KVM=0 to emulate"
-    release: str
-    sha256: str
 
     @classmethod
     def choose(cls, kernel: str | None) -> Self:
@@ -221,10 +208,6 @@ class Qemu(Backend):
         facts = dict(line.split("=", 1) for line in lines)
         virtual = facts["clock"] == "virtual"
         return cls(facts["release"], facts["sha256"], virtual_clock=virtual)
-
-    def kernel(self) -> tuple[str, str]:
-        """Return release and hash."""
-        return self.release, self.sha256
 
     def parallel(self) -> int:
         """Return a guest per processor if emulated, by one thread; per two under KVM."""
