@@ -12,7 +12,6 @@ beside the one that ours keeps alone.
 
 import math
 import statistics
-from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -20,7 +19,7 @@ import polars as pl
 from dalbe_testbed.charts import BLUE, REQUIRED, Style, facets
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
-from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict
+from dalbe_testbed.study.engine import Finding, Found, Study, Verdict
 from dalbe_testbed.study.results import Group, Results, Row, names, rtt_ms
 from dalbe_testbed.study.tradeoff import CORNER
 
@@ -199,29 +198,19 @@ def _curves(found: Found) -> pl.DataFrame:
 def _require(found: Found) -> list[Verdict]:
     """Judge every run of ours."""
 
-    def judged(text: str, name: str, due_s: Callable[[float], float]) -> Verdict:
-        def case(group: Group) -> Case:
-            due = due_s(rtt_ms(group.point) / 1e3)
-            met, runs = sum(time <= due for time in group.values(name)), len(group.rows)
-            median, worst = ("never" if t is None else f"{t:.2f} s" for t in _spread(group, name))
-            said = f"{met} of {runs} runs within {due:g} s, median {median}, worst {worst}"
-            return Case(f"{rtt_ms(group.point):g} ms", said, met == runs, group.missing)
+    def yields(point: Point) -> tuple[float, float]:
+        return 0, WITHIN_RTTS * rtt_ms(point) / 1e3
 
-        return found.judge(text, found.ours, case)
+    def returns(point: Point) -> tuple[float, float]:
+        return 0, BACK_S + BACK_RTTS * rtt_ms(point) / 1e3
 
+    yielded = f"below {YIELDED_PERCENT:g} % within {WITHIN_RTTS:g} RTTs after a flow arrives"
+    back = (
+        f"{BACK_PERCENT:g} % of the link within {BACK_S:g} s + {BACK_RTTS:g} RTTs after it leaves"
+    )
     return [
-        judged(
-            f"below {YIELDED_PERCENT:g} % within {WITHIN_RTTS:g} RTTs after a flow arrives, in "
-            "every run",
-            "yielded_s",
-            lambda rtt_s: WITHIN_RTTS * rtt_s,
-        ),
-        judged(
-            f"{BACK_PERCENT:g} % of the link within {BACK_S:g} s + {BACK_RTTS:g} RTTs after it "
-            "leaves, in every run",
-            "back_s",
-            lambda rtt_s: BACK_S + BACK_RTTS * rtt_s,
-        ),
+        found.judge_every(f"{yielded}, in every run", "yielded_s", found.ours, yields),
+        found.judge_every(f"{back}, in every run", "back_s", found.ours, returns),
     ]
 
 

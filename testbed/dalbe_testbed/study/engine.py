@@ -197,7 +197,7 @@ class Found:
         requirement: str,
         column: str,
         points: Iterable[Point],
-        bounds: Sequence[float],
+        bounds: Callable[[Point], Sequence[float]] | Sequence[float],
         *,
         form: str = ".2f",
         needless: bool = False,
@@ -210,9 +210,10 @@ class Found:
         def case(group: Group) -> Case:
             known = group.values(column)
             never = 0 if needless and known else len(group.rows) - len(known)
-            met = sum(bounds[0] <= value <= bounds[1] for value in known)
+            least, most = bounds(group.point) if callable(bounds) else bounds
+            met = sum(least <= value <= most for value in known)
             spread = f"; {min(known):{form}} to {max(known):{form}}" if known else ""
-            said = f"{met} of {len(known) + never} runs{spread}" + f"; {never} never" * (never > 0)
+            said = f"{met} of {len(known) + never}{spread}" + f"; {never} never" * (never > 0)
             held = met == len(known) + never
             return Case(group.point.name, said, held, group.missing)
 

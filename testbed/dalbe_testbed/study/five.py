@@ -43,14 +43,6 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> list[Row]:
     return rows
 
 
-def _all_met(group: Group) -> Case:
-    finishes, wanted = group.values("finish"), len(group.rows)
-    held = sum(finish <= 1 for finish in finishes)
-    last = "not all done" if len(finishes) < wanted else f"last {max(finishes):.3f}"
-    said = f"{held} of {wanted}, {last}"
-    return Case(f"{rtt_ms(group.point):g} ms", said, held == wanted, group.missing)
-
-
 def _in_order(group: Group) -> Case:
     means = [mean(some.values("early_mbps")) for some in split(group, ["deadline_s"])]
     said = ", ".join(f"{mbps:.2f}" for mbps in means) + " Mbit/s"
@@ -61,7 +53,7 @@ def _in_order(group: Group) -> Case:
 def _require(found: Found) -> list[Verdict]:
     there = [group.point for group in found.groups]
     return [
-        found.judge("every goal is met", there, _all_met),
+        found.judge_every("every goal is met", "finish", there, (0, 1), form=".3f"),
         found.judge(
             "until the first deadline, the earlier a deadline the higher the rate", there, _in_order
         ),

@@ -39,7 +39,7 @@ from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.plan.web import SEGMENT_BYTES
 from dalbe_testbed.study import engine, regimes
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, judge
-from dalbe_testbed.study.results import OURS, Group, Results, Row, Window, g_ms, rtt_ms, weight
+from dalbe_testbed.study.results import OURS, Group, Results, Row, Window, weight
 from dalbe_testbed.study.tradeoff import windows
 
 MODELS = {"ladder": ("fair",), "CDG": ("all", "random")}
@@ -206,20 +206,6 @@ def _off_percent(group: Group, name: str) -> float:
     return abs(statistics.fmean(group.values(f"{name}_error_percent")))
 
 
-def _within(group: Group) -> Case:
-    point, ratios = group.point, sorted(group.values("_own_ratio"))
-    if not ratios:
-        return Case(point.name, "no run", met=False)
-    w = weight(point)
-    what = f"G = {g_ms(point):g} ms" if w is None else f"w = {w:g}"
-    return Case(
-        f"{what}, {rtt_ms(point):g} ms, {len(others(point))} CUBIC",
-        f"{ratios[0]:.2f} to {ratios[-1]:.2f}",
-        ratios[0] >= LEAST_RATIO and ratios[-1] <= MOST_RATIO,
-        group.missing,
-    )
-
-
 def _require(found: Found) -> list[Verdict]:
     """Judge either model that the sweep has points of: every run, and the median of the points."""
     verdicts = []
@@ -234,8 +220,9 @@ def _require(found: Found) -> list[Verdict]:
             cases = [Case("", what, median <= MEDIAN_PERCENT, lacks)]
         if wanted:
             said = f"within {LEAST_RATIO:g} to {MOST_RATIO:g} of what there is, in every run"
+            said, ratios = f"{name}: predicted by own state {said}", (LEAST_RATIO, MOST_RATIO)
             verdicts += [
-                found.judge(f"{name}: predicted by own state {said}", points, _within),
+                found.judge_every(said, "_own_ratio", points, ratios),
                 judge(f"{name}: off by at most {MEDIAN_PERCENT:g} % at the median", cases),
             ]
     return verdicts
