@@ -148,11 +148,7 @@ def sweep_run_command(
 
 
 @sweep_app.command("report")
-def sweep_report_command(
-    sweeps: Sweeps,
-    out: Out,
-    check: Check = False,
-) -> None:
+def sweep_report_command(sweeps: Sweeps, out: Out, check: Check = False) -> None:
     """Write OUT/report/index.html and its tables from the runs in OUT."""
     # a run, which shares this command line, need not wait for scipy and matplotlib
     from dalbe_testbed.report import html  # noqa: PLC0415

@@ -182,11 +182,7 @@ class Found:
         return Case(where, said, met, self.lacking(group, column))
 
     def judge_mean(
-        self,
-        requirement: str,
-        column: str,
-        points: Iterable[Point],
-        **bounds: Any,
+        self, requirement: str, column: str, points: Iterable[Point], **bounds: Any
     ) -> Verdict:
         """Return the verdict on a column's mean at some points; bounds: as in mean_case()."""
         cases = [self.mean_case(point, column, point.name, **bounds) for point in points]

@@ -58,10 +58,7 @@ def outcome(results: Results, run: Run, length_s: float) -> Row:
     flows = run.point.experiment.flows
     others = [flow.name for flow in flows if flow.host == "xsender" and flow.bytes is None]
     sent = wire_bytes(results.table(run, "rates"), others, start_s, start_s + length_s)
-    return {
-        "finish": finish,
-        "others_mbps": sent * 8e-6 / length_s if others else None,
-    }
+    return {"finish": finish, "others_mbps": sent * 8e-6 / length_s if others else None}
 
 
 def measure(results: Results, run: Run, _sweep: Sweep) -> Row:

@@ -37,16 +37,13 @@ Null for strict priority itself and on paths without a run of it."""
 def _require(found: Found) -> list[Verdict]:
     unfair = [p for p in found.ours if p.experiment.link.qdisc not in FAIR_QUEUEING]
     with_corner = [place(point) for point in found.sweep.points if who(point) == CORNER]
+    harmed = [point for point in found.ours if place(point) in with_corner]
     share = f"share at most {SHARE_PERCENT:g} %"
+    harm = f"CUBIC's goodput at most {HARM_PERCENT:g} % below that beside strict priority"
     return [
         tradeoff.judge_use(found, USE_PERCENT),
         found.judge_mean(share, "share_percent", unfair, most=SHARE_PERCENT),
-        found.judge_mean(
-            f"CUBIC's goodput at most {HARM_PERCENT:g} % below that beside strict priority",
-            HARM.name,
-            [point for point in found.ours if place(point) in with_corner],
-            most=HARM_PERCENT,
-        ),
+        found.judge_mean(harm, HARM.name, harmed, most=HARM_PERCENT),
     ]
 
 

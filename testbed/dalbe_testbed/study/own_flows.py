@@ -75,37 +75,20 @@ def _about(point: Point) -> Row:
 
 
 def _require(found: Found) -> list[Verdict]:
-    def judged(text: str, column: str, least_flows: int = 1, **bounds: float) -> Verdict:
+    def judged(text: str, column: str, least_flows: int, **bounds: float) -> Verdict:
         """Judge a measure's mean at every number of our flows for which it is defined."""
         points = [point for point in found.ours if len(point.experiment.flows) >= least_flows]
         return found.judge_mean(text, column, points, form="{:.3f}", **bounds)
 
-    several = 2
+    use = f"use by our flows alone at least {USE_PERCENT:g} % of a CUBIC flow's"
+    before = f"Jain's index before a latecomer at least {JAIN:g}"
+    whole = f"Jain's index over {WHOLE_S:g} s with the latecomer at least {JAIN:g}"
+    late = f"latecomer within {LATE_PERCENT:g} % of the others' mean after {WHOLE_S:g} s, in %"
     return [
-        judged(
-            f"use by our flows alone at least {USE_PERCENT:g} % of a CUBIC flow's",
-            "use_percent",
-            least=USE_PERCENT,
-        ),
-        judged(
-            f"Jain's index before a latecomer at least {JAIN:g}",
-            "jain_before",
-            several + 1,
-            least=JAIN,
-        ),
-        judged(
-            f"Jain's index over {WHOLE_S:g} s with the latecomer at least {JAIN:g}",
-            "jain",
-            several,
-            least=JAIN,
-        ),
-        judged(
-            f"latecomer within {LATE_PERCENT:g} % of the others' mean after {WHOLE_S:g} s, in %",
-            "late_percent",
-            several,
-            least=-LATE_PERCENT,
-            most=LATE_PERCENT,
-        ),
+        judged(use, "use_percent", 1, least=USE_PERCENT),
+        judged(before, "jain_before", 3, least=JAIN),
+        judged(whole, "jain", 2, least=JAIN),
+        judged(late, "late_percent", 2, least=-LATE_PERCENT, most=LATE_PERCENT),
     ]
 
 

@@ -134,20 +134,16 @@ def _require(found: Found) -> list[Verdict]:
     """Judge LEAST_W in the standard cell; nothing where that is not in the sweep."""
     points = [point for point in found.ours if judged(point)]
 
-    def mean(what: str, column: str, **bounds: Any) -> Verdict:
-        text = f"w = {LEAST_W:g} in the standard cell: {what}"
-        return found.judge_mean(text, column, points, **bounds)
-
     if not points:
         return []
+    cell = f"w = {LEAST_W:g} in the standard cell"
+    use = f"{cell}: use at least {USE_PERCENT:g} % of CUBIC's alone"
+    queue = f"{cell}: mean queue alone below {QUEUE_MS:g} ms"
+    share = f"{cell}: share of two CUBIC flows' link at most {SHARE_PERCENT:g} %"
     return [
-        mean(f"use at least {USE_PERCENT:g} % of CUBIC's alone", USE.name, least=USE_PERCENT),
-        mean(f"mean queue alone below {QUEUE_MS:g} ms", "queue_ms", below=QUEUE_MS, form="{} ms"),
-        mean(
-            f"share of two CUBIC flows' link at most {SHARE_PERCENT:g} %",
-            "share_percent",
-            most=SHARE_PERCENT,
-        ),
+        found.judge_mean(use, USE.name, points, least=USE_PERCENT),
+        found.judge_mean(queue, "queue_ms", points, below=QUEUE_MS, form="{} ms"),
+        found.judge_mean(share, "share_percent", points, most=SHARE_PERCENT),
     ]
 
 

@@ -71,10 +71,5 @@ def draw(found: Finding, path: Path) -> None:
 
 
 STUDY = Study(
-    tradeoff.measure,
-    _require,
-    tradeoff.MEANS,
-    against=[tradeoff.USE],
-    rounded=True,
-    draw=draw,
+    tradeoff.measure, _require, tradeoff.MEANS, against=[tradeoff.USE], rounded=True, draw=draw
 )

@@ -61,15 +61,13 @@ def _about(point: Point) -> Row:
 
 def _require(found: Found) -> list[Verdict]:
     def judged(text: str, limit_ms: float, points: list[Point]) -> Verdict:
-        return found.judge_mean(
-            f"p95 delay added to voice below {limit_ms:g} ms at {text}",
-            "added_p95_ms",
-            points,
-            below=limit_ms,
-            form="{} ms, {} % lost",
-            also=["lost_percent"],
-            absent="no run to compare",
-        )
+        said = f"p95 delay added to voice below {limit_ms:g} ms at {text}"
+        look: Row = {
+            "form": "{} ms, {} % lost",
+            "also": ["lost_percent"],
+            "absent": "no run to compare",
+        }
+        return found.judge_mean(said, "added_p95_ms", points, below=limit_ms, **look)
 
     fast = [point for point in found.ours if _rate_mbps(point) >= FAST_MBPS]
     slow = [point for point in found.ours if _rate_mbps(point) == SLOW_MBPS]
