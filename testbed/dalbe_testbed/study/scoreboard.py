@@ -13,8 +13,7 @@ afterwards.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -58,7 +57,6 @@ SOLO: Mapping[str, bool] = {
 USES = ("idle_percent", "behind_percent")
 QUEUES = ("queue_mean_ms", "queue_p95_ms")
 
-NO_RUN = "no run to compare"
 HARMS = {name: f"{name.rpartition('_')[0]}_harm_percent" for name in SOLO}
 ADDED = {name: f"added_{name}" for name in QUEUES}
 
@@ -262,34 +260,22 @@ def _counts(group: Group) -> Row:
     }
 
 
-def _misses_case(where: str, ours: Group, cap: Group) -> Case:
-    mine, theirs = _misses(ours), _misses(cap)
-    said = f"{mine} of {len(ours.rows)}, cap {theirs} of {len(cap.rows)}"
-    met = mine * len(cap.rows) <= theirs * len(ours.rows)
-    return Case(where, said, met, ours.missing + cap.missing)
-
-
-def _harm_case(where: str, ours: Group, cap: Group, kind: str) -> Case:
-    """Return whether ours does a part of a cap's harm to the short flows' `kind`: "mean"."""
-    mine, theirs = (group.mean(f"short_{kind}_harm_percent") for group in (ours, cap))
-    where = f"{where}, {kind}"
-    if mine is None or theirs is None:
-        return Case(where, NO_RUN, met=False)
-    met = mine.mean <= HARM_PART * theirs.mean
-    return Case(where, f"{mine} %, cap {theirs} %", met, ours.missing + cap.missing)
-
-
-def _against_caps(found: Found, case: Callable[[str, Group, Group], Case]) -> list[Case]:
-    """Judge ours beside every rate cap, at its task."""
+def _beside_caps(found: Found, column: str, part: float = 1.0) -> list[Case]:
+    """Return for every rate cap whether our mean of a column is at most a part of the cap's."""
     cases = []
     for point in found.sweep.points:
-        who, what = transfer(point), task(point)
-        same = [p for p in _of_ours(found.sweep) if task(p) == what]
+        if not transfer(point).startswith(CAP):
+            continue
+        same = [p for p in _of_ours(found.sweep) if task(p) == task(point)]
         groups = [found.at(p) for p in [*same[:1], point]]
-        there = len(groups) > 1 and all(group.rows for group in groups)
-        where = f"{say_task(what)}, {who}"
-        if who.startswith(CAP):
-            cases.append(case(where, *groups) if there else Case(where, NO_RUN, met=False))
+        means = [mean for group in groups if (mean := group.mean(column))]
+        where = f"{point.name}, {column}"
+        if len(means) < len(groups) or not same:
+            cases.append(Case(where, "no run to compare", met=False))
+            continue
+        mine, cap = means
+        missing = sum(group.missing for group in groups)
+        cases.append(Case(where, f"{mine}, cap {cap}", mine.mean <= part * cap.mean, missing))
     return cases
 
 
@@ -299,22 +285,21 @@ def _of_ours(sweep: Sweep) -> list[Point]:
 
 def _require(found: Found) -> list[Verdict]:
     ours = _of_ours(found.sweep)
-    text = f"{JUDGED} misses no more deadlines than a rate cap"
-    verdicts = [judge(text, _against_caps(found, _misses_case))]
+    misses = f"{JUDGED} misses no more deadlines than a rate cap"
+    harms = (
+        f"{JUDGED} does at most {HARM_PART:g} of a rate cap's harm to the completion of short flows"
+    )
+    used = (
+        f"{JUDGED} behind schedule uses at least {USE_PERCENT:g} % of what is left of an idle link"
+    )
+    verdicts = [judge(misses, _beside_caps(found, "missed"))]
     if any(point.experiment.short_flows for point in ours):
-        harms = [_against_caps(found, partial(_harm_case, kind=kind)) for kind in ("mean", "p95")]
-        text = (
-            f"{JUDGED} does at most {HARM_PART:g} of a rate cap's harm to the completion of "
-            "short flows, mean and 95th percentile"
-        )
-        verdicts.append(judge(text, [case for cases in harms for case in cases]))
+        kinds = [HARMS[f"short_{kind}_s"] for kind in ("mean", "p95")]
+        cases = [case for kind in kinds for case in _beside_caps(found, kind, HARM_PART)]
+        verdicts.append(judge(f"{harms}, mean and 95th percentile", cases))
     if idle := [point for point in ours if point.values.get("others") == "idle"]:
-        text = (
-            f"{JUDGED} behind schedule uses at least {USE_PERCENT:g} % of what is left of an "
-            "idle link"
-        )
         bounds = {"least": USE_PERCENT, "absent": "no run behind schedule"}
-        verdicts.append(found.judge_mean(text, "behind_percent", idle, **bounds))
+        verdicts.append(found.judge_mean(used, "behind_percent", idle, **bounds))
     return verdicts
 
 
