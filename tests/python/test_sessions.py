@@ -153,7 +153,7 @@ def test_of_cubic_in_our_place_nothing_is_required(tmp_path: Path, monkeypatch) 
     ours = found.curves.filter(cc="dalbe_cdg")
     assert ours["part"].max() < 1
     assert ours.height == 4 * 2 * 40
-    assert "cubic, 50 ms, load 0.5: 0.500" in found.verdicts[1].detail
+    assert "rtt50-cubic-load0.5: 0.500" in found.verdicts[1].detail
     sessions.draw(found, tmp_path / "sessions.png")
 
 

@@ -18,6 +18,7 @@ import polars as pl
 
 from dalbe_testbed.plan.sample import Value
 from dalbe_testbed.plan.sweep import PEERS, Point, Run, Sweep
+from dalbe_testbed.study import stats
 from dalbe_testbed.study.results import Group, Results, Row, frame, weight
 from dalbe_testbed.study.stats import Estimate
 
@@ -329,6 +330,13 @@ def interval(name: str, estimate: Estimate | None) -> Row:
     if estimate is None:
         return {name: None, f"{name}_low": None, f"{name}_high": None}
     return {name: estimate.mean, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+
+
+def percentage(name: str, count: int, n: int) -> Row:
+    """Return the three columns of `count` of n in percent: itself and its exact interval."""
+    low, high = stats.proportion(count, n) if n else (math.nan, math.nan)
+    percent = 100 * count / n if n else math.nan
+    return {name: percent, f"{name}_low": 100 * low, f"{name}_high": 100 * high}
 
 
 def means(group: Group, names: Iterable[str]) -> Row:

@@ -24,7 +24,7 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.experiment import Flow
 from dalbe_testbed.plan.sample import Value
 from dalbe_testbed.plan.sweep import Point, Run, Sweep, axes, axis
-from dalbe_testbed.study import stats
+from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, judge
 from dalbe_testbed.study.results import OURS, Group, Results, Row, Window, window
 from dalbe_testbed.study.short_flows import NOBODY, NOBODY_BYTES
@@ -244,20 +244,9 @@ def _about(point: Point) -> Row:
     return {"transfer": transfer(point), "task": say_task(task(point)), "point": point.name}
 
 
-def _misses(group: Group) -> int:
-    """Return how many runs were late."""
-    return sum(bool(row["missed"]) for row in group.rows)
-
-
 def _counts(group: Group) -> Row:
-    misses, runs = _misses(group), len(group.rows)
-    low, high = stats.proportion(misses, runs)
-    return {
-        "misses": misses,
-        "miss_percent": 100 * misses / runs,
-        "miss_percent_low": 100 * low,
-        "miss_percent_high": 100 * high,
-    }
+    misses = sum(bool(row["missed"]) for row in group.rows)
+    return {"misses": misses} | engine.percentage("miss_percent", misses, len(group.rows))
 
 
 def _beside_caps(found: Found, column: str, part: float = 1.0) -> list[Case]:

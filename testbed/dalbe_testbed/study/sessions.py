@@ -20,7 +20,7 @@ from dalbe_testbed.plan.experiment import Web
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.plan.web import object_wire_bytes
 from dalbe_testbed.reduce import capture
-from dalbe_testbed.study import engine, stats
+from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, judge
 from dalbe_testbed.study.results import OURS, Group, Results, Row, frame, rtt_ms, window, wire_bytes
 
@@ -84,22 +84,10 @@ def _sends(point: Point) -> str:
     return "dalbe_cdg" if sends == "dalbe" else str(sends)
 
 
-def _where(group: Group) -> str:
-    sends = _sends(group.point)
-    whose = "" if sends == "dalbe_cdg" else f"{sends}, "
-    return f"{whose}{rtt_ms(group.point):g} ms, load {_web(group.point).load:g}"
-
-
 def _missed(parts: list[float]) -> Row:
     """Return how many transfers were late, in percent, and the exact 95 % interval of that."""
-    late, n = sum(part > 1 for part in parts), len(parts)
-    low, high = stats.proportion(late, n) if n else (math.nan, math.nan)
-    return {
-        "late": late,
-        "miss_percent": 100 * late / n if n else math.nan,
-        "miss_percent_low": 100 * low,
-        "miss_percent_high": 100 * high,
-    }
+    late = sum(part > 1 for part in parts)
+    return {"late": late} | engine.percentage("miss_percent", late, len(parts))
 
 
 def _carried_cases(group: Group) -> list[Case]:
@@ -111,7 +99,7 @@ def _carried_cases(group: Group) -> list[Case]:
         ("carried_back", ", back", web.load * web.reverse_part),
     ):
         mean = statistics.fmean(group.values(column))
-        where, said = f"{_where(group)}{which}", f"{mean:.3f}"
+        where, said = f"{group.point.name}{which}", f"{mean:.3f}"
         if offered:
             cases.append(Case(where, said, abs(mean / offered - 1) <= LOAD_OFF, group.missing))
     return cases
@@ -130,12 +118,12 @@ def _most_percent(group: Group) -> float:
 
 def _enough(group: Group) -> Case:
     count = len(_parts(group))
-    return Case(_where(group), f"{count}", count >= COMPLETIONS, group.missing)
+    return Case(group.point.name, f"{count}", count >= COMPLETIONS, group.missing)
 
 
 def _lateness(group: Group) -> Case:
     worst = 100 * max((part - 1 for part in _parts(group) if part > 1), default=0)
-    return Case(_where(group), f"{worst:.2g} %", worst < LATE_PERCENT, group.missing)
+    return Case(group.point.name, f"{worst:.2g} %", worst < LATE_PERCENT, group.missing)
 
 
 def _require(found: Found) -> list[Verdict]:
@@ -144,7 +132,7 @@ def _require(found: Found) -> list[Verdict]:
     if not any(map(_parts, judged)):
         raise TestbedError("sessions: no transfer with a goal yet: nothing to judge or to draw")
     missed = [
-        _missed_case(_where(group), _parts(group), _most_percent(group), group.missing)
+        _missed_case(group.point.name, _parts(group), _most_percent(group), group.missing)
         for group in judged
     ]
     # A point alone is too few for a bound of a few percent: all of one limit tell more.
