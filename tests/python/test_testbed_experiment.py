@@ -589,6 +589,10 @@ def test_contender_changes_and_removes_keys():
     assert (file.cc, file.goal) == ("cubic", None)
     with pytest.raises(TestbedError, match="no contender 'nobody'; there are: dalbe_cdg"):
         demo.contender("nobody")
+    as_set = experiment.load(TESTBED / "experiments/demo.toml", ["contender=cubic"])
+    assert as_set == demo.contender("cubic")
+    with pytest.raises(TestbedError, match=r"demo.toml: no contender 'nobody'; there are: dalbe"):
+        experiment.load(TESTBED / "experiments/demo.toml", ["contender=nobody"])
     cell = experiment.load(TESTBED / "experiments/cell.toml")
     with pytest.raises(TestbedError, match="no contender 'nobody'; there are: none"):
         cell.contender("nobody")
