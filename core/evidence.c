@@ -266,28 +266,36 @@ bool evidence_slow_start_too_short(struct regime *r, u32 rtt_us, u32 base_rtt_us
  * @now_us: clock
  *
  * We compare the lowest RTTs of periods of many rounds: that of a single round may contain
- * somebody's packet. The queue of very many flows hardly moves either, but they lose packets, and
- * so do we.
+ * somebody's packet. A quarter of a period's rounds have to be as low, as the queue of a few CUBIC
+ * flows comes down to the same length after each loss. The queue of very many flows hardly moves,
+ * but they lose packets, and so do we.
  */
 bool evidence_plateau(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 		      u64 now_us)
 {
 	u64 period_us = max_t(u64, EVIDENCE_PLATEAU_US,
 			      (u64)EVIDENCE_PLATEAU_RTTS * base_rtt_us);
-	u32 least_us = min(r->plateau.least_us, rtt_us);
-	u32 off_us = max(least_us, r->plateau.rtt_us) - min(least_us, r->plateau.rtt_us);
+	struct plateau *p = &r->plateau;
+	u32 least_us = min(p->least_us, rtt_us);
+	u32 off_us = max(least_us, p->rtt_us) - min(least_us, p->rtt_us);
 	u32 near_us = max_t(u32, EVIDENCE_PLATEAU_MIN_US,
 			    queue_above_us(least_us, base_rtt_us) >>
 			    EVIDENCE_PLATEAU_SHIFT);
+	bool moves;
 
-	r->plateau.least_us = least_us;
-	if ((u32)now_us - r->plateau.since_us < period_us)
+	if (p->least_us - least_us > near_us)
+		p->near = 0;
+	p->near = clamp_t(s32, p->near + (rtt_us - least_us <= near_us ?
+					  EVIDENCE_PLATEAU_NEAR - 1 : -1), S16_MIN, S16_MAX);
+	p->least_us = least_us;
+	if ((u32)now_us - p->since_us < period_us)
 		return false;
-	r->plateau.since_us = now_us;
-	r->plateau.least_us = U32_MAX;
-	if (off_us > near_us || !queue_stands(least_us, base_rtt_us)) {
-		r->plateau.rtt_us = least_us;
-		r->plateau.periods = 0;
+	moves = off_us > near_us || p->near < 0 || !queue_stands(least_us, base_rtt_us);
+	p->since_us = now_us;
+	p->least_us = U32_MAX;
+	if (moves) {
+		p->rtt_us = least_us;
+		p->periods = 0;
 	}
-	return ++r->plateau.periods >= EVIDENCE_PLATEAU;
+	return ++p->periods >= EVIDENCE_PLATEAU;
 }

@@ -48,6 +48,12 @@
 #define EVIDENCE_PLATEAU_SHIFT	6
 #define EVIDENCE_PLATEAU_MIN_US	250
 
+/* One round in four of a period is as low as its lowest. Half: two CUBIC flows that lose packets
+ * together are a longer path now and then (in the simulator, one run of two minutes in 200). Twice:
+ * other traffic hides a longer path.
+ */
+#define EVIDENCE_PLATEAU_NEAR	4
+
 void evidence_test_cut(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us, u32 base_rtt_us);
 void evidence_forget(struct regime *r);
 void evidence_skip_round(struct regime *r);

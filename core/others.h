@@ -138,9 +138,11 @@ struct probe {
  * @rtt_us: lowest RTT of the first of them
  * @least_us: lowest RTT in the period under way
  * @since_us: when that began, TCP's clock modulo 2^32
+ * @near: its rounds as low as @least_us, three each, less the others, saturating
  */
 struct plateau {
 	u8 periods;
+	s16 near;
 	u32 rtt_us;
 	u32 least_us;
 	u32 since_us;

@@ -101,10 +101,7 @@ static enum verdict regime_yield(struct regime *r, u64 now_us)
 	r->looks.rounds = 0;
 	r->looks.peak_us = 0;
 	r->looks.gone = 0;
-	r->plateau.periods = 0;
-	r->plateau.rtt_us = 0;
-	r->plateau.least_us = U32_MAX;
-	r->plateau.since_us = now_us;
+	r->plateau = (struct plateau) { .least_us = U32_MAX, .since_us = now_us };
 	r->yields++;
 	/* A loss of the others empties a short buffer: the last probe may have been wrong. */
 	if (r->lossy && soon)

@@ -27,7 +27,7 @@ CFLAGS = (
 )  # fmt: skip
 TYPES = """
 typedef uint8_t u8; typedef uint16_t u16; typedef uint32_t u32; typedef uint64_t u64;
-typedef int32_t s32; typedef int64_t s64;
+typedef int16_t s16; typedef int32_t s32; typedef int64_t s64;
 """
 LINE_MARKER = re.compile(r'# \d+ "([^"]+)"')
 INLINE = re.compile(r"^static inline .*?^}\n", re.MULTILINE | re.DOTALL)

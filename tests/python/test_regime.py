@@ -1239,6 +1239,13 @@ def test_packets_in_front_of_ours_do_not_hide_it(pure: Any) -> None:
     assert seen == pytest.approx(8 * STILL_S, abs=0.2)
 
 
+@pytest.mark.parametrize(("of", "none"), [(3, True), (5, False)])
+def test_one_that_is_as_low_now_and_then_is_one(pure: Any, of: int, none: bool) -> None:
+    """Of CUBIC flows that lose packets together, again and again at the same length."""
+    seen = longer_after_s(pure, lambda s: QUEUE_US + 9000 * (round(s * 10) % of > 0), 60)
+    assert (seen is not None) is none
+
+
 @pytest.mark.parametrize("step_us", [QUEUE_US // 32, -QUEUE_US // 32])
 def test_one_that_moves_now_and_then_is_one(pure: Any, step_us: int) -> None:
     assert longer_after_s(pure, lambda s: QUEUE_US + step_us * (s // 20 % 2 > 0), 300) is None
@@ -1306,6 +1313,7 @@ states = st.fixed_dictionaries(
         "plateau__rtt_us": u32,
         "plateau__least_us": u32,
         "plateau__since_us": u32,
+        "plateau__near": st.integers(-(2**15), 2**15 - 1),
         "yields": u32,
         "resumes": u32,
     }

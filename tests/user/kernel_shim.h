@@ -14,6 +14,7 @@ typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
+typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
@@ -21,6 +22,8 @@ typedef int64_t s64;
 #define U16_MAX		UINT16_MAX
 #define U32_MAX		UINT32_MAX
 #define U64_MAX		UINT64_MAX
+#define S16_MIN		INT16_MIN
+#define S16_MAX		INT16_MAX
 #define S32_MAX		INT32_MAX
 #define S32_MIN		INT32_MIN
 #define S64_MAX		INT64_MAX
