@@ -246,17 +246,16 @@ u32 evidence_slow_start_limit(struct regime *r, u32 base_rtt_us)
  * @rtt_us: lowest RTT of the round
  * @base_rtt_us: lowest RTT known
  *
- * Where all of the window has been in use since and no queue has shown, not even in the first
- * rounds, before a cut drained what slow start had sent too much, the link carries more.
+ * Where all of the window has been in use since and no queue shows, the link carries more.
  */
 bool evidence_slow_start_too_short(struct regime *r, u32 rtt_us, u32 base_rtt_us)
 {
-	if (r->slow_start.rounds_since && queue_stands(rtt_us, base_rtt_us))
-		r->slow_start.may_grow_on = false;
 	if (!r->slow_start.may_grow_on || !regime_steady(r))
 		return false;
-	r->slow_start.rounds_since = 0;
-	return true;
+	r->slow_start.may_grow_on = !queue_stands(rtt_us, base_rtt_us);
+	if (r->slow_start.may_grow_on)
+		r->slow_start.rounds_since = 0;
+	return r->slow_start.may_grow_on;
 }
 
 /**

@@ -106,42 +106,25 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	return max3(kept, cwnd / 2, 2U);
 }
 
-/* The longest queue that a scavenger leaves, us. Where the RTTs of a round, or the lowest of two,
- * differ by much, by jitter or as ACKs come in clumps, the lowest may be no queue.
- */
-static u32 room_longest_us(u32 cwnd, u32 rtt_us, u32 rtt_max_us, u32 before_us,
-			   u32 base_rtt_us)
-{
-	u64 ours_us = fp_mul_div(rtt_us, ROOM_QUEUED_PACKETS, cwnd);
-	u32 apart_us = max(rtt_max_us, before_us) - min(rtt_us, before_us);
-	u64 jitter_us = (u64)ROOM_JITTER * apart_us;
-	u32 longest_us = max_t(u32, queue_scavengers_us(base_rtt_us),
-			       2 * QUEUE_ALONE_G_NS / 1000);
-
-	return min_t(u64, max3(ours_us, jitter_us, (u64)queue_shortest_us(base_rtt_us)),
-		     longest_us);
-}
-
 /**
  * room_urgent - must we back off now, whatever CDG's gradient says?
  * @r: the flow
- * @cwnd: congestion window, packets, above 0
  * @rtt_us: lowest RTT of the round
- * @rtt_max_us: its highest
  * @before_us: lowest RTT of the round before; 0: there was none
  * @base_rtt_us: lowest RTT known; 0: none
  *
  * Our window grows by a packet per round. A queue that grows by much more has a newcomer in it,
  * and CDG's gradient, a mean of eight rounds, is slow to tell. CDG does not look at the length
- * of the queue either: scavengers drain any queue that is longer than they usually leave it, or
- * in which four packets of theirs stand.
+ * of the queue either: scavengers drain any queue that is longer than they usually leave it.
  * Tells the next room_cut() of the surge.
  *
  * Return: true to back off now; false unless REGIME_ALONE.
  */
-bool room_urgent(struct regime *r, u32 cwnd, u32 rtt_us, u32 rtt_max_us,
-		 u32 before_us, u32 base_rtt_us)
+bool room_urgent(struct regime *r, u32 rtt_us, u32 before_us,
+		 u32 base_rtt_us)
 {
+	u32 longest_us = max_t(u32, queue_scavengers_us(base_rtt_us),
+			       2 * QUEUE_ALONE_G_NS / 1000);
 	u32 surge_us = room_surge_us(rtt_us, before_us, base_rtt_us,
 				       ROOM_SURGE_SHIFT);
 
@@ -152,8 +135,7 @@ bool room_urgent(struct regime *r, u32 cwnd, u32 rtt_us, u32 rtt_max_us,
 		r->room.surge_us = surge_us;
 	return surge_us ||
 	       (base_rtt_us &&
-		queue_above_us(rtt_us, base_rtt_us) >
-		room_longest_us(cwnd, rtt_us, rtt_max_us, before_us, base_rtt_us));
+		queue_above_us(rtt_us, base_rtt_us) > longest_us);
 }
 
 /**

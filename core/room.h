@@ -8,19 +8,6 @@
 #include "others.h"
 #include "queue.h"
 
-/* A scavenger that is alone keeps at most four packets of its own in a queue, as Vegas does. So the
- * larger of two flows makes way first, and they come to share the link; and CUBIC, which grows by a
- * few packets per second on fast paths, finds room. Half: a window is cut for a single late packet.
- * Twice: of eight flows at 100 Mbit/s and 20 ms some starve.
- */
-#define ROOM_QUEUED_PACKETS	4
-
-/* A queue shorter than twice what RTTs differ by may be none. None of it: where ACKs come in clumps
- * of 10 ms, at 200 Mbit/s, we leave the link half idle. Twice: CUBIC at 1 Gbit/s has to share a
- * buffer of 3 ms with us.
- */
-#define ROOM_JITTER		2
-
 /* A surge is growth of the queue by 1/8 of the base RTT in one round, HyStart's measure, and at
  * least by G. A flow alone grows by a packet per round, which is less wherever it holds eight
  * packets. Half: our own growth passes for a newcomer. Twice: we answer a newcomer a round later,
@@ -62,8 +49,7 @@
 
 u32 room_surge_us(u32 rtt_us, u32 before_us, u32 base_rtt_us, int shift);
 u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us, u32 ssthresh);
-bool room_urgent(struct regime *r, u32 cwnd, u32 rtt_us, u32 rtt_max_us, u32 before_us,
-		 u32 base_rtt_us);
+bool room_urgent(struct regime *r, u32 rtt_us, u32 before_us, u32 base_rtt_us);
 void room_begin_round(struct regime *r);
 bool withdrawn_under_test(const struct regime *r);
 bool room_sample(struct regime *r, u32 rtt_us, u32 packets, u32 before_us, u32 base_rtt_us,

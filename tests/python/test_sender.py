@@ -99,31 +99,6 @@ def test_flows_like_us_have_equal_shares(pure: Any, ours: int) -> None:
     assert min(out.least / out.most for out in runs) >= 0.75
 
 
-FAST = {"rate_pps": 83_333, "base_us": 10_000, "buffer": 833, "from_ms": 5000}  # 1 Gbit/s
-
-
-@pytest.mark.parametrize("ours", [2, 4, 8])
-@pytest.mark.parametrize(("mbps", "base_ms"), [(100, 20), (240, 10), (1000, 3)])
-def test_flows_like_us_come_to_equal_shares_of_a_fast_link(
-    pure: Any, ours: int, mbps: int, base_ms: int
-) -> None:
-    path = FAST | {"rate_pps": mbps * 83, "base_us": base_ms * 1000, "buffer": mbps * base_ms // 12}
-    for n in range(3):
-        out = drive(pure, FIRST_SEED + n, 41, ours=ours, theirs=0, **path | {"to_ms": 40_000})
-        assert out.least >= 0.75 * out.most
-        assert out.ours >= 0.99 * 17.5 * path["rate_pps"]
-
-
-@pytest.mark.parametrize("base_ms", [3, 10])
-def test_a_fast_link_is_left_to_one_cubic_flow(pure: Any, base_ms: int) -> None:
-    """It grows slowly there, and without a loss, in the queue that we leave."""
-    path = FAST | {"base_us": base_ms * 1000, "buffer": 83 * base_ms, "to_ms": 15_000}
-    for n in range(3):
-        out = drive(pure, FIRST_SEED + n, 16, ours=1, theirs=1, **path)
-        assert out.alone >= 0.97 * 5 * FAST["rate_pps"]
-        assert out.ours <= 0.05 * (out.ours + out.theirs)
-
-
 @pytest.mark.parametrize("ours", [1, 2, 5])
 def test_flows_like_us_use_a_link_together_and_do_not_yield_to_each_other(
     pure: Any, ours: int

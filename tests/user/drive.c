@@ -9,7 +9,7 @@
 #include "tests/user/pure.h"
 
 #define PACKET		1448
-#define BUFFER_MAX	16384	/* packets: in the buffer, and ACKs on their way, of one flow */
+#define BUFFER_MAX	4096	/* packets: in the buffer, and ACKs on their way, of one flow */
 
 /* ACKs on their way: when each arrives, and when its packet was sent. */
 struct flight {
@@ -214,7 +214,7 @@ static void start(const struct drive_in *in, struct flow *f)
 	};
 
 	f->path = (struct tcp_path) {
-		.una = 1, .nxt = 1, .srtt_us = 0, .mss = PACKET, .cwnd = 10, .cwnd_max = 20000,
+		.una = 1, .nxt = 1, .srtt_us = 0, .mss = PACKET, .cwnd = 10, .cwnd_max = 2000,
 		.ssthresh = PATH_SSTHRESH_MAX, .state = PATH_OPEN, .now_us = 1,
 	};
 	f->sender.heuristics.hystart = CDG_HYSTART_TRAIN | CDG_HYSTART_DELAY;

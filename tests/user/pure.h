@@ -52,7 +52,7 @@ void pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sam
  * @seed: of the random numbers
  * @rate_pps: packets of full size per second, up to 100,000
  * @base_us: RTT without a queue
- * @buffer: packets, up to 16000
+ * @buffer: packets, up to 4000
  * @ours: flows of ours
  * @theirs: CUBIC flows; DRIVE_FLOWS_MAX in all
  * @w_q16: our weight
