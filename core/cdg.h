@@ -114,7 +114,8 @@ enum cdg_hystart {
  * struct cdg_heuristics - CDG's optional parts; for a scavenger only @use_ineff, while it
  *	is alone, and @hystart
  * @use_ineff: give up on delay after this many backoffs without effect; 0: off
- * @use_shadow: after a loss, resume at the window held before delay backoffs
+ * @use_shadow: after a loss, go to half of the window that delay backoffs have not cut, at most
+ *	to the present one
  * @use_tolerance: take a loss with a draining queue for no congestion
  * @hystart: enum cdg_hystart, or both bits
  * @inflate_beta: of a base that pays for losses alone: w inflates what a loss costs, not how many

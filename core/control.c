@@ -10,6 +10,7 @@
  *	prices of the base    --> q, phi -+                    |
  *	                                                       v
  *	             the base pays q / mu, mu = w * phi
+ *	             (the scavenger's window is w * B, phi is 1)
  *
  * w = wmin inflates prices most: a scavenger. w = 1 is best effort: phi then
  * takes away what the base pays in excess of a loss-based flow.

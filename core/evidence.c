@@ -129,7 +129,7 @@ void evidence_undo_loss(struct regime *r, u8 lossy)
 }
 
 /**
- * evidence_test_loss_cut - the same of a cut that is made for a loss
+ * evidence_test_loss_cut - begin the test of a cut for a loss, as evidence_test_cut()
  * @r: the flow
  * @cwnd: window before, packets
  * @ssthresh: and after
@@ -266,9 +266,9 @@ bool evidence_slow_start_too_short(struct regime *r, u32 rtt_us, u32 base_rtt_us
  * @now_us: clock
  *
  * We compare the lowest RTTs of periods of many rounds: that of a single round may contain
- * somebody's packet. A quarter of a period's rounds have to be as low, as the queue of a few CUBIC
- * flows comes down to the same length after each loss. The queue of very many flows hardly moves,
- * but they lose packets, and so do we.
+ * somebody's packet. Of the rounds of a period, from the first that was as low, a quarter have to
+ * be: the queue of a few CUBIC flows comes down to the same length after each loss. The queue of
+ * very many flows hardly moves, but they lose packets, and so do we.
  */
 bool evidence_plateau(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 		      u64 now_us)

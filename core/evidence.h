@@ -48,9 +48,9 @@
 #define EVIDENCE_PLATEAU_SHIFT	6
 #define EVIDENCE_PLATEAU_MIN_US	250
 
-/* One round in four of a period is as low as its lowest. Half: two CUBIC flows that lose packets
- * together are a longer path now and then (in the simulator, one run of two minutes in 200). Twice:
- * other traffic hides a longer path.
+/* One round in four of a period, from the first that was, is as low as its lowest. Half: two CUBIC
+ * flows that lose packets together pass for a longer path now and then (in the simulator, in one
+ * run of two minutes in 200). Twice: other traffic hides a longer path.
  */
 #define EVIDENCE_PLATEAU_NEAR	4
 

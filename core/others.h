@@ -100,7 +100,7 @@ struct room {
  * struct looks - at the queue while not alone
  * @rounds: since REGIME_YIELDING began, saturating
  * @gone: the last looks, a bit each; 1: the queue was gone
- * @peak_us: longest standing queue since then
+ * @peak_us: longest standing queue since REGIME_YIELDING began
  * @mean_us: mean queue of the last eight looks or so, or rounds in REGIME_ALONE
  * @try_us: how long to be contended before VERDICT_TRY
  * @last_us: when the last look was taken
@@ -138,7 +138,7 @@ struct probe {
  * @rtt_us: lowest RTT of the first of them
  * @least_us: lowest RTT in the period under way
  * @since_us: when that began, TCP's clock modulo 2^32
- * @near: its rounds as low as @least_us, three each, less the others, saturating
+ * @near: rounds as low as @least_us, three each, less the others since the first; saturating
  */
 struct plateau {
 	u8 periods;

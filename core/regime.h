@@ -80,7 +80,7 @@ enum verdict {
 	VERDICT_ROOM_FREE,	/* in REGIME_ALONE: nobody took what was withdrawn, room or the
 				 * guaranteed window
 				 */
-	VERDICT_YIELD,		/* from REGIME_ALONE: stand back now; REGIME_YIELDING, or
+	VERDICT_YIELD,		/* leave REGIME_ALONE, to REGIME_YIELDING; or straight to
 				 * REGIME_CONTENDED where the room was taken, or the path stands
 				 * still most of the time
 				 */

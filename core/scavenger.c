@@ -372,7 +372,8 @@ static u32 scavenger_lose_beside(struct sender *s, const struct tcp_path *p)
 	struct scavenger *sc = &s->scavenger;
 	u64 most_q16;
 
-	if (!sc->regime.probe.rounds) {	/* the level is in whole packets */
+	if (!sc->regime.probe.rounds) {	/* a probe's window says nothing of B */
+		/* one more, as the window is in whole packets */
 		most_q16 = fp_mul_div(((u64)p->cwnd + 1) << 16, Q16_ONE, s->control.w_q16);
 		cubic_lower(&sc->best_effort, most_q16);
 		if (s->restarting)

@@ -12,9 +12,9 @@
  *			repairs
  *	alone		0.7 W, and that cut	the same		slow start to 0.7 W;
  *			is a test, too					no test
- *	alone, room	yield: w * B, and 0.7	0.7 W; contended	as alone; the room
- *	under test	of the window to	after the test		stays given up
- *			return to					(evidence_timeout())
+ *	alone, room or	yield: w * B, and 0.7	0.7 W; contended	as alone; the room
+ *	guarantee	of the window to	after the test		stays given up
+ *	under test	return to					(evidence_timeout())
  *	yielding,	w * 0.7 B, at most	the same		the same, by slow
  *	contended	0.7 W; 0.7 of the				start
  *			window to return to

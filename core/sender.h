@@ -214,7 +214,7 @@ static inline struct base_report sender_report(const struct sender *s)
  * struct round_result - how a round has ended
  * @gradient_sum_us: cdg_round()'s
  * @backoff: the window is being cut for delay
- * @set: the round's end has set the window: this ACK does not grow it
+ * @set: the round's end has set the window, or begun a cut: alone, this ACK does not grow it
  */
 struct round_result {
 	s32 gradient_sum_us;
@@ -373,7 +373,8 @@ static inline bool sender_round_over(const struct sender *s, const struct tcp_pa
 }
 
 /**
- * sender_grow - let the window grow, where it is in use
+ * sender_grow - set the window for an ACK, mostly to grow; the base is asked in any case, as one
+ *	that is not alone may lower it. A phantom signal cuts it
  * @s: the sender
  * @p: the connection
  * @acked: packets that the ACK covers

@@ -93,7 +93,7 @@ static bool dalbe_packet_waits(const struct tcp_sock *tp)
 	return tp->write_seq - tp->snd_nxt >= tp->mss_cache;
 }
 
-/* True where that has set the window, and this ACK is not to grow it. */
+/* True where the round's end has set the window of a flow that is alone: this ACK does not. */
 static bool dalbe_end_round(struct sock *sk, struct tcp_path *p)
 {
 	struct sender *s = &dalbe_sk(sk)->flow->sender;

@@ -1239,11 +1239,22 @@ def test_packets_in_front_of_ours_do_not_hide_it(pure: Any) -> None:
     assert seen == pytest.approx(8 * STILL_S, abs=0.2)
 
 
-@pytest.mark.parametrize(("of", "none"), [(3, True), (5, False)])
+@pytest.mark.parametrize(("of", "none"), [(3, True), (4, True), (5, False)])
 def test_one_that_is_as_low_now_and_then_is_one(pure: Any, of: int, none: bool) -> None:
     """Of CUBIC flows that lose packets together, again and again at the same length."""
     seen = longer_after_s(pure, lambda s: QUEUE_US + 9000 * (round(s * 10) % of > 0), 60)
     assert (seen is not None) is none
+
+
+def test_very_many_rounds_as_low_are_as_good_as_many(pure: Any) -> None:
+    """Of a short path: sixteen bits count no more than 10,923."""
+    effect = contended(pure)
+    for n in range(1, 9 * 12_000):
+        at_us = n * STILL_S * 10**6 // 12_000
+        verdict = pure.regime_round(effect, BASE_US + QUEUE_US, BASE_US, at_us)
+        if verdict == pure.VERDICT_PATH_LONGER:
+            break
+    assert 8 * 12_000 <= n + 12_000 <= 9 * 12_000 + 1
 
 
 @pytest.mark.parametrize("step_us", [QUEUE_US // 32, -QUEUE_US // 32])
