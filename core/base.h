@@ -76,11 +76,11 @@ struct base_report {
  *
  * Each base has @grow, @cut and @model_q40, and may have no more: see tests/user/base_least.c.
  *
- * The base answers a price as if it were price / mu, which is more, as mu = w * phi is mostly below
- * 1; mu is w but for phi. So w reaches the window of CDG by G, which @steer sets each Tw; of Vegas
- * by alpha, which reads sender.mu_q16 each round; of a base without @price, as CUBIC, by the
- * phantom losses of signals.c, for which the base need do nothing; of the scavenger by @level_q16,
- * which reads control.w_q16 at each ACK.
+ * The base behaves as if the price were price / mu, where mu = w * phi. phi is near 1, so mu is
+ * about w; below 1 it makes the price larger, and the flow more modest. So w reaches the window
+ * of CDG by G, which @steer sets each Tw; of Vegas by alpha, which reads sender.mu_q16 each
+ * round; of a base without @price, as CUBIC, by the phantom losses of signals.c, for which the
+ * base need do nothing; of the scavenger by @level_q16, which reads control.w_q16 at each ACK.
  *
  * @grow: an ACK came of so many packets: set p->cwnd. Where it is not @cwnd_limited, as the program
  *	has less to send, it should not grow

@@ -24,8 +24,10 @@
  * (evidence_forget()). regime_start(): a newly chosen base starts alone.
  *
  * A window of two packets cannot be cut: then one test decides, by whether the others drain the
- * queue. Of ten scavengers each drains a tenth. So a queue as short as scavengers leave it, and
- * that loses no packet, is theirs, however little was drained.
+ * queue.
+ *
+ * Of ten scavengers each drains a tenth. So a queue as short as scavengers leave it, and that loses
+ * no packet, is theirs, however little our cut has drained.
  *
  * evidence.c says what cuts and rounds show, room.c how a newcomer is told from a stall, stall.c
  * that others have the processor, probe.c asks whether a queue is our own.

@@ -67,8 +67,9 @@ static bool room_wanted(const struct regime *r, u32 cwnd, u32 surge_us,
  * twice its surge as well, which it sends next.
  *
  * Return: slow start threshold, packets, from half of @cwnd to @cwnd - 1, and at
- * least 2, never more for a longer queue; @ssthresh where we do not know that the queue is
- * ours: this cut decides, not REGIME_ALONE, or too short to tell while packets are lost.
+ * least 2, never more for a longer queue. @ssthresh where we do not know that the queue is
+ * ours: the flow is not alone, knows no base RTT, or this cut decides; or packets were lost lately
+ * and the queue is too short to judge.
  */
 u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	     u32 ssthresh)

@@ -217,7 +217,7 @@ def draw(found: Finding, path: Path) -> None:
             + (f": {where}" if where else ""),
         )
         axes.xaxis.set_major_formatter("{x:g}")
-        limit = "strict priority: 0 %, 100 %"
+        limit = "strict priority, in theory: 0 %, 100 %"
         corner = found.summary.filter(who=CORNER).select("share_percent", "use_percent")
         for share, use in corner.iter_rows():
             limit = f"strict priority: {share:.1f} %, {use:.0f} %"
