@@ -474,7 +474,7 @@ def stood(pure: Any, stall: Any, silence_us: int, now_us: int, **other: int) -> 
 
 @pytest.mark.parametrize("now_us", [10**6, 2**32 - 1])
 def test_where_a_path_stood_still_what_was_under_way_says_nothing(pure: Any, now_us: int) -> None:
-    """What is sent later does: a newcomer's queue is there in the next round as well."""
+    """Packets that are sent later do: a newcomer's queue is there in the next round as well."""
     late_us = BASE_US + SILENCE_US
     says_nothing = stood(pure, pure.new("stall", seen=1), SILENCE_US, now_us)
     assert says_nothing(late_us)
@@ -799,7 +799,7 @@ def test_in_the_second_round_what_is_gone_is_the_answer(pure: Any) -> None:
 
 
 def test_an_answer_that_was_wrong_is_none_any_more(pure: Any) -> None:
-    """Who comes soon after it may have been there all the time."""
+    """A competitor that comes soon after it may have been there all the time."""
     effect = asked(pure)
     effect.looks.last_us = ASK_US
     assert rounds(pure, effect, [QUEUE_US, 0], ASK_US)[-1] == pure.VERDICT_TAKE

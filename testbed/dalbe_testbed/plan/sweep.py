@@ -44,7 +44,7 @@ OfDeadlines = Literal["deadline", "five", "goals", "model", "robust", "scoreboar
 OfOwn = Literal["tradeoff", "tuning", "breadth", "dynamics", "own-flows", "impairments", "stalls"]
 OfOthers = Literal["short-flows", "voice", "ledbat", "demo"]
 Figure = Literal[OfPaper, OfDeadlines, OfOwn, OfOthers]
-"""What becomes of the runs: the CDG paper's figures; deadlines; a scavenger, and its neighbours."""
+"""The uses of the runs: the CDG paper's figures; deadlines; a scavenger, and its neighbours."""
 
 
 class Environment(BaseModel):

@@ -193,7 +193,7 @@ def _require_figure_3(found: Found) -> list[Verdict]:
 
 @dataclass(frozen=True)
 class Effect:
-    """What one change to the cell does to both CDG flows' share, in percentage points.
+    """The effect of one change to the cell on both CDG flows' share, in percentage points.
 
     axis: what was changed, of whose values `base` is the usual one. agrees: within the spread.
     """
@@ -206,7 +206,7 @@ class Effect:
 
     @property
     def changed(self) -> str:
-        """What was changed, in words."""
+        """The change, in words."""
         return axis(self.axis).say(self.point.values[self.axis])
 
     @property

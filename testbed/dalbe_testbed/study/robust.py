@@ -92,7 +92,7 @@ def _counts(group: Group) -> Row:
 
 COLUMNS = 3
 TIMED = ("longer", "shorter", "pause")
-"""What happens at a time, and not all along."""
+"""Events at a time, not all along."""
 
 
 def draw(found: Finding, path: Path) -> None:
