@@ -143,16 +143,14 @@ def _require(found: Found) -> list[Verdict]:
 
     alone = f"alone: at least {ALONE_OF_CUBIC:g} of plain CUBIC's share"
     contended = f"contended: at most {CONTENDED_OF_CUBIC:g} of plain CUBIC's share"
-    said, least = (
-        "impossible goal reported before its deadline",
-        "no more than one CUBIC flow's share",
-    )
+    said = "impossible goal reported before its deadline"
+    modest = "impossible goal: no more than one CUBIC flow's share"
     return [
         judged("done by the deadline", OURS, "finish_s", 0, due_s),
         judged(alone, OURS, "alone_of_cubic", ALONE_OF_CUBIC, math.inf),
         judged(contended, OURS, "contended_of_cubic", 0, CONTENDED_OF_CUBIC),
         judged(said, INFEASIBLE, "reported_s", 0, due_s),
-        judged(f"impossible goal: {least}", INFEASIBLE, "contended_of_one_flow", 0, OF_ONE_FLOW),
+        judged(modest, INFEASIBLE, "contended_of_one_flow", 0, OF_ONE_FLOW),
     ]
 
 
@@ -234,8 +232,8 @@ def _weight(axes: Axes, module: pl.DataFrame) -> None:
     """Draw w, and below it the regime."""
     axes.step(module["t_s"], module["w"], where="post", color=BLUE, linewidth=1.6)
     axes.set(ylabel="weight w", ylim=(-0.02, 1.05))
-    lowest, *_, highest = module["w"].sort()
-    axes.set_title(f"w went from {lowest:.2g} up to {highest:.2g}")
+    weights = module["w"].to_list()
+    axes.set_title(f"w went from {min(weights):.2g} up to {max(weights):.2g}")
     regime = axes.twinx()
     regime.step(module["t_s"], module["regime"], where="post", color=GREY, linewidth=1)
     regime.set_yticks(list(REGIME), REGIME.values())
