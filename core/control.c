@@ -25,7 +25,7 @@
  *   o An interval limited by the application moves neither w nor the integral.
  *   o Unused capacity is no model error: without contention the trim stays.
  *   o zeta aims 1/32 of the window early: control_time_left_ns().
- *   o MBC keeps a reserve for those who may come: control_reserve().
+ *   o MBC keeps a reserve for those who may come: control_reserve_q16().
  *   o F(19) holds w the less, the nearer to 1 it has to be: control_w_limit_q16().
  *   o Too little loss to judge still bounds phi from below: control_update_phi().
  *   o PID's gains are per update, as tuned at Tw = 10 s, whatever Tw is.
@@ -190,35 +190,33 @@ static void control_update_phi(struct control *d, const struct control_sample *s
 	d->phi.updates = 0;
 }
 
-/* The controllers proper: w as they want it, which may exceed 1. */
-static u32 control_wanted_q16(struct control *d, const struct control_sample *s,
+/* The controllers proper: how much of best effort they ask for, see control_set_w(). */
+static u32 control_answer_q16(struct control *d, const struct control_sample *s,
 			      const struct control_model *model)
 {
-	bool spare = !s->others_seen && d->rate_Bps > d->mbc.expected_Bps;
+	bool unused_capacity = !s->others_seen && d->rate_Bps > d->mbc.expected_Bps;
 	u64 qhat_q40;
 
 	if (d->config.controller == DALBE_CONTROLLER_PID) {
 		s64 u_q16 = control_pid_update(&d->pid, d->w_q16, d->target_Bps,
-					     d->rate_Bps, DALBE_TW_PAPER_NS);
+					       d->rate_Bps, DALBE_TW_PAPER_NS);
 
 		return clamp_t(s64, u_q16, 0, U32_MAX);
 	}
 
 	qhat_q40 = model->model_q40(model->arg, d->target_Bps);
 	if (d->config.controller == DALBE_CONTROLLER_FLOOR)
-		return control_mbc_weight(s->price_q40, d->phi_q16, qhat_q40,
-					Q16_ONE);
+		return control_mbc_answer_q16(s->price_q40, d->phi_q16, qhat_q40, Q16_ONE);
 
 	/* eps is not updated while F(19) holds w back (the paper), nor at either
 	 * bound of w, nor from a rate that was meant for another target.
 	 */
-	if (!d->last.w_limited && !d->last.retargeted && !spare && !d->last.ceiled &&
-	    !d->last.floored)
+	if (!d->last.w_limited && !d->last.retargeted && !unused_capacity &&
+	    !d->last.answer_above_1 && !d->last.answer_below_wmin)
 		d->mbc.trim_q16 = control_mbc_trim(d->mbc.trim_q16, d->mbc.expected_Bps,
 						   d->rate_Bps);
 
-	return control_mbc_weight(s->price_q40, d->phi_q16, qhat_q40,
-				d->mbc.trim_q16);
+	return control_mbc_answer_q16(s->price_q40, d->phi_q16, qhat_q40, d->mbc.trim_q16);
 }
 
 /* All bytes are done, but the program sends on: protocol overhead, or a goal
@@ -234,10 +232,10 @@ static bool control_overrun(const struct control *d)
 
 /* lw of F(19). Its 0.05 belongs to 1/128 of the window: where eight RTTs, or the
  * user, make Tw a larger part of it, waiting for twenty Tw would be waiting for
- * the deadline. Near w = 1 waiting cannot be made up for later: so above w = 1/2
- * the limit is divided by 2 (1 - w), which goes to 0. w is what is needed.
+ * the deadline. Near w = 1 waiting cannot be made up for later: so above a need of 1/2
+ * the limit is divided by 2 (1 - need), which goes to 0.
  */
-static u32 control_w_limit_q16(const struct control *d, u32 srtt_us, u32 needed_q16)
+static u32 control_w_limit_q16(const struct control *d, u32 srtt_us, u32 need_q16)
 {
 	u64 limit_q16 = fp_mul_div(DALBE_W_LIMIT_Q16 * DALBE_UPDATES,
 				   control_tw_ns(d, srtt_us),
@@ -247,7 +245,7 @@ static u32 control_w_limit_q16(const struct control *d, u32 srtt_us, u32 needed_
 	if (d->config.unlimited)
 		return Q16_ONE;
 	limit_q16 = max_t(u64, limit_q16, DALBE_W_LIMIT_Q16);
-	below_full_q16 = min_t(u32, 2 * (Q16_ONE - min(needed_q16, Q16_ONE)), Q16_ONE);
+	below_full_q16 = min_t(u32, 2 * (Q16_ONE - min(need_q16, Q16_ONE)), Q16_ONE);
 	return min_t(u64, fp_mul_div(limit_q16, Q16_ONE, below_full_q16), Q16_ONE);
 }
 
@@ -256,7 +254,7 @@ static u32 control_w_limit_q16(const struct control *d, u32 srtt_us, u32 needed_
  * which does not fall below 0, is Page's test (CUSUM): a rate that is too low by
  * a third or more is found in two intervals, one by a tenth in ten.
  */
-static void control_judge(struct control *d, u64 now_ns, bool best_effort)
+static void control_judge(struct control *d, u64 now_ns, bool was_best_effort)
 {
 	u64 needed_Bps = control_target_Bps(control_bytes_left(d),
 					  d->goal.deadline_ns - now_ns);
@@ -264,7 +262,7 @@ static void control_judge(struct control *d, u64 now_ns, bool best_effort)
 
 	short_q16 = clamp_t(s64, short_q16, -(s64)DALBE_SHORTFALL_MAX_Q16,
 			    DALBE_SHORTFALL_MAX_Q16);
-	if (!best_effort)	/* there is more to be had */
+	if (!was_best_effort)	/* there is more to be had */
 		short_q16 = min_t(s64, short_q16, 0);
 	d->shortfall_q16 = clamp_t(s64, d->shortfall_q16 + short_q16, 0,
 				   DALBE_INFEASIBLE_Q16);
@@ -274,14 +272,14 @@ static void control_judge(struct control *d, u64 now_ns, bool best_effort)
 		d->status = DALBE_STATUS_ON_TRACK;
 }
 
-/* Best effort over what is needed of it, 1/w, a mean of some intervals, as prices
+/* Best effort over the part of it that MBC asks for, 1/answer, a mean of some intervals, as prices
  * swing. We average 1/w, not w: a mean of w would follow the few worst intervals.
  * Where prices differ it begins when phi has been measured a few times.
  */
 static void control_learn_headroom(struct control *d, const struct control_sample *s,
-				   u32 needed_q16)
+				   u32 answer_q16)
 {
-	u32 headroom_q16 = min_t(u64, fp_ratio_q16(Q16_ONE, needed_q16), DALBE_HEADROOM_MAX_Q16);
+	u32 headroom_q16 = min_t(u64, fp_ratio_q16(Q16_ONE, answer_q16), DALBE_HEADROOM_MAX_Q16);
 
 	if (s->price_q40 != s->price_std_q40 &&
 	    d->updates <= DALBE_HEADROOM_TPHI * DALBE_TPHI_UPDATES)
@@ -289,84 +287,90 @@ static void control_learn_headroom(struct control *d, const struct control_sampl
 	d->mbc.headroom_q16 += ((s64)headroom_q16 - (s64)d->mbc.headroom_q16) / DALBE_HEADROOM_MEAN;
 }
 
-/* The w that is needed, by that mean. */
-static u32 control_need_q16(const struct control *d)
+/* The mean of MBC's answers, by the headroom; at most 1. */
+static u32 control_mean_answer_q16(const struct control *d)
 {
 	return min_t(u64, fp_ratio_q16(Q16_ONE, d->mbc.headroom_q16), Q16_ONE);
 }
 
-/* MBC takes so much more w than is needed, as a reserve for flows that may still
+/* MBC takes so much on top of its answer, as a reserve for flows that may still
  * come. The nearer the deadline, the fewer can: it fades in the last half.
  */
-static u32 control_extra_q16(const struct control *d, u64 now_ns, u32 needed_q16,
-			     u32 mean_q16)
+static u32 control_reserve_q16(const struct control *d, u64 now_ns, u32 answer_q16,
+			       u32 mean_answer_q16)
 {
-	u32 wanted_q16 = control_reserve(mean_q16);
+	u32 with_reserve_q16 = control_with_reserve_q16(mean_answer_q16);
 	u64 half_ns = (d->goal.deadline_ns - d->goal.start_ns) / 2;
 
-	if (wanted_q16 <= needed_q16)
+	if (with_reserve_q16 <= answer_q16)
 		return 0;
-	return fp_mul_div(wanted_q16 - needed_q16,
+	return fp_mul_div(with_reserve_q16 - answer_q16,
 			  min(d->goal.deadline_ns - now_ns, half_ns),
 			  max(half_ns, 1ull));
 }
 
-/* Raise w to @w_q16, by no more per Tw than F(19) allows; @needed_q16 sets that limit. */
+/* From w in force to @wanted_q16, up by no more than F(19) allows; @need_q16 sets that limit. */
 static u32 control_raise_w_q16(struct control *d, const struct control_sample *s,
-			       u32 w_q16, u32 needed_q16)
+			       u32 wanted_q16, u32 need_q16)
 {
 	u32 limited_q16;
 
-	w_q16 = clamp_t(u32, w_q16, d->config.wmin_q16, Q16_ONE);
-	limited_q16 = control_limit_increase(d->w_q16, w_q16,
-					     control_w_limit_q16(d, s->srtt_us,
-								 needed_q16));
-	d->last.w_limited = limited_q16 < w_q16;
+	wanted_q16 = clamp_t(u32, wanted_q16, d->config.wmin_q16, Q16_ONE);
+	limited_q16 = control_limit_increase(d->w_q16, wanted_q16,
+					     control_w_limit_q16(d, s->srtt_us, need_q16));
+	d->last.w_limited = limited_q16 < wanted_q16;
 	return limited_q16;
 }
 
-/* MBC takes the w that is needed and the reserve. */
-static u32 control_mbc_take_q16(struct control *d, const struct control_sample *s,
-				u32 needed_q16)
+static u32 control_mbc_w_q16(struct control *d, const struct control_sample *s, u32 answer_q16)
 {
-	u32 mean_q16, extra_q16;
+	u32 mean_answer_q16, reserve_q16;
 
-	control_learn_headroom(d, s, needed_q16);
-	mean_q16 = control_need_q16(d);
-	extra_q16 = control_extra_q16(d, s->now_ns, needed_q16, mean_q16);
-	return control_raise_w_q16(d, s, needed_q16 + extra_q16,
-				 max(needed_q16, mean_q16));
+	control_learn_headroom(d, s, answer_q16);
+	mean_answer_q16 = control_mean_answer_q16(d);
+	reserve_q16 = control_reserve_q16(d, s->now_ns, answer_q16, mean_answer_q16);
+	return control_raise_w_q16(d, s, answer_q16 + reserve_q16,
+				   max(answer_q16, mean_answer_q16));
 }
 
+/* From one w to the next, each a part of best effort:
+ *
+ *	answer		the controller asks for it, by zeta, rate and price: MBC's F(14), PID's u, F(9).
+ *			It may be above 1, or below wmin
+ *	mean answer	MBC's answers of the last eight intervals or so
+ *	reserve		what MBC takes on top of its answer: by the mean answer, up to 3 w - 1
+ *	wanted		answer + reserve, held to wmin .. 1
+ *	need		the larger of answer and mean answer; the nearer to 1, the less F(19) limits w
+ *	w		in force in the next Tw: wanted, or less where F(19) limits its rise (not PID's)
+ */
 static void control_set_w(struct control *d, const struct control_sample *s,
 			  const struct control_model *model)
 {
-	bool best_effort = d->w_q16 == Q16_ONE;
-	u32 needed_q16;
+	bool was_best_effort = d->w_q16 == Q16_ONE;
+	u32 answer_q16;
 
 	d->target_Bps = control_target_Bps(control_bytes_left(d),
 					   control_time_left_ns(d, s->now_ns));
 	if (s->app_limited || d->config.controller == DALBE_CONTROLLER_WEIGHT)
 		return;
 
-	control_judge(d, s->now_ns, best_effort);
-	needed_q16 = control_wanted_q16(d, s, model);
+	control_judge(d, s->now_ns, was_best_effort);
+	answer_q16 = control_answer_q16(d, s, model);
 	if (d->last.retargeted)
 		d->mbc.headroom_q16 = DALBE_HEADROOM_Q16;
 	d->last.retargeted = false;
-	d->last.floored = needed_q16 < d->config.wmin_q16;
-	d->last.ceiled = needed_q16 > Q16_ONE;
+	d->last.answer_below_wmin = answer_q16 < d->config.wmin_q16;
+	d->last.answer_above_1 = answer_q16 > Q16_ONE;
 
 	if (d->config.controller == DALBE_CONTROLLER_MBC)
-		d->w_q16 = control_mbc_take_q16(d, s, needed_q16);
+		d->w_q16 = control_mbc_w_q16(d, s, answer_q16);
 	else if (d->config.controller == DALBE_CONTROLLER_FLOOR)
-		d->w_q16 = control_raise_w_q16(d, s, needed_q16, needed_q16);
+		d->w_q16 = control_raise_w_q16(d, s, answer_q16, answer_q16);
 	else
-		d->w_q16 = clamp_t(u32, needed_q16, d->config.wmin_q16,
-				   Q16_ONE);
+		d->w_q16 = clamp_t(u32, answer_q16, d->config.wmin_q16, Q16_ONE);
 	/* by the model, at the w that we take */
 	d->mbc.expected_Bps = fp_mul_div(d->target_Bps, d->w_q16,
-					 max(needed_q16, 1u));
+					 max(answer_q16, 1u));
 }
 
 static void control_after_deadline(struct control *d)

@@ -192,7 +192,7 @@ struct control_goal {
  * struct control_mbc - what the model-based controller remembers
  * @expected_Bps: what the model expects at w_q16
  * @trim_q16: 1 + eps, with memory
- * @headroom_q16: mean of (1 / needed w): the best-effort rate over the needed rate
+ * @headroom_q16: mean of 1 / answer (control_set_w()): the best-effort rate over the needed rate
  */
 struct control_mbc {
 	u64 expected_Bps;
@@ -218,15 +218,15 @@ struct control_phi {
  * struct control_last - the last update
  * @app_limited: there was too little to send
  * @w_limited: F(19) held w back
- * @floored: it asked for w < wmin
- * @ceiled: it asked for w > 1
+ * @answer_below_wmin: the controller asked for w < wmin
+ * @answer_above_1: it asked for w > 1
  * @retargeted: the goal or w has changed within the interval
  */
 struct control_last {
 	bool app_limited;
 	bool w_limited;
-	bool floored;
-	bool ceiled;
+	bool answer_below_wmin;
+	bool answer_above_1;
 	bool retargeted;
 };
 
@@ -271,10 +271,10 @@ u32 control_limit_increase(u32 old_q16, u32 new_q16, u32 limit_q16);
 s64 control_relative_error_q16(u64 target_Bps, u64 rate_Bps);
 s64 control_pid_update(struct control_pid *pid, u32 w_q16, u64 target_Bps,
 		       u64 rate_Bps, u64 tw_ns);
-u32 control_mbc_weight(u64 price_q40, u32 phi_q16, u64 model_price_q40,
-		       u32 trim_q16);
+u32 control_mbc_answer_q16(u64 price_q40, u32 phi_q16, u64 model_price_q40,
+			   u32 trim_q16);
 u32 control_mbc_trim(u32 trim_q16, u64 target_Bps, u64 rate_Bps);
-u32 control_reserve(u32 w_q16);
+u32 control_with_reserve_q16(u32 answer_q16);
 u32 control_phi(u32 phi_q16, u64 price_q40, u64 price_std_q40, u32 limit_q16);
 
 void control_start(struct control *d, const struct control_config *config,

@@ -112,16 +112,16 @@ u32 control_mbc_trim(u32 trim_q16, u64 target_Bps, u64 rate_Bps)
 }
 
 /**
- * control_mbc_weight - F(14), with F(26): mu = w * phi = q / qhat * (1 + eps)
+ * control_mbc_answer_q16 - F(14), with F(26): mu = w * phi = q / qhat * (1 + eps)
  * @price_q40: q, measured
  * @phi_q16: phi
  * @model_price_q40: qhat, what the model asks for
  * @trim_q16: 1 + eps
  *
- * Return: w in Q16, before it is clamped to [wmin, 1].
+ * Return: the w that MBC asks for, Q16, before it is clamped to [wmin, 1].
  */
-u32 control_mbc_weight(u64 price_q40, u32 phi_q16, u64 model_price_q40,
-		       u32 trim_q16)
+u32 control_mbc_answer_q16(u64 price_q40, u32 phi_q16, u64 model_price_q40,
+			   u32 trim_q16)
 {
 	u64 mu_q32 = fp_mul_div(price_q40, (u64)trim_q16 << 16,
 				model_price_q40);
@@ -130,24 +130,25 @@ u32 control_mbc_weight(u64 price_q40, u32 phi_q16, u64 model_price_q40,
 }
 
 /**
- * control_reserve - ours: a goal that is nearly out of reach does not wait
- * @w_q16: w that just meets the deadline if all stays as it is
+ * control_with_reserve_q16 - ours: a goal that is nearly out of reach does not wait
+ * @answer_q16: w that just meets the deadline if all stays as it is
  *
  * w is the part of its best-effort rate that the transfer needs from now to the
  * end. Beside one flow, another that comes leaves 2/3 of that rate, two leave 1/2:
- * who needs more than 2/3 is one arrival away from being late, and takes best
- * effort while it is there to be had; who needs less than 1/2 has time to see two
+ * one that needs more than 2/3 is one arrival away from being late, and takes best
+ * effort while it is there to be had; one that needs less than 1/2 has time to see two
  * come, and takes no more than that; between, a straight line. The end of the
  * transfer stays where it is, as zeta follows what is left; what moves is when
  * within the window its bytes go.
  *
- * Return: the w to be taken, at least @w_q16 where that is above 1/2, saturating; else 0.
+ * Return: the w to be taken, with the reserve, at least @answer_q16 where that is above 1/2,
+ * saturating; else 0.
  */
-u32 control_reserve(u32 w_q16)
+u32 control_with_reserve_q16(u32 answer_q16)
 {
-	if (w_q16 <= Q16_ONE / 2)
+	if (answer_q16 <= Q16_ONE / 2)
 		return 0;
-	return min_t(u64, 3 * (u64)w_q16 - Q16_ONE, U32_MAX);
+	return min_t(u64, 3 * (u64)answer_q16 - Q16_ONE, U32_MAX);
 }
 
 /**

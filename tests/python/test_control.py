@@ -76,7 +76,7 @@ def test_mbc_weight_matches_reference(
     pure: Any, price_q40: int, phi_q16: int, model_q40: int, trim_q16: int
 ) -> None:
     expected = ref.mbc_weight(price_q40, phi_q16 / Q16, model_q40, trim_q16 / Q16) * Q16
-    got = pure.control_mbc_weight(price_q40, phi_q16, model_q40, trim_q16)
+    got = pure.control_mbc_answer_q16(price_q40, phi_q16, model_q40, trim_q16)
     expected = min(expected, U32_MAX)
     assert abs(got - expected) <= expected * 2 * MUL_DIV_ERROR + 2
 
@@ -255,7 +255,7 @@ def test_near_the_deadline_the_reserve_fades(pure: Any) -> None:
 @given(weights_q16 | u32)
 def test_reserve_matches_reference(pure: Any, w_q16: int) -> None:
     expected = min(ref.reserve(w_q16 / Q16) * Q16, U32_MAX)
-    assert pure.control_reserve(w_q16) == pytest.approx(expected, rel=1e-3, abs=2)
+    assert pure.control_with_reserve_q16(w_q16) == pytest.approx(expected, rel=1e-3, abs=2)
 
 
 def test_without_the_limiter_w_and_phi_rise_at_once(pure: Any) -> None:
