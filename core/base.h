@@ -108,7 +108,7 @@ struct base_report {
  *	@gradient_sum_us is cdg_round()'s.
  *	May be NULL: ROUND_NONE
  * @steer: a Tw has ended, and sender.mu_q16 is new. Where the unit is per round
- *	control.price_target_q40 is what to pay, of which @price_std_q40 is for losses.
+ *	control.price_target_q40 is what to pay, of which @price_standard_q40 is for losses.
  *	May be NULL: the base looks at mu when it needs it
  *
  * Of a base that looks for others, and is steered by a window, as the scavenger:
@@ -133,7 +133,7 @@ struct lbe_base {
 	bool use_hystart;
 	enum round_effect (*round)(struct sender *s, struct tcp_path *p, u32 before_us,
 				   s32 gradient_sum_us);
-	void (*steer)(struct sender *s, u64 price_std_q40);
+	void (*steer)(struct sender *s, u64 price_standard_q40);
 
 	void (*report)(const struct sender *s, struct base_report *report);
 	u64 (*level_q16)(const struct sender *s);

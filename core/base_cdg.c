@@ -29,7 +29,7 @@ static void cdg_base_price(const struct sender *s, struct control_sample *sample
 
 	sample->others_seen = n->losses || n->queued_rounds > n->rounds / 2;
 	sample->price_q40 = fp_add(cdg_delay_price_q40(&s->cdg, CDG_G_DEFAULT_NS),
-				   sample->price_std_q40);
+				   sample->price_standard_q40);
 }
 
 /**
@@ -55,14 +55,14 @@ static u32 cdg_base_linear_g_ns(const struct control *c)
 /* G for the price that the controller wants paid. Loss takes its part first, as it cannot be
  * had for less, except at w = 1, where phi scales it as well.
  */
-static void cdg_base_steer(struct sender *s, u64 price_std_q40)
+static void cdg_base_steer(struct sender *s, u64 price_standard_q40)
 {
 	const struct control *c = &s->control;
 	u64 delay_q40 = c->price_target_q40;
 
 	if (c->w_q16 == Q16_ONE)
-		price_std_q40 = fp_mul_div(price_std_q40, Q16_ONE, control_mu_q16(c));
-	delay_q40 -= min(delay_q40, price_std_q40);
+		price_standard_q40 = fp_mul_div(price_standard_q40, Q16_ONE, control_mu_q16(c));
+	delay_q40 -= min(delay_q40, price_standard_q40);
 	cdg_set_g(&s->cdg, cdg_g_for_delay_price(&s->cdg, delay_q40, cdg_base_linear_g_ns(c)));
 }
 

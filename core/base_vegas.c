@@ -198,7 +198,7 @@ static void vegas_price(const struct sender *s, struct control_sample *sample)
 	sample->others_seen = sample->losses || n->shrinks_q8 > n->rounds_q8 / VEGAS_CONTENDED_PART;
 	sample->price_q40 = fp_mul_div(n->delay_us_q8, Q40_ONE,
 				       (u64)n->rounds_q8 * USEC_PER_SEC);
-	sample->phi_price_q40 = fp_add(cuts_q40, sample->price_std_q40);
+	sample->phi_price_q40 = fp_add(cuts_q40, sample->price_standard_q40);
 }
 
 /* A rate of so many bytes per second keeps alpha packets in the queue where packets wait in it for
@@ -214,7 +214,7 @@ static u64 vegas_model_q40(const void *path, u64 rate_Bps)
 /* Half of what was measured stays, and the last round: an interval in which no round is judged,
  * as TCP repairs losses, is not to have cost nothing.
  */
-static void vegas_steer(struct sender *s, u64 price_std_q40)
+static void vegas_steer(struct sender *s, u64 price_standard_q40)
 {
 	struct vegas_price *n = &s->vegas.price;
 

@@ -163,31 +163,28 @@ static void control_set_phi(struct control *d, u32 phi_q16)
 static void control_update_phi(struct control *d, const struct control_sample *s)
 {
 	u32 limit_q16 = d->config.unlimited ? Q16_ONE : DALBE_PHI_LIMIT_Q16;
-	u64 std_q40;
+	struct control_tphi *n = &d->tphi;
+	u64 one_more_q40;
 
 	if (!s->others_seen)
 		return;
-	d->phi.sum_q40 = fp_add(d->phi.sum_q40,
-				fp_mul_div(s->phi_price_q40 ?: s->price_q40, s->rounds, 1));
-	d->phi.std_q40 = fp_add(d->phi.std_q40,
-				fp_mul_div(s->price_std_q40, s->rounds, 1));
-	d->phi.losses += s->losses;
-	if (++d->phi.updates % DALBE_TPHI_UPDATES)
+	n->price_sum_q40 = fp_add(n->price_sum_q40,
+				  fp_mul_div(s->phi_price_q40 ?: s->price_q40, s->rounds, 1));
+	n->standard_sum_q40 = fp_add(n->standard_sum_q40,
+				     fp_mul_div(s->price_standard_q40, s->rounds, 1));
+	n->losses += s->losses;
+	if (++n->updates % DALBE_TPHI_UPDATES)
 		return;
 
-	if (d->phi.losses < DALBE_PHI_MIN_LOSSES) {
-		std_q40 = fp_add(d->phi.std_q40, s->weight_std_q40);
-		d->phi_q16 = max(d->phi_q16, control_phi(d->phi_q16,
-							 d->phi.sum_q40,
-						       std_q40, limit_q16));
+	if (n->losses < DALBE_PHI_MIN_LOSSES) {
+		one_more_q40 = fp_add(n->standard_sum_q40, s->weight_standard_q40);
+		d->phi_q16 = max(d->phi_q16, control_next_phi_q16(d->phi_q16, n->price_sum_q40,
+								  one_more_q40, limit_q16));
 		return;
 	}
-	control_set_phi(d, control_phi(d->phi_q16, d->phi.sum_q40,
-				       d->phi.std_q40, limit_q16));
-	d->phi.sum_q40 = 0;
-	d->phi.std_q40 = 0;
-	d->phi.losses = 0;
-	d->phi.updates = 0;
+	control_set_phi(d, control_next_phi_q16(d->phi_q16, n->price_sum_q40,
+						n->standard_sum_q40, limit_q16));
+	memset(n, 0, sizeof(*n));
 }
 
 /* The controllers proper: how much of best effort they ask for, see control_set_w(). */
@@ -281,7 +278,7 @@ static void control_learn_headroom(struct control *d, const struct control_sampl
 {
 	u32 headroom_q16 = min_t(u64, fp_ratio_q16(Q16_ONE, answer_q16), DALBE_HEADROOM_MAX_Q16);
 
-	if (s->price_q40 != s->price_std_q40 &&
+	if (s->price_q40 != s->price_standard_q40 &&
 	    d->updates <= DALBE_HEADROOM_TPHI * DALBE_TPHI_UPDATES)
 		return;
 	d->mbc.headroom_q16 += ((s64)headroom_q16 - (s64)d->mbc.headroom_q16) / DALBE_HEADROOM_MEAN;

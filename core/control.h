@@ -131,13 +131,13 @@ struct control_config {
  * @price_q40: what the base pays at w = 1 without phi, in the unit of its model (base.h): for
  *             CDG the sum over its indications z of P_W(z), F(22), per round; for the
  *             scavenger 1/B
- * @price_std_q40: the part of it that the network's standard congestion control
- *                 pays too (loss, ECN): the denominator of F(25)
+ * @price_standard_q40: the part of it that the network's standard congestion control,
+ *             as CUBIC, pays too (loss, ECN): the denominator of F(25)
  * @phi_price_q40: what the base pays in the unit of losses, the numerator of F(25), where
  *             @price_q40 is in another (Vegas: seconds); 0: @price_q40
- * @weight_std_q40: W of F(22) for one such indication
+ * @weight_standard_q40: W of F(22) for one such indication
  * @rounds: N of F(22), in RTT rounds in which the base's window could grow
- * @losses: indications behind @price_std_q40
+ * @losses: indications behind @price_standard_q40
  * @app_limited: most of the time the sender had too little to send
  * @others_seen: the base's guess whether somebody else sent, for most of the time: see each
  *               base's price()
@@ -147,9 +147,9 @@ struct control_sample {
 	u64 elapsed_ns;
 	u64 bytes_done;
 	u64 price_q40;
-	u64 price_std_q40;
+	u64 price_standard_q40;
 	u64 phi_price_q40;
-	u64 weight_std_q40;
+	u64 weight_standard_q40;
 	u32 srtt_us;
 	u32 rounds;
 	u32 losses;
@@ -201,15 +201,15 @@ struct control_mbc {
 };
 
 /**
- * struct control_phi - the interval over which phi is measured
- * @sum_q40: of price times rounds
- * @std_q40: the same of the standard congestion control's price
+ * struct control_tphi - Tphi, the interval over which phi is measured
+ * @price_sum_q40: sum over its Tw of price times rounds
+ * @standard_sum_q40: the same of the standard congestion control's price
  * @losses: in it
- * @updates: in it
+ * @updates: Tw so far
  */
-struct control_phi {
-	u64 sum_q40;
-	u64 std_q40;
+struct control_tphi {
+	u64 price_sum_q40;
+	u64 standard_sum_q40;
 	u32 losses;
 	u16 updates;
 };
@@ -242,7 +242,7 @@ struct control_last {
  * @mbc: of the model-based controller
  * @pid: of the other
  * @price_target_q40: price to be paid from now on, in the unit of the base
- * @phi: the interval over which phi is measured
+ * @tphi: the interval over which phi is measured
  * @shortfall_q16: evidence that w = 1 is not enough, see control_judge()
  * @updates: that had something to go by
  * @status: DALBE_STATUS_*
@@ -259,7 +259,7 @@ struct control {
 	struct control_mbc mbc;
 	struct control_pid pid;
 	u64 price_target_q40;
-	struct control_phi phi;
+	struct control_tphi tphi;
 	u32 shortfall_q16;
 	u32 updates;
 	u8 status;
@@ -275,7 +275,7 @@ u32 control_mbc_answer_q16(u64 price_q40, u32 phi_q16, u64 model_price_q40,
 			   u32 trim_q16);
 u32 control_mbc_trim(u32 trim_q16, u64 target_Bps, u64 rate_Bps);
 u32 control_with_reserve_q16(u32 answer_q16);
-u32 control_phi(u32 phi_q16, u64 price_q40, u64 price_std_q40, u32 limit_q16);
+u32 control_next_phi_q16(u32 phi_q16, u64 price_q40, u64 price_standard_q40, u32 limit_q16);
 
 void control_start(struct control *d, const struct control_config *config,
 		   u64 bytes, u64 bytes_done, u64 now_ns, u64 deadline_ns);

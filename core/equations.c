@@ -152,17 +152,17 @@ u32 control_with_reserve_q16(u32 answer_q16)
 }
 
 /**
- * control_phi - F(25), its increase limited as in F(19)
+ * control_next_phi_q16 - F(25), its increase limited as in F(19)
  * @phi_q16: phi so far
  * @price_q40: sum of P_W over the base's indications
- * @price_std_q40: sum over those of the standard congestion control
+ * @price_standard_q40: sum over those of the standard congestion control
  * @limit_q16: l_phi; Q16_ONE: none
  *
  * Return: phi in Q16, within [1, DALBE_PHI_MAX_Q16].
  */
-u32 control_phi(u32 phi_q16, u64 price_q40, u64 price_std_q40, u32 limit_q16)
+u32 control_next_phi_q16(u32 phi_q16, u64 price_q40, u64 price_standard_q40, u32 limit_q16)
 {
-	u32 new_q16 = clamp_t(u32, fp_ratio_q16(price_q40, price_std_q40),
+	u32 new_q16 = clamp_t(u32, fp_ratio_q16(price_q40, price_standard_q40),
 			      Q16_ONE, DALBE_PHI_MAX_Q16);
 
 	return control_limit_increase(phi_q16, new_q16, limit_q16);

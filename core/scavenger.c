@@ -466,7 +466,7 @@ static void scavenger_price(const struct sender *s, struct control_sample *sampl
 	if (sample->others_seen && n->not_alone_rounds)
 		window_q16 = div_u64(n->best_effort_sum_q16, n->not_alone_rounds);
 	sample->price_q40 = fp_mul_div(Q40_ONE, Q16_ONE, window_q16);
-	sample->price_std_q40 = sample->price_q40;
+	sample->price_standard_q40 = sample->price_q40;
 }
 
 static void scavenger_report(const struct sender *s, struct base_report *report)

@@ -355,15 +355,15 @@ void sender_complete_cwr(struct sender *s, struct tcp_path *p)
 /**
  * sender_steer - Tw has ended, and w is known: 1/mu of the price is to be paid from now on
  * @s: the sender, whose control has set w and phi
- * @price_std_q40: the price of losses in it, per round
+ * @price_standard_q40: the price of losses in it, per round
  */
-void sender_steer(struct sender *s, u64 price_std_q40)
+void sender_steer(struct sender *s, u64 price_standard_q40)
 {
 	s->mu_q16 = control_mu_q16(&s->control);
 	if (sender_pays_losses(s))
 		signals_inflate(&s->signals, sender_mu_capped_q16(s));
 	if (s->base->steer)
-		s->base->steer(s, price_std_q40);
+		s->base->steer(s, price_standard_q40);
 }
 
 /**
@@ -387,9 +387,9 @@ struct control_sample sender_interval(const struct sender *s)
 	const struct cdg_counts *n = &s->cdg.price.counts;
 	const u64 loss_weight_q40 = (u64)CDG_WEIGHT_LOSS_Q16 << 24;
 	struct control_sample sample = {
-		.price_std_q40 = fp_mul_div(loss_weight_q40, n->losses,
-					    max(n->rounds, 1u)),	/* F(22) */
-		.weight_std_q40 = loss_weight_q40,
+		.price_standard_q40 = fp_mul_div(loss_weight_q40, n->losses,
+						 max(n->rounds, 1u)),	/* F(22) */
+		.weight_standard_q40 = loss_weight_q40,
 		.rounds = n->rounds,
 		.losses = n->losses,
 	};

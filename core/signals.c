@@ -62,7 +62,7 @@ void signals_count(struct signals *n, const struct tcp_path *p)
 /**
  * signals_price - P[loss], which others pay as well
  * @n: the signals
- * @sample: price_q40, price_std_q40 and others_seen are set
+ * @sample: price_q40, price_standard_q40 and others_seen are set
  *
  * Not before the second signal: of one there is no distance.
  */
@@ -70,5 +70,5 @@ void signals_price(const struct signals *n, struct control_sample *sample)
 {
 	sample->others_seen = n->recent;
 	sample->price_q40 = n->count > 1 ? fp_mul_div(Q40_ONE, 256, n->packets_q8) : 0;
-	sample->price_std_q40 = sample->price_q40;
+	sample->price_standard_q40 = sample->price_q40;
 }

@@ -181,7 +181,7 @@ void dalbe_end_interval(struct sock *sk)
 	model.arg = &p;
 	control_update(&s->control, &sample, &model);
 	/* for a base that mu steers; the scavenger reads w at each ACK (level_q16) */
-	sender_steer(s, sample.price_std_q40);
+	sender_steer(s, sample.price_standard_q40);
 	dalbe_get_regime(sk, &state);
 	trace_dalbe_update(sk, s, &sample, &state);
 	cdg_age(&s->cdg);

@@ -67,7 +67,7 @@ TRACE_EVENT(dalbe_update,
 		__entry->target_Bps = s->control.target_Bps;
 		__entry->rate_Bps = s->control.rate_Bps;
 		__entry->price_ppm = fp_mul_div(n->price_q40, 1000000, Q40_ONE);
-		__entry->price_std_ppm = fp_mul_div(n->price_std_q40, 1000000,
+		__entry->price_std_ppm = fp_mul_div(n->price_standard_q40, 1000000,
 						    Q40_ONE);
 		__entry->price_target_ppm = fp_mul_div(s->control.price_target_q40,
 						       1000000, Q40_ONE);

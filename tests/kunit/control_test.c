@@ -92,8 +92,8 @@ static void phi_matches_reference(struct kunit *test)
 	KUNIT_ASSERT_GE(test, ARRAY_SIZE(phi_vectors), MANY);
 	for (i = 0; i < ARRAY_SIZE(phi_vectors); i++, v++)
 		ASSERT_NEAR(test, i,
-			    control_phi(v->phi_q16, v->price_q40,
-					v->price_std_q40, DALBE_PHI_LIMIT_Q16),
+			    control_next_phi_q16(v->phi_q16, v->price_q40,
+						 v->price_standard_q40, DALBE_PHI_LIMIT_Q16),
 			    v->expected_q16, v->tolerance);
 }
 

@@ -38,7 +38,7 @@ struct corner {
 	u64 size;
 	u64 window_ns;
 	u64 price_q40;
-	u64 price_std_q40;
+	u64 price_standard_q40;
 	u32 srtt_us;
 	u32 losses;
 	struct control_config config;
@@ -78,7 +78,7 @@ static bool corner_at(size_t number, struct corner *c)
 		controllers[next_digit(&number, ARRAY_SIZE(controllers))];
 	c->config.wmin_q16 =
 		wmins_q16[next_digit(&number, ARRAY_SIZE(wmins_q16))];
-	c->price_std_q40 = c->losses ? c->price_q40 : 0;
+	c->price_standard_q40 = c->losses ? c->price_q40 : 0;
 	return !number;
 }
 
@@ -150,8 +150,8 @@ static void live_through(struct kunit *test, size_t number,
 						     NSEC_PER_SEC)),
 				   1ull << 63);
 		s.price_q40 = c->price_q40;
-		s.price_std_q40 = c->price_std_q40;
-		s.weight_std_q40 = c->price_std_q40;
+		s.price_standard_q40 = c->price_standard_q40;
+		s.weight_standard_q40 = c->price_standard_q40;
 		s.rounds = random & 0x400 ? c->losses : 10;
 		s.losses = c->losses;
 		s.srtt_us = c->srtt_us;

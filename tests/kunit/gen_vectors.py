@@ -268,7 +268,10 @@ TABLES = {
             "u32 trim_q16; u64 target_Bps, rate_Bps, expected_q16, tolerance",
             rows(mbc_trim),
         ),
-        "phi": ("u32 phi_q16; u64 price_q40, price_std_q40, expected_q16, tolerance", rows(phi)),
+        "phi": (
+            "u32 phi_q16; u64 price_q40, price_standard_q40, expected_q16, tolerance",
+            rows(phi),
+        ),
     },
 }
 

@@ -82,7 +82,7 @@ class Transfer:
             "elapsed_ns": round(tw_s * 1e9),
             "bytes_done": int(self.bytes_done),
             "price_q40": PRICE_Q40,
-            "price_std_q40": PRICE_Q40,
+            "price_standard_q40": PRICE_Q40,
             "srtt_us": 50_000,
             "rounds": 200,
             "losses": 4,

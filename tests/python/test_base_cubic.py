@@ -420,7 +420,7 @@ def test_the_price_is_the_part_of_packets_that_is_lost(pure: Any) -> None:
         for distances in ((), (9,), (9, 100), (9, 100, 100, 100, 100))
     ]
     assert [p.price_q40 for p in price] == [0, 0, 2**40 // 100, 2**40 // 100]
-    assert [p.price_std_q40 for p in price] == [p.price_q40 for p in price]  # phi is 1
+    assert [p.price_standard_q40 for p in price] == [p.price_q40 for p in price]  # phi is 1
 
 
 @pytest.mark.parametrize("rtt_us", [1000, 50_000, 300_000])

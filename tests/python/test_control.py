@@ -95,7 +95,7 @@ def test_mbc_trim_matches_reference(
 @given(phis_q16, u64, u64)
 def test_phi_matches_reference(pure: Any, old_q16: int, price_q40: int, std_q40: int) -> None:
     expected = ref.phi(old_q16 / Q16, price_q40, std_q40) * Q16
-    got = pure.control_phi(old_q16, price_q40, std_q40, pure.PHI_LIMIT_Q16)
+    got = pure.control_next_phi_q16(old_q16, price_q40, std_q40, pure.PHI_LIMIT_Q16)
     wanted_q16 = ref.price_ratio(price_q40, std_q40) * Q16
     error = wanted_q16 * (MUL_DIV_ERROR + ref.L_PHI * CONSTANT_ERROR)
     assert abs(got - expected) <= error + 2
@@ -261,7 +261,7 @@ def test_reserve_matches_reference(pure: Any, w_q16: int) -> None:
 def test_without_the_limiter_w_and_phi_rise_at_once(pure: Any) -> None:
     t = Transfer(pure, size=4 * 10**9, unlimited=True)
     assert t.step().w == 1
-    t.steps(pure.TPHI_UPDATES - 1, price_std_q40=PRICE_Q40 // 50)
+    t.steps(pure.TPHI_UPDATES - 1, price_standard_q40=PRICE_Q40 // 50)
     assert t.d.phi_q16 / Q16 == pytest.approx(4 / (1 + 3 / 50), rel=0.01)  # F(25), of four Tw
 
 
@@ -542,8 +542,8 @@ SAMPLE = st.fixed_dictionaries(
     {
         "elapsed_ns": u64,
         "price_q40": u64,
-        "price_std_q40": u64,
-        "weight_std_q40": u64,
+        "price_standard_q40": u64,
+        "weight_standard_q40": u64,
         "srtt_us": u32,
         "rounds": u32,
         "losses": u32,
@@ -609,22 +609,24 @@ def test_phi_follows_the_ratio_of_prices_and_is_limited_on_its_way_up(pure: Any)
     q40 = 2**30
     phis = [1.0]
     for _ in range(200):
-        t.step(rate_Bps=1e5, price_q40=3 * q40, price_std_q40=q40, losses=4)
+        t.step(rate_Bps=1e5, price_q40=3 * q40, price_standard_q40=q40, losses=4)
         phis.append(t.d.phi_q16 / Q16)
     assert phis[-1] == pytest.approx(3, rel=1e-3)
     assert max(b - a for a, b in pairwise(phis)) <= 0.1 * 3 * 1.001
-    t.steps(8, rate_Bps=1e5, price_q40=q40, price_std_q40=q40, losses=4)
+    t.steps(8, rate_Bps=1e5, price_q40=q40, price_standard_q40=q40, losses=4)
     assert t.d.phi_q16 == Q16  # down at once
 
 
 def test_phi_waits_for_enough_loss_and_for_contention(pure: Any) -> None:
     q40 = 2**30
     t = Transfer(pure, size=10**10, window_s=36000)
-    t.steps(100, rate_Bps=1e5, price_q40=3 * q40, price_std_q40=q40, losses=4, others_seen=False)
+    t.steps(
+        100, rate_Bps=1e5, price_q40=3 * q40, price_standard_q40=q40, losses=4, others_seen=False
+    )
     assert t.d.phi_q16 == Q16
-    t.steps(3, rate_Bps=1e5, price_q40=3 * q40, price_std_q40=q40, losses=4)
+    t.steps(3, rate_Bps=1e5, price_q40=3 * q40, price_standard_q40=q40, losses=4)
     assert t.d.phi_q16 == Q16  # Tphi = 4 Tw
-    t.step(rate_Bps=1e5, price_q40=3 * q40, price_std_q40=q40, losses=4)
+    t.step(rate_Bps=1e5, price_q40=3 * q40, price_standard_q40=q40, losses=4)
     assert t.d.phi_q16 > Q16
 
 
@@ -632,8 +634,8 @@ def test_the_loss_that_has_not_come_yet_bounds_phi_from_below(pure: Any) -> None
     """Without a loss phi is what one more loss would make it, and never falls."""
     q40 = 2**30
     t = Transfer(pure, size=10**10, window_s=36000)
-    lossless = {"price_q40": q40, "price_std_q40": 0, "losses": 0, "rounds": 100}
-    lossless |= {"weight_std_q40": 200 * q40, "rate_Bps": 100_000}
+    lossless = {"price_q40": q40, "price_standard_q40": 0, "losses": 0, "rounds": 100}
+    lossless |= {"weight_standard_q40": 200 * q40, "rate_Bps": 100_000}
     t.steps(4, **lossless)  # 400 rounds' price against one loss: 2
     assert 1 < t.d.phi_q16 / Q16 <= 2
     last = 0

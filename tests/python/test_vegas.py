@@ -315,7 +315,7 @@ def test_others_are_there_where_the_window_has_to_shrink_often_or_packets_are_lo
         ours.round(20_000 + 10_000 * (n % 2))
     sample = interval(ours)
     assert sample.others_seen
-    assert sample.price_std_q40 == 0
+    assert sample.price_standard_q40 == 0
     assert 0 < sample.phi_price_q40 < 2**40 / 40
     pure.sender_begin_interval(ours.sender)
     calm = Ours(pure, cwnd=50)
@@ -323,7 +323,7 @@ def test_others_are_there_where_the_window_has_to_shrink_often_or_packets_are_lo
     calm.lose()
     sample = interval(calm)
     assert sample.others_seen
-    assert sample.phi_price_q40 == sample.price_std_q40 > 0
+    assert sample.phi_price_q40 == sample.price_standard_q40 > 0
 
 
 @pytest.mark.parametrize(("every", "others"), [(3, True), (5, False)])
@@ -346,8 +346,8 @@ def test_phi_is_of_what_was_paid_where_the_model_has_another_price(pure: Any) ->
         for n in range(pure.TPHI_UPDATES):
             sample = pure.new(
                 "control_sample", now_ns=10**9 * (n + 1), elapsed_ns=10**9, bytes_done=10**6 * n,
-                price_q40=10 * 2**30, price_std_q40=2**30, phi_price_q40=paid * 2**30, rounds=50,
-                losses=1, others_seen=True, srtt_us=20_000,
+                price_q40=10 * 2**30, price_standard_q40=2**30, phi_price_q40=paid * 2**30,
+                rounds=50, losses=1, others_seen=True, srtt_us=20_000,
             )  # fmt: skip
             pure.control_update(control, sample, model)
         assert control.phi_q16 == phi * Q16
