@@ -54,7 +54,7 @@ void control_start(struct control *d, const struct control_config *config,
 	d->goal.done = bytes_done;
 	d->goal.deadline_ns = S64_MAX;	/* never */
 	if (bytes)
-		control_change(d, bytes, now_ns, deadline_ns);
+		control_change_goal(d, bytes, now_ns, deadline_ns);
 }
 
 /**
@@ -93,7 +93,7 @@ static u64 control_bytes_left(const struct control *d)
 }
 
 /**
- * control_change - other bytes or another deadline for the same transfer
+ * control_change_goal - other bytes or another deadline for the same transfer
  * @d: the transfer
  * @bytes: size in all, with what is done
  * @now_ns: time
@@ -102,7 +102,7 @@ static u64 control_bytes_left(const struct control *d)
  * The controller keeps what it has learned. With another deadline the window begins now, and
  * Tw, margin and limits follow it.
  */
-void control_change(struct control *d, u64 bytes, u64 now_ns, u64 deadline_ns)
+void control_change_goal(struct control *d, u64 bytes, u64 now_ns, u64 deadline_ns)
 {
 	if (deadline_ns != d->goal.deadline_ns)
 		d->goal.start_ns = now_ns;
@@ -219,7 +219,7 @@ static u32 control_answer_q16(struct control *d, const struct control_sample *s,
 /* All bytes are done, but the program sends on: protocol overhead, or a goal
  * that was a guess. Those bytes are as urgent as the rest was, up to a limit.
  */
-static bool control_overrun(const struct control *d)
+static bool control_within_overrun(const struct control *d)
 {
 	u64 overrun = d->goal.done - d->goal.bytes;
 
@@ -251,7 +251,7 @@ static u32 control_w_limit_q16(const struct control *d, u32 srtt_us, u32 need_q1
  * which does not fall below 0, is Page's test (CUSUM): a rate that is too low by
  * a third or more is found in two intervals, one by a tenth in ten.
  */
-static void control_judge(struct control *d, u64 now_ns, bool was_best_effort)
+static void control_judge_feasibility(struct control *d, u64 now_ns, bool was_best_effort)
 {
 	u64 needed_Bps = control_target_Bps(control_bytes_left(d),
 					  d->goal.deadline_ns - now_ns);
@@ -351,7 +351,7 @@ static void control_set_w(struct control *d, const struct control_sample *s,
 	if (s->app_limited || d->config.controller == DALBE_CONTROLLER_WEIGHT)
 		return;
 
-	control_judge(d, s->now_ns, was_best_effort);
+	control_judge_feasibility(d, s->now_ns, was_best_effort);
 	answer_q16 = control_answer_q16(d, s, model);
 	if (d->last.retargeted)
 		d->mbc.headroom_q16 = DALBE_HEADROOM_Q16;
@@ -408,7 +408,7 @@ void control_update(struct control *d, const struct control_sample *s,
 			d->goal.finished_ns = s->now_ns;
 		d->status = DALBE_STATUS_DONE;
 		d->target_Bps = 0;
-		if (!control_overrun(d))
+		if (!control_within_overrun(d))
 			d->w_q16 = d->config.wmin_q16;
 	} else if (s->now_ns >= d->goal.deadline_ns) {
 		control_after_deadline(d);
@@ -417,7 +417,7 @@ void control_update(struct control *d, const struct control_sample *s,
 	}
 	d->price_target_q40 = fp_mul_div(s->price_q40, Q16_ONE,
 					 control_mu_q16(d));
-	d->w_recent_max_q16 -= d->w_recent_max_q16 / DALBE_HASTE_UPDATES;
+	d->w_recent_max_q16 -= d->w_recent_max_q16 / DALBE_W_RECENT_UPDATES;
 	d->w_recent_max_q16 = max(d->w_recent_max_q16, d->w_q16);
 }
 
@@ -433,15 +433,15 @@ u32 control_mu_q16(const struct control *d)
 }
 
 /**
- * control_haste_q16 - how little time there is to lose
+ * control_w_recent_max_q16 - the most that w was of late: how urgent the transfer is
  * @d: the transfer
  *
  * Bytes that we do not send while a link is idle we have to take from others later. So a transfer
- * that lately needed nearly all is in haste, though w may be small now.
+ * that lately needed nearly all is urgent, though w may be small now.
  *
  * Return: Q16, from w in force up to 1: the most that w was, less 1/64 per update since.
  */
-u32 control_haste_q16(const struct control *d)
+u32 control_w_recent_max_q16(const struct control *d)
 {
 	return max(d->w_q16, d->w_recent_max_q16);
 }

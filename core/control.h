@@ -70,7 +70,7 @@
 
 /* One Tw says at most a half for or against the goal, and their sum calls it infeasible at 1: a
  * rate too low by half is found in two intervals, by a tenth in ten. Half: one bad interval
- * alarms. Twice: a lost goal is reported late. See control_judge().
+ * alarms. Twice: a lost goal is reported late. See control_judge_feasibility().
  */
 #define DALBE_SHORTFALL_MAX_Q16	32768
 #define DALBE_INFEASIBLE_Q16	Q16_ONE
@@ -79,7 +79,7 @@
  * effort in the first half cannot count on the second. Half: it relaxes in the next pause of the
  * others. Twice: it hurries to the end.
  */
-#define DALBE_HASTE_UPDATES	64
+#define DALBE_W_RECENT_UPDATES	64
 
 /* Headroom is the best-effort rate over the rate that is needed. Before anything is known it is
  * two, enough for no reserve; an idle interval counts for three at most in the mean, or it would
@@ -101,7 +101,7 @@
 
 /* w is kept for 1/16 of the goal, and 64 KiB, after its end: rsync and TLS add less than that to a
  * file's size. Half: the end of some transfers crawls at wmin. Twice: a wrong byte count takes
- * from others for longer. See control_overrun().
+ * from others for longer. See control_within_overrun().
  */
 #define DALBE_OVERRUN_SHIFT	4
 #define DALBE_OVERRUN_BYTES	65536
@@ -243,7 +243,7 @@ struct control_last {
  * @pid: of the other
  * @price_target_q40: price to be paid from now on, in the unit of the base
  * @tphi: the interval over which phi is measured
- * @shortfall_q16: evidence that w = 1 is not enough, see control_judge()
+ * @shortfall_q16: evidence that w = 1 is not enough, see control_judge_feasibility()
  * @updates: that had something to go by
  * @status: DALBE_STATUS_*
  * @last: the last update
@@ -280,11 +280,11 @@ u32 control_next_phi_q16(u32 phi_q16, u64 price_q40, u64 price_standard_q40, u32
 void control_start(struct control *d, const struct control_config *config,
 		   u64 bytes, u64 bytes_done, u64 now_ns, u64 deadline_ns);
 void control_configure(struct control *d, const struct control_config *config);
-void control_change(struct control *d, u64 bytes, u64 now_ns, u64 deadline_ns);
+void control_change_goal(struct control *d, u64 bytes, u64 now_ns, u64 deadline_ns);
 u64 control_tw_ns(const struct control *d, u32 srtt_us);
 void control_update(struct control *d, const struct control_sample *s,
 		    const struct control_model *model);
 u32 control_mu_q16(const struct control *d);
-u32 control_haste_q16(const struct control *d);
+u32 control_w_recent_max_q16(const struct control *d);
 
 #endif /* DALBE_CONTROL_H */

@@ -171,9 +171,9 @@ struct times {
  *	probe.alone
  * @short_flows_come: one after the other: be patient (regime_patience_us()), and make room early
  *	(room_shift())
- * @haste_q16: 0: patient, 1 or more: urgent; the largest w of late, set by the caller. This part
- *	of REGIME_PATIENCE_US we do not wait, and for this part of REGIME_DOUBT_US after we took
- *	the link we may be wrong about being alone
+ * @urgency_q16: 0: patient, 1 or more: urgent; set by the caller, control_w_recent_max_q16(). This
+ *	part of REGIME_PATIENCE_US we do not wait, and for this part of REGIME_DOUBT_US after we
+ *	took the link we may be wrong about being alone
  * @yields: how often it yielded
  * @resumes: of these, how often the queue went with us
  * @cut: the cut under test
@@ -191,7 +191,7 @@ struct regime {
 	bool unsure;
 	bool short_flows_come;
 	struct slow_start slow_start;
-	u32 haste_q16;
+	u32 urgency_q16;
 	struct cut cut;
 	struct room room;
 	struct part part;

@@ -64,10 +64,10 @@ static enum verdict regime_alone(struct regime *r, u64 now_us,
 	return why;
 }
 
-/* Haste times @us: what an urgent transfer does not wait, or how long it doubts. */
-static u32 regime_haste_us(const struct regime *r, u32 us)
+/* Urgency times @us: what an urgent transfer does not wait, or how long it doubts. */
+static u32 regime_urgency_us(const struct regime *r, u32 us)
 {
-	return fp_mul_q16(us, min(r->haste_q16, Q16_ONE));
+	return fp_mul_q16(us, min(r->urgency_q16, Q16_ONE));
 }
 
 /* How long the queue has to be gone before we take the link again, us. */
@@ -75,7 +75,7 @@ static u32 regime_patience_us(const struct regime *r)
 {
 	if (!r->short_flows_come || r->times.busy_us - r->times.came_us >= REGIME_SHORT_US)
 		return 0;
-	return REGIME_PATIENCE_US - regime_haste_us(r, REGIME_PATIENCE_US);
+	return REGIME_PATIENCE_US - regime_urgency_us(r, REGIME_PATIENCE_US);
 }
 
 /**
@@ -91,7 +91,7 @@ static u32 regime_patience_us(const struct regime *r)
  */
 bool regime_in_doubt(const struct regime *r, u64 now_us)
 {
-	return now_us - r->times.taken_us < regime_haste_us(r, REGIME_DOUBT_US);
+	return now_us - r->times.taken_us < regime_urgency_us(r, REGIME_DOUBT_US);
 }
 
 static enum verdict regime_yield(struct regime *r, u64 now_us)

@@ -35,7 +35,7 @@
 #define REGIME_OFTEN_US		16000000
 #define REGIME_SHORT_US		32000000
 
-/* A competitor that shows within haste times 16 s after we took the link may have been there all
+/* A competitor that shows within urgency times 16 s after we took the link may have been there all
  * the time, in a pause after a loss (regime_in_doubt()): we keep w times the window that only
  * losses have cut. CUBIC grows a large window again in less. Half: one that is slower squeezes an
  * urgent flow below its share. Twice: a newcomer half a minute after that gets less of the link.

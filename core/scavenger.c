@@ -175,7 +175,7 @@ static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p, 
 	else
 		evidence_part(r, path_delivered(p) - s->round.delivered, elapsed_us, rtt_us,
 			      base_rtt_us);
-	r->haste_q16 = control_haste_q16(&s->control);
+	r->urgency_q16 = control_w_recent_max_q16(&s->control);
 	verdict = regime_round(r, rtt_us, base_rtt_us, p->now_us);
 	if (verdict == VERDICT_NONE && r->state == REGIME_ALONE && !path_tcp_sets_cwnd(p) &&
 	    stall_others(&s->scavenger.stall))

@@ -66,8 +66,8 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
 		else if (!ca->goal_done_ns)
 			ca->goal_done_ns = now_ns;
 		if (ca->controlled) {
-			control_change(&ca->flow->sender.control, bytes, now_ns,
-				       deadline_ns);
+			control_change_goal(&ca->flow->sender.control, bytes, now_ns,
+					    deadline_ns);
 			dalbe_hasten_update(sk);
 		}
 		return 0;

@@ -161,8 +161,8 @@ static void live_through(struct kunit *test, size_t number,
 		assert_sane(test, number, &d);
 		assert_status(test, number, &d, s.now_ns);
 		if (!(random & 0x3e0))	/* more bytes, less time */
-			control_change(&d, fp_add(c->size, random), s.now_ns,
-				       fp_add(s.now_ns, c->window_ns / 2));
+			control_change_goal(&d, fp_add(c->size, random), s.now_ns,
+					    fp_add(s.now_ns, c->window_ns / 2));
 	}
 }
 
@@ -399,7 +399,7 @@ static void any_effect(struct rnd_state *rnd, struct regime *e)
 		.looks.last_us = any_clock_us(rnd),
 		.times.busy_us = any_clock_us(rnd),
 		.short_flows_come = random & 0x200,
-		.haste_q16 = any_count(rnd),
+		.urgency_q16 = any_count(rnd),
 		.part.last_us = any_time_us(rnd),
 		.looks.try_us = any_time_us(rnd),
 		.lossy = random >> 8,

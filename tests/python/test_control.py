@@ -477,7 +477,7 @@ def test_a_change_of_goal_keeps_what_was_learned(pure: Any, pid: bool) -> None:
     d = t.d
     learned = (d.w_q16, d.phi_q16, d.mbc.trim_q16, d.pid.integral_q16, d.goal.done, d.updates)
     now_ns = round(t.now_s * 1e9)
-    pure.control_change(d, 2 * 10**9, now_ns, now_ns + 3600 * 10**9)
+    pure.control_change_goal(d, 2 * 10**9, now_ns, now_ns + 3600 * 10**9)
     assert (
         d.w_q16, d.phi_q16, d.mbc.trim_q16, d.pid.integral_q16, d.goal.done, d.updates,
     ) == learned  # fmt: skip
@@ -493,9 +493,9 @@ def test_another_deadline_begins_another_window(pure: Any) -> None:
     t.until(0.3)
     now_ns = round(t.now_s * 1e9)
     before = (t.d.goal.start_ns, pure.control_tw_ns(t.d, 1000))
-    pure.control_change(t.d, 2 * 10**9, now_ns, t.d.goal.deadline_ns)
+    pure.control_change_goal(t.d, 2 * 10**9, now_ns, t.d.goal.deadline_ns)
     assert (t.d.goal.start_ns, pure.control_tw_ns(t.d, 1000)) == before
-    pure.control_change(t.d, 2 * 10**9, now_ns, now_ns + 128 * 10**9)
+    pure.control_change_goal(t.d, 2 * 10**9, now_ns, now_ns + 128 * 10**9)
     assert (t.d.goal.start_ns, pure.control_tw_ns(t.d, 1000)) == (now_ns, 10**9)
 
 
@@ -503,7 +503,7 @@ def test_a_rate_meant_for_another_target_is_no_error_of_the_model(pure: Any) -> 
     t = Transfer(pure, size=10**9)
     t.until(0.3)
     trim_q16, now_ns = t.d.mbc.trim_q16, round(t.now_s * 1e9)
-    pure.control_change(t.d, 10**9, now_ns, now_ns + 1800 * 10**9)
+    pure.control_change_goal(t.d, 10**9, now_ns, now_ns + 1800 * 10**9)
     t.step()
     assert t.d.mbc.trim_q16 == trim_q16
 
@@ -531,7 +531,7 @@ def test_a_finished_goal_can_be_extended(pure: Any) -> None:
     t = Transfer(pure, size=10**6)
     t.steps(50)
     assert t.d.status == pure.STATUS_DONE
-    pure.control_change(t.d, 10**9, round(t.now_s * 1e9), 7200 * 10**9)
+    pure.control_change_goal(t.d, 10**9, round(t.now_s * 1e9), 7200 * 10**9)
     assert (t.d.status, t.d.goal.finished_ns) == (pure.STATUS_ON_TRACK, 0)
     t.until(1)
     assert t.d.status == pure.STATUS_DONE
@@ -676,17 +676,18 @@ def test_from_a_minute_to_a_day_and_from_a_megabyte_to_a_hundred_gigabytes(
         assert goal.bytes_done >= size
 
 
-def test_haste_is_the_most_that_was_taken_and_fades_over_half_a_window(pure: Any) -> None:
+def test_the_most_that_w_was_of_late_fades_over_half_a_window(pure: Any) -> None:
     goal = Transfer(pure, size=10**9, window_s=1000)
-    assert pure.control_haste_q16(goal.d) == goal.d.w_q16
-    hastes = []
+    assert pure.control_w_recent_max_q16(goal.d) == goal.d.w_q16
+    recent = []
     while goal.d.w_q16 < Q16:
         goal.step(rate_Bps=1e5)
-        hastes.append(int(pure.control_haste_q16(goal.d)))
-        assert hastes[-1] == goal.d.w_q16
-    assert hastes == sorted(hastes)
+        recent.append(int(pure.control_w_recent_max_q16(goal.d)))
+        assert recent[-1] == goal.d.w_q16
+    assert recent == sorted(recent)
     goal.bytes_done = 9.9e8  # hardly anything is left to do
     for n in range(1, 49):
         goal.step(rate_Bps=0)
         assert goal.d.w_q16 < Q16 / 4
-        assert pure.control_haste_q16(goal.d) == pytest.approx(Q16 * (1 - 1 / 64) ** n, rel=1e-3)
+        expected = Q16 * (1 - 1 / 64) ** n
+        assert pure.control_w_recent_max_q16(goal.d) == pytest.approx(expected, rel=1e-3)

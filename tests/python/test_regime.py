@@ -50,8 +50,8 @@ def yielding(pure: Any, alone_us: int = OFTEN_US) -> Any:
 def test_how_long_the_machine_has_been_up_is_of_no_concern(pure: Any, clock_us: int) -> None:
     effect = pure.new("regime")
     pure.regime_start(effect, clock_us)
-    assert pure.regime_in_doubt(effect, clock_us) is False  # who is in no haste
-    effect.haste_q16 = Q16
+    assert pure.regime_in_doubt(effect, clock_us) is False  # not urgent at all
+    effect.urgency_q16 = Q16
     assert pure.regime_in_doubt(effect, clock_us + DOUBT_US - 1)
     assert not pure.regime_in_doubt(effect, clock_us + DOUBT_US)
     effect.lossy = 9  # so it is not kin's
@@ -803,7 +803,7 @@ def test_an_answer_that_was_wrong_is_none_any_more(pure: Any) -> None:
     effect = asked(pure)
     effect.looks.last_us = ASK_US
     assert rounds(pure, effect, [QUEUE_US, 0], ASK_US)[-1] == pure.VERDICT_TAKE
-    effect.haste_q16 = Q16
+    effect.urgency_q16 = Q16
     assert effect.probe.alone
     for after_us, in_doubt in ((DOUBT_US - 1, True), (DOUBT_US, False)):
         assert bool(pure.regime_in_doubt(effect, ASK_US + after_us)) is in_doubt
@@ -1111,7 +1111,7 @@ def taken_after_us(pure: Any, effect: Any, busy_us: int) -> int:
     return clock_us - last_us
 
 
-@pytest.mark.parametrize(("alone_us", "busy_us", "haste", "wait_us"), [
+@pytest.mark.parametrize(("alone_us", "busy_us", "urgency", "wait_us"), [
     (OFTEN_US, 0, 0, 0),  # the first newcomer in a while
     (OFTEN_US - 1, 0, 0, PATIENCE_US),  # they keep coming
     (0, STAYED_US - 500_000, 0, PATIENCE_US),
@@ -1121,10 +1121,10 @@ def taken_after_us(pure: Any, effect: Any, busy_us: int) -> int:
     (0, 0, U32_MAX, 0),
 ])  # fmt: skip
 def test_where_newcomers_keep_coming_the_link_is_left_alone_for_longer(
-    pure: Any, alone_us: int, busy_us: int, haste: int, wait_us: int
+    pure: Any, alone_us: int, busy_us: int, urgency: int, wait_us: int
 ) -> None:
     effect = contended(pure, alone_us)
-    effect.haste_q16 = haste
+    effect.urgency_q16 = urgency
     look_us = int(pure.regime_look_us(BASE_US))
     least_us = max(wait_us, 3 * look_us)
     assert least_us <= taken_after_us(pure, effect, busy_us) < least_us + look_us
@@ -1138,16 +1138,16 @@ def yields_at(pure: Any, effect: Any, clock_us: int) -> None:
         assert rounds(pure, effect, [QUEUE_US], clock_us) == [verdict]
 
 
-@pytest.mark.parametrize("haste", [0, Q16 // 4, Q16, 2 * Q16])
+@pytest.mark.parametrize("urgency", [0, Q16 // 4, Q16, 2 * Q16])
 @pytest.mark.parametrize("resumed", [False, True])
 def test_a_link_that_is_lost_soon_was_taken_by_mistake(
-    pure: Any, haste: int, resumed: bool
+    pure: Any, urgency: int, resumed: bool
 ) -> None:
-    """And for those in haste soon is later; to stand back for a moment changes nothing."""
-    soon_us = DOUBT_US * min(haste, Q16) // Q16
+    """And for the urgent soon is later; to stand back for a moment changes nothing."""
+    soon_us = DOUBT_US * min(urgency, Q16) // Q16
     for after_us in (soon_us // 2, soon_us - 1, soon_us, 2 * DOUBT_US):
         effect = contended(pure)
-        effect.haste_q16 = haste
+        effect.urgency_q16 = urgency
         taken_us = taken_after_us(pure, effect, 0)
         assert (effect.state, effect.times.taken_us) == (pure.REGIME_ALONE, taken_us)
         if resumed:
@@ -1297,7 +1297,7 @@ states = st.fixed_dictionaries(
         "unsure": st.booleans(),
         "times__taken_us": u64,
         "short_flows_come": st.booleans(),
-        "haste_q16": u32,
+        "urgency_q16": u32,
         "part__last_us": u32,
         "part__ours_pps_q16": st.integers(0, 2**63 - 1),
         "part__link_pps_q16": st.integers(0, 2**63 - 1),

@@ -178,9 +178,9 @@ def test_losses_and_stalls_break_no_rule(pure: Any) -> None:
         assert done.out.losses > 0 or not ppm
 
 
-@pytest.mark.parametrize(("haste_q16", "best_effort"), [(0, 50), (Q16, 100)])
+@pytest.mark.parametrize(("urgency_q16", "best_effort"), [(0, 50), (Q16, 100)])
 def test_b_is_half_of_what_was_ours_but_all_where_the_others_may_have_been_there(
-    pure: Any, haste_q16: int, best_effort: int
+    pure: Any, urgency_q16: int, best_effort: int
 ) -> None:
     """We have just begun: only an urgent flow doubts that it was alone."""
     path = pure.new("tcp_path", una=1, nxt=101, cwnd=100, ssthresh=100, mss=1448, srtt_us=50_000)
@@ -188,7 +188,7 @@ def test_b_is_half_of_what_was_ours_but_all_where_the_others_may_have_been_there
     pure.sender_init(sender, path, 0)
     pure.sender_set_base(sender, path, pure.base("scavenger"))
     regime = sender.scavenger.regime
-    regime.haste_q16, regime.room.withdrawn, regime.cut.before_us = haste_q16, True, 60_000
+    regime.urgency_q16, regime.room.withdrawn, regime.cut.before_us = urgency_q16, True, 60_000
     pure.sender_repair(sender, path, RECOVERY)
     assert regime.state == pure.REGIME_YIELDING
     assert sender.scavenger.best_effort.window_q16 == best_effort * Q16
