@@ -22,7 +22,7 @@ enum regime_state {
 				 */
 	REGIME_CONTENDED,	/* somebody else's: the queue stayed (regime_round()), the room was
 				 * taken, or the path stands still most of the time (stall.c;
-				 * both regime_give_way())
+				 * both regime_yield_to_contended())
 				 */
 };
 
@@ -31,7 +31,7 @@ enum regime_state {
  * @before_us: lowest RTT of the round before it; 0: no test, see cut_under_test()
  * @expected_us: what it drains of the queue, were that all ours
  * @drained_q16: part of it that was drained at the last test, 0 .. 1
- * @decides: the test under way, or the next, decides. Set by regime_judge() where a cut had too
+ * @decides: the test under way, or the next, decides. Set by regime_judge_cut() where a cut had too
  *	little effect, as the next is deeper, and by evidence_test_cut() where the window cannot be
  *	cut
  */

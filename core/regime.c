@@ -2,15 +2,15 @@
 /*
  * Alone or not: whose queue is it?
  *
- *	             regime_judge(): two cuts drained too little
+ *	             regime_judge_cut(): two cuts drained too little
  *	             regime_repair(): TCP repairs a loss in the room that we made
  *	ALONE ------------------------------------------------------------> YIELDING
  *	 ^ ^ |                                                               |   |
  *	 | | |       regime_round(): RESUME, the queue went with us          |   |
  *	 | +-|---------------------------------------------------------------+   |
  *	 |   |                                                                   |
- *	 |   |  regime_give_way(): a mark in the room, or a queue that stays     |
- *	 |   |  there; or the path stands still for over half of the time        |
+ *	 |   |  regime_yield_to_contended(): a mark in the room, or a queue that |
+ *	 |   |  stays there; or the path stands still for over half of the time  |
  *	 |   +-----------------------+              regime_round(): it stayed    |
  *	 |                           v                                           |
  *	 +----------------------- CONTENDED <------------------------------------+
@@ -50,8 +50,7 @@ void regime_start(struct regime *r, u64 now_us)
 	r->times.since_us = now_us - REGIME_OFTEN_US;
 }
 
-static enum verdict regime_alone(struct regime *r, u64 now_us,
-				 enum verdict why)
+static enum verdict regime_to_alone(struct regime *r, u64 now_us, enum verdict why)
 {
 	r->state = REGIME_ALONE;
 	r->unsure = why != VERDICT_TAKE;
@@ -94,11 +93,12 @@ bool regime_in_doubt(const struct regime *r, u64 now_us)
 	return now_us - r->times.taken_us < regime_urgency_us(r, REGIME_DOUBT_US);
 }
 
-static enum verdict regime_yield(struct regime *r, u64 now_us)
+/* Leave REGIME_ALONE: for REGIME_YIELDING, to stand back and look; or for REGIME_CONTENDED. */
+static enum verdict regime_yield(struct regime *r, enum regime_state state, u64 now_us)
 {
 	bool soon = now_us - r->times.since_us < REGIME_OFTEN_US;
 
-	r->state = REGIME_YIELDING;
+	r->state = state;
 	evidence_forget(r);
 	r->looks.rounds = 0;
 	r->looks.peak_us = 0;
@@ -130,22 +130,19 @@ static enum verdict regime_yield(struct regime *r, u64 now_us)
 }
 
 /**
- * regime_give_way - somebody else is there
+ * regime_yield_to_contended - somebody else is there: be contended, do not stand back to look
  * @r: the flow, REGIME_ALONE
  * @now_us: clock
  *
- * By a test of room (regime_judge()), or as the path stands still most of the time
- * (scavenger_judge()). Be contended at once, without standing back to look. After a loss that TCP
- * repairs it is not sure: see regime_repair().
+ * By a test of room (regime_judge_cut()), or as the path stands still most of the time
+ * (scavenger_judge()). After a loss that TCP repairs it is not sure: see regime_repair().
  *
  * Return: VERDICT_YIELD.
  */
-enum verdict regime_give_way(struct regime *r, u64 now_us)
+enum verdict regime_yield_to_contended(struct regime *r, u64 now_us)
 {
-	regime_yield(r, now_us);
-	r->state = REGIME_CONTENDED;
 	r->looks.last_us = now_us;
-	return VERDICT_YIELD;
+	return regime_yield(r, REGIME_CONTENDED, now_us);
 }
 
 /**
@@ -165,12 +162,12 @@ bool regime_repair(struct regime *r, u64 now_us)
 	evidence_loss(r);
 	if (r->state != REGIME_ALONE || !withdrawn_under_test(r))
 		return false;
-	regime_yield(r, now_us);
+	regime_yield(r, REGIME_YIELDING, now_us);
 	return true;
 }
 
-/* The mean of the last rounds or looks. */
-static void regime_mean(struct regime *r, u32 queue_us)
+/* looks.mean_us is of the last rounds or looks: another has this queue. */
+static void regime_add_to_mean(struct regime *r, u32 queue_us)
 {
 	r->looks.mean_us = r->looks.mean_us - r->looks.mean_us / REGIME_MEAN +
 			   queue_us / REGIME_MEAN;
@@ -180,15 +177,15 @@ static void regime_mean(struct regime *r, u32 queue_us)
  * much as scavengers leave among themselves. They make room for each other's surges, too, and the
  * queue of the others is still there; but they lose no packets.
  */
-static u32 regime_free_us(const struct regime *r, u32 before_us, u32 base_rtt_us)
+static u32 regime_room_free_us(const struct regime *r, u32 before_us, u32 base_rtt_us)
 {
 	u32 left_us = queue_left_us(before_us, base_rtt_us);
 
 	return r->lossy ? left_us : max(left_us, queue_scavengers_us(base_rtt_us));
 }
 
-static enum verdict regime_judge(struct regime *r, u32 rtt_us,
-				 u32 base_rtt_us, u64 now_us)
+/* The round after a cut has ended: what does the cut show? */
+static enum verdict regime_judge_cut(struct regime *r, u32 rtt_us, u32 base_rtt_us, u64 now_us)
 {
 	u32 before_us = r->cut.before_us;
 	u32 drained_us = queue_above_us(before_us, rtt_us);
@@ -204,8 +201,8 @@ static enum verdict regime_judge(struct regime *r, u32 rtt_us,
 		if (r->room.packet_lost ||
 		    (regime_steady(r) &&
 		     queue_above_us(rtt_us, base_rtt_us) >
-		     regime_free_us(r, before_us, base_rtt_us)))
-			return regime_give_way(r, now_us);
+		     regime_room_free_us(r, before_us, base_rtt_us)))
+			return regime_yield_to_contended(r, now_us);
 		r->cut.decides = false;
 		if (!r->room.if_free_cwnd)
 			return VERDICT_NONE;
@@ -224,7 +221,7 @@ static enum verdict regime_judge(struct regime *r, u32 rtt_us,
 		return VERDICT_NONE;
 	}
 	if (r->cut.decides)	/* this was the deeper cut, which decides */
-		return regime_yield(r, now_us);
+		return regime_yield(r, REGIME_YIELDING, now_us);
 	r->cut.decides = true;
 	return VERDICT_CUT_DEEPER;
 }
@@ -241,7 +238,7 @@ u64 regime_look_us(u32 base_rtt_us)
 }
 
 /**
- * regime_probe - contended: is it time to probe whether the queue is ours?
+ * regime_probe_if_due - contended: begin to probe whether the queue is ours, if it is time to
  * @r: the flow
  * @cwnd: congestion window, packets
  * @rtt_us: lowest RTT of the round
@@ -251,7 +248,7 @@ u64 regime_look_us(u32 base_rtt_us)
  * Not while short flows keep coming. While probe.rounds is not 0 the window is to be held to
  * probe.cwnd; regime_round() has the answer.
  */
-void regime_probe(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us, u64 now_us)
+void regime_probe_if_due(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us, u64 now_us)
 {
 	if (now_us - r->times.came_us >= regime_patience_us(r))
 		probe_begin(r, cwnd, rtt_us, base_rtt_us, now_us);
@@ -280,11 +277,11 @@ enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 			r->short_flows_come = false;
 		r->lossy -= r->lossy > 0;
 		r->room.restored -= r->room.restored > 0;
-		regime_mean(r, queue_us);
+		regime_add_to_mean(r, queue_us);
 		if (evidence_slow_start_too_short(r, rtt_us, base_rtt_us))
 			return VERDICT_GROW_ON;
 		return cut_under_test(&r->cut) ?
-		       regime_judge(r, rtt_us, base_rtt_us, now_us) : VERDICT_NONE;
+		       regime_judge_cut(r, rtt_us, base_rtt_us, now_us) : VERDICT_NONE;
 	}
 
 	r->looks.rounds += r->looks.rounds < U8_MAX;
@@ -295,12 +292,12 @@ enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 	}
 	r->looks.peak_us = max(r->looks.peak_us, queue_us);
 	if (r->probe.rounds && probe_answered(r, queue_us)) {
-		regime_alone(r, now_us, VERDICT_TAKE);
-		r->probe.alone = true;	/* which regime_alone() has cleared */
+		regime_to_alone(r, now_us, VERDICT_TAKE);
+		r->probe.alone = true;	/* which regime_to_alone() has cleared */
 		return VERDICT_TAKE;
 	}
 	if (base_rtt_us && evidence_plateau(r, rtt_us, base_rtt_us, now_us))
-		return regime_alone(r, now_us, VERDICT_PATH_LONGER);
+		return regime_to_alone(r, now_us, VERDICT_PATH_LONGER);
 	if (r->state == REGIME_CONTENDED &&
 	    now_us - r->looks.last_us < regime_look_us(base_rtt_us))
 		return VERDICT_NONE;
@@ -311,20 +308,20 @@ enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 		r->looks.gone |= 1;
 	else
 		r->times.busy_us = now_us;
-	regime_mean(r, queue_us);
+	regime_add_to_mean(r, queue_us);
 
 	if (r->state == REGIME_YIELDING && r->looks.gone) {
 		r->resumes++;
-		return regime_alone(r, now_us, VERDICT_RESUME);
+		return regime_to_alone(r, now_us, VERDICT_RESUME);
 	}
 	/* REGIME_CONTENDED: of REGIME_YIELDING one look was enough */
 	if (hweight8(r->looks.gone) >= REGIME_LOOKS_GONE &&
 	    now_us - r->times.busy_us >= regime_patience_us(r))
-		return regime_alone(r, now_us, VERDICT_TAKE);
+		return regime_to_alone(r, now_us, VERDICT_TAKE);
 	if (r->state == REGIME_CONTENDED && !(r->looks.gone & 1) &&
 	    r->looks.mean_us <= queue_scavengers_us(base_rtt_us) &&
 	    now_us - r->times.since_us >= r->looks.try_us)
-		return regime_alone(r, now_us, VERDICT_TRY);
+		return regime_to_alone(r, now_us, VERDICT_TRY);
 	if (r->looks.rounds >= REGIME_YIELD_ROUNDS)
 		r->state = REGIME_CONTENDED;
 	return VERDICT_NONE;

@@ -179,7 +179,7 @@ static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p, 
 	verdict = regime_round(r, rtt_us, base_rtt_us, p->now_us);
 	if (verdict == VERDICT_NONE && r->state == REGIME_ALONE && !path_tcp_sets_cwnd(p) &&
 	    stall_others(&s->scavenger.stall))
-		return regime_give_way(r, p->now_us);
+		return regime_yield_to_contended(r, p->now_us);
 	return verdict;
 }
 
@@ -277,8 +277,8 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	}
 	if (sc->regime.state != REGIME_ALONE) {
 		w_q16 = s->control.w_q16;
-		regime_probe(&sc->regime, p->cwnd, s->cdg.rtt_prev.min_us,
-			     cdg_base_rtt_us(&s->cdg), p->now_us);
+		regime_probe_if_due(&sc->regime, p->cwnd, s->cdg.rtt_prev.min_us,
+				    cdg_base_rtt_us(&s->cdg), p->now_us);
 	}
 	/* time in which the window was not in use does not count, RFC 9438, 4.2 */
 	if (s->round.app_limited || !s->round.cwnd_limited)

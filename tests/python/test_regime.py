@@ -751,7 +751,7 @@ ASK_US, ASK_MAX_US = max(2_000_000, 32 * BASE_US), 16_000_000
 def asked(pure: Any, queue_us: int = QUEUE_US) -> Any:
     """A flow that holds its window to what fits the path."""
     effect = contended(pure)
-    pure.regime_probe(effect, 100, BASE_US + queue_us, BASE_US, ASK_US)
+    pure.regime_probe_if_due(effect, 100, BASE_US + queue_us, BASE_US, ASK_US)
     return effect
 
 
@@ -786,7 +786,7 @@ def test_what_is_gone_before_it_can_have_gone_with_us_is_no_answer(pure: Any) ->
     assert rounds(pure, effect, [QUEUE_US // 4, 0], ASK_US) == [pure.VERDICT_NONE] * 2
     assert effect.state == pure.REGIME_CONTENDED
     for pause_us, asking in ((ASK_US, 0), (4_000_000, 2)):
-        pure.regime_probe(effect, 100, BASE_US + QUEUE_US, BASE_US, ASK_US + pause_us)
+        pure.regime_probe_if_due(effect, 100, BASE_US + QUEUE_US, BASE_US, ASK_US + pause_us)
         assert effect.probe.rounds == asking
 
 
@@ -817,10 +817,10 @@ def test_an_answer_that_was_wrong_is_none_any_more(pure: Any) -> None:
 def test_who_has_asked_in_vain_asks_ever_more_rarely(pure: Any) -> None:
     effect, clock_us = contended(pure), 0
     for pause_us in (ASK_US, max(ASK_US, 4_000_000), 8_000_000, ASK_MAX_US, ASK_MAX_US):
-        pure.regime_probe(effect, 100, BASE_US + QUEUE_US, BASE_US, clock_us + pause_us - 1)
+        pure.regime_probe_if_due(effect, 100, BASE_US + QUEUE_US, BASE_US, clock_us + pause_us - 1)
         assert effect.probe.rounds == 0
         clock_us += pause_us
-        pure.regime_probe(effect, 100, BASE_US + QUEUE_US, BASE_US, clock_us)
+        pure.regime_probe_if_due(effect, 100, BASE_US + QUEUE_US, BASE_US, clock_us)
         assert effect.probe.rounds == 2
         assert pure.VERDICT_TAKE not in rounds(pure, effect, [QUEUE_US] * 2, clock_us)
 
@@ -850,7 +850,7 @@ def test_what_a_cut_would_not_show_is_not_asked(
 ) -> None:
     effect = contended(pure)
     effect.part.link_pps_q16 = round(link_pps) * Q16
-    pure.regime_probe(effect, cwnd, BASE_US + queue_us, base_us, ASK_US)
+    pure.regime_probe_if_due(effect, cwnd, BASE_US + queue_us, base_us, ASK_US)
     assert effect.probe.rounds == 0
 
 
@@ -859,14 +859,14 @@ def test_the_patient_do_not_ask_before_their_time(pure: Any) -> None:
     assert effect.short_flows_come
     for clock_us, asking in ((PATIENCE_US - 1, 0), (PATIENCE_US, 2)):
         now_us = effect.times.came_us + clock_us
-        pure.regime_probe(effect, 100, BASE_US + QUEUE_US, BASE_US, now_us)
+        pure.regime_probe_if_due(effect, 100, BASE_US + QUEUE_US, BASE_US, now_us)
         assert effect.probe.rounds == asking
 
 
 def test_alone_and_standing_back_nobody_asks(pure: Any) -> None:
     for state in (pure.REGIME_ALONE, pure.REGIME_YIELDING):
         effect = pure.new("regime", state=state)
-        pure.regime_probe(effect, 100, BASE_US + QUEUE_US, BASE_US, ASK_US)
+        pure.regime_probe_if_due(effect, 100, BASE_US + QUEUE_US, BASE_US, ASK_US)
         assert effect.probe.rounds == 0
 
 
@@ -1339,7 +1339,7 @@ events = st.one_of(
     st.tuples(st.just("evidence_loss")),
     st.tuples(st.just("evidence_forget")),
     st.tuples(st.just("evidence_slow_start_limit"), u32),
-    st.tuples(st.just("regime_probe"), u32, u32, u32, u64),
+    st.tuples(st.just("regime_probe_if_due"), u32, u32, u32, u64),
     st.tuples(st.just("probe_reject_early"), u32, u32),
 )
 
