@@ -388,8 +388,8 @@ static void cdg_count_cut(struct cdg *c, u32 cut, u32 cwnd)
  * @h: heuristics in force
  * @cwnd: congestion window, packets
  *
- * To be called once for each cut, whatever the base is: sender_interval() has the number of losses,
- * and with it the price that the standard congestion control pays, from here.
+ * To be called once for each cut, whatever the base is: sender_sample_interval() has the number of
+ * losses, and with it the price that the standard congestion control pays, from here.
  *
  * Return: slow start threshold, packets, at least 2.
  */

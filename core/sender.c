@@ -13,7 +13,7 @@
  */
 #include "sender.h"
 
-static void sender_tell(struct sender *s, struct tcp_path *p, enum base_event event)
+static void sender_tell_base(struct sender *s, struct tcp_path *p, enum base_event event)
 {
 	if (s->base->event)
 		s->base->event(s, p, event);
@@ -49,9 +49,9 @@ void sender_set_base(struct sender *s, struct tcp_path *p, const struct lbe_base
 	s->base = base;
 	s->regime = REGIME_ALONE;
 	s->paced |= base->paced;
-	if (sender_pays_losses(s))
+	if (sender_pays_losses_only(s))
 		signals_start(&s->signals, p);
-	sender_tell(s, p, BASE_START);
+	sender_tell_base(s, p, BASE_START);
 }
 
 /**
@@ -68,7 +68,7 @@ void sender_begin_round(struct sender *s, struct tcp_path *p)
 		.delivered = path_delivered(p),
 		.start_us = p->now_us,
 	};
-	sender_tell(s, p, BASE_ROUND);
+	sender_tell_base(s, p, BASE_ROUND);
 }
 
 /**
@@ -104,12 +104,14 @@ static u32 sender_mu_capped_q16(const struct sender *s)
 	return min_t(u32, s->mu_q16, Q16_ONE);
 }
 
-/* cdg_ssthresh() counts the cut, for every base; most ignore its result. */
-static u32 sender_cut(struct sender *s, const struct tcp_path *p, enum cut_cause cause)
+/* The window to cut to, packets. cdg_ssthresh() counts the cut, for every base; most bases ignore
+ * its result.
+ */
+static u32 sender_cwnd_after_cut(struct sender *s, const struct tcp_path *p, enum cut_cause cause)
 {
 	u32 cwnd = s->base->cut(s, p, cause, cdg_ssthresh(&s->cdg, &s->heuristics, p->cwnd));
 
-	if (cause == CUT_OWN || !sender_pays_losses(s))
+	if (cause == CUT_OWN || !sender_pays_losses_only(s))
 		return cwnd;
 	signals_count(&s->signals, p);
 	return s->heuristics.inflate_beta && s->mu_q16 ?
@@ -127,7 +129,7 @@ static u32 sender_cut(struct sender *s, const struct tcp_path *p, enum cut_cause
 void sender_back_off(struct sender *s, struct tcp_path *p)
 {
 	s->cdg.state = CDG_BACKOFF;
-	p->ssthresh = sender_cut(s, p, CUT_OWN);
+	p->ssthresh = sender_cwnd_after_cut(s, p, CUT_OWN);
 	s->delay_cut.cwnd = p->cwnd;
 	s->delay_cut.in_flight = path_in_flight(p);
 	s->delay_cut.backoffs++;
@@ -196,12 +198,12 @@ void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd
 }
 
 /**
- * sender_grow_inflated - let a base that pays for losses grow, or cut for a phantom signal
+ * sender_grow_or_phantom_cut - let a base that pays for losses grow, or cut for a phantom signal
  * @s: the sender
  * @p: the connection, whose window is in use
  * @acked: packets that the ACK covers
  */
-void sender_grow_inflated(struct sender *s, struct tcp_path *p, u32 acked)
+void sender_grow_or_phantom_cut(struct sender *s, struct tcp_path *p, u32 acked)
 {
 	if (signals_recent(&s->signals, p) && s->mu_q16 && !s->heuristics.inflate_beta &&
 	    !path_tcp_sets_cwnd(p) && signals_phantom(&s->signals, acked)) {
@@ -230,7 +232,7 @@ u32 sender_ssthresh(struct sender *s, struct tcp_path *p)
 		most = min(p->cwnd, p->ssthresh);
 		s->cdg.state = CDG_UNKNOWN;
 	}
-	ssthresh = sender_cut(s, p, CUT_LOSS);
+	ssthresh = sender_cwnd_after_cut(s, p, CUT_LOSS);
 	s->losses.backoffs++;
 	s->losses.asked = true;
 	s->losses.answer_cwnd = p->cwnd;
@@ -275,7 +277,7 @@ void sender_repair(struct sender *s, struct tcp_path *p, u8 state)
 {
 	s->losses.asked = false;
 	if (state != PATH_CWR)
-		sender_tell(s, p, state == PATH_LOSS ? BASE_TIMEOUT : BASE_RECOVERY);
+		sender_tell_base(s, p, state == PATH_LOSS ? BASE_TIMEOUT : BASE_RECOVERY);
 }
 
 /**
@@ -286,7 +288,7 @@ void sender_repair(struct sender *s, struct tcp_path *p, u8 state)
  */
 void sender_repaired(struct sender *s, struct tcp_path *p, u8 state)
 {
-	sender_tell(s, p, state == PATH_OPEN ? BASE_OPEN : BASE_DISORDER);
+	sender_tell_base(s, p, state == PATH_OPEN ? BASE_OPEN : BASE_DISORDER);
 }
 
 /**
@@ -314,7 +316,7 @@ void sender_mark(struct sender *s, const struct tcp_path *p)
  */
 void sender_undo(struct sender *s, struct tcp_path *p)
 {
-	sender_tell(s, p, BASE_UNDO);
+	sender_tell_base(s, p, BASE_UNDO);
 }
 
 /**
@@ -324,7 +326,7 @@ void sender_undo(struct sender *s, struct tcp_path *p)
  */
 void sender_tx_start(struct sender *s, struct tcp_path *p)
 {
-	sender_tell(s, p, BASE_TX_START);
+	sender_tell_base(s, p, BASE_TX_START);
 }
 
 /**
@@ -336,7 +338,7 @@ void sender_cwnd_restart(struct sender *s, struct tcp_path *p)
 {
 	s->restarting = true;
 	cdg_restart(&s->cdg, p->cwnd);
-	sender_tell(s, p, BASE_CWND_RESTART);
+	sender_tell_base(s, p, BASE_CWND_RESTART);
 	sender_begin_round(s, p);
 }
 
@@ -347,7 +349,7 @@ void sender_cwnd_restart(struct sender *s, struct tcp_path *p)
  */
 void sender_complete_cwr(struct sender *s, struct tcp_path *p)
 {
-	sender_tell(s, p, BASE_COMPLETE_CWR);
+	sender_tell_base(s, p, BASE_COMPLETE_CWR);
 	cdg_backoff_done(&s->cdg);
 	sender_begin_round(s, p);
 }
@@ -360,7 +362,7 @@ void sender_complete_cwr(struct sender *s, struct tcp_path *p)
 void sender_steer(struct sender *s, u64 price_standard_q40)
 {
 	s->mu_q16 = control_mu_q16(&s->control);
-	if (sender_pays_losses(s))
+	if (sender_pays_losses_only(s))
 		signals_inflate(&s->signals, sender_mu_capped_q16(s));
 	if (s->base->steer)
 		s->base->steer(s, price_standard_q40);
@@ -377,12 +379,12 @@ void sender_begin_interval(struct sender *s)
 }
 
 /**
- * sender_interval - Tw ends: what has the base paid in it?
+ * sender_sample_interval - Tw ends: what has the base paid in it?
  * @s: the sender
  *
  * Return: a sample without the times, the bytes and @app_limited, which TCP knows.
  */
-struct control_sample sender_interval(const struct sender *s)
+struct control_sample sender_sample_interval(const struct sender *s)
 {
 	const struct cdg_counts *n = &s->cdg.price.counts;
 	const u64 loss_weight_q40 = (u64)CDG_WEIGHT_LOSS_Q16 << 24;
@@ -394,7 +396,7 @@ struct control_sample sender_interval(const struct sender *s)
 		.losses = n->losses,
 	};
 
-	if (sender_pays_losses(s))
+	if (sender_pays_losses_only(s))
 		signals_price(&s->signals, &sample);
 	else
 		s->base->price(s, &sample);

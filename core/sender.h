@@ -2,7 +2,7 @@
 /*
  * The sending side of one connection: events of TCP go in, a window comes out.
  *
- *	ACK:   sender_rtt(), sender_acked(), at a round's end sender_end_round(), sender_grow()
+ *	ACK:   sender_rtt(), sender_acked(), at a round's end sender_end_round(), sender_update_cwnd()
  *	loss:  sender_ssthresh() says ssthresh, sender_count_loss() counts what TCP deals with
  *
  * Pure code: it knows no socket. One caller at a time per struct sender.
@@ -195,7 +195,7 @@ static inline bool sender_not_alone(const struct sender *s)
 }
 
 /* Are losses all that the base pays? Then signals.c knows the price, and inflates it. */
-static inline bool sender_pays_losses(const struct sender *s)
+static inline bool sender_pays_losses_only(const struct sender *s)
 {
 	return !s->base->price;
 }
@@ -244,11 +244,11 @@ void sender_complete_cwr(struct sender *s, struct tcp_path *p);
 
 void sender_steer(struct sender *s, u64 price_standard_q40);
 void sender_begin_interval(struct sender *s);
-struct control_sample sender_interval(const struct sender *s);
+struct control_sample sender_sample_interval(const struct sender *s);
 
 /* These run at each ACK, or each time before TCP sends: */
 
-void sender_grow_inflated(struct sender *s, struct tcp_path *p, u32 acked);
+void sender_grow_or_phantom_cut(struct sender *s, struct tcp_path *p, u32 acked);
 
 /* The RTT that the base is to see. A base may want RTTs without a queue of the ACKs, which is
  * not of its making. CDG at a fixed G takes them as TCP does, as its paper says; but a goal may
@@ -373,18 +373,19 @@ static inline bool sender_round_over(const struct sender *s, const struct tcp_pa
 }
 
 /**
- * sender_grow - set the window for an ACK, mostly to grow; the base is asked in any case, as one
- *	that is not alone may lower it. A phantom signal cuts it
+ * sender_update_cwnd - an ACK: have the base set the window, or cut it for a phantom signal
  * @s: the sender
  * @p: the connection
  * @acked: packets that the ACK covers
+ *
+ * The base is asked where the window is not in use, too: beside others w * B may have become less.
  */
-static inline void sender_grow(struct sender *s, struct tcp_path *p, u32 acked)
+static inline void sender_update_cwnd(struct sender *s, struct tcp_path *p, u32 acked)
 {
 	bool cwnd_limited = sender_cwnd_limited(s, p);
 
-	if (cwnd_limited && sender_pays_losses(s))
-		sender_grow_inflated(s, p, acked);
+	if (cwnd_limited && sender_pays_losses_only(s))
+		sender_grow_or_phantom_cut(s, p, acked);
 	else
 		s->base->grow(s, p, acked, cwnd_limited);
 }

@@ -163,7 +163,7 @@ void dalbe_end_interval(struct sock *sk)
 	u64 elapsed_us = tp->tcp_mstamp - flow->last_update_us;
 	u64 busy_us = (u64)jiffies_to_msecs(dalbe_busy_jiffies(tp) - flow->busy_jiffies) *
 		      USEC_PER_MSEC;
-	struct control_sample sample = sender_interval(s);
+	struct control_sample sample = sender_sample_interval(s);
 	struct dalbe_state state = {};
 	struct control_model model;
 	struct tcp_path p;

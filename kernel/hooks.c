@@ -124,7 +124,7 @@ static void dalbe_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		if (sender_wants_hystart(s, &p))
 			dalbe_count_hystart(sk, &p, sender_hystart(s, &p, dalbe_paced(sk)));
 		if (!sender_round_over(s, &p) || !dalbe_end_round(sk, &p))
-			sender_grow(s, &p, acked);
+			sender_update_cwnd(s, &p, acked);
 	}
 	dalbe_path_write(sk, &p);
 }

@@ -368,18 +368,18 @@ def test_phantom_signals_cease_three_mean_distances_after_the_last_real_one(pure
     ours = flow(pure, 0.02, (1000, 200, 200, 200))
     ours.wait(590_000)
     assert cuts(ours, 1000) > 100
-    assert ours.pure.sender_interval(ours.sender).others_seen
+    assert ours.pure.sender_sample_interval(ours.sender).others_seen
     ours.wait(11_000)
     assert cuts(ours, 1000) == 0
-    assert not ours.pure.sender_interval(ours.sender).others_seen
+    assert not ours.pure.sender_sample_interval(ours.sender).others_seen
     # what follows is measured from here, not from the last signal
-    price = ours.pure.sender_interval(ours.sender).price_q40
+    price = ours.pure.sender_sample_interval(ours.sender).price_q40
     ours.wait(200_000)
     ours.path.delivered += 200 - 1000
     ours.lose()
     ours.open()
     ours.path.cwnd = 100
-    assert ours.pure.sender_interval(ours.sender).price_q40 == pytest.approx(price, rel=0.01)
+    assert ours.pure.sender_sample_interval(ours.sender).price_q40 == pytest.approx(price, rel=0.01)
     assert cuts(ours, 1000) > 100
 
 
@@ -416,7 +416,7 @@ def test_without_a_controller_nothing_is_inflated(pure: Any) -> None:
 
 def test_the_price_is_the_part_of_packets_that_is_lost(pure: Any) -> None:
     price = [
-        pure.sender_interval(flow(pure, 0.5, distances).sender)
+        pure.sender_sample_interval(flow(pure, 0.5, distances).sender)
         for distances in ((), (9,), (9, 100), (9, 100, 100, 100, 100))
     ]
     assert [p.price_q40 for p in price] == [0, 0, 2**40 // 100, 2**40 // 100]

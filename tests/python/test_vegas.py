@@ -286,7 +286,7 @@ def test_losses_are_skipped_at_w_one_alone(pure: Any) -> None:
 
 def interval(ours: Ours) -> Any:
     """Return what the flow has paid since the last Tw."""
-    return ours.pure.sender_interval(ours.sender)
+    return ours.pure.sender_sample_interval(ours.sender)
 
 
 @pytest.mark.slow

@@ -85,7 +85,7 @@ void pure_avoid(struct sender *s, struct tcp_path *p, u32 packets)
 	if (sender_round_over(s, p))
 		result = sender_end_round(s, p);
 	if (!result.set || sender_not_alone(s))
-		sender_grow(s, p, packets);
+		sender_update_cwnd(s, p, packets);
 }
 
 /* An ACK, for which TCP calls both, but sets the window itself in CWR and Recovery. */
