@@ -66,7 +66,7 @@ void evidence_forget(struct regime *r)
 	r->part.ours_pps_q16 = 0;
 	r->part.last_us = 0;
 	r->slow_start.rounds_since = 0;
-	r->room.restored = 0;
+	r->room.restored_rounds = 0;
 	r->slow_start.may_grow_on = false;
 	r->probe.rounds = 0;
 }
@@ -96,11 +96,11 @@ void evidence_skip_round(struct regime *r)
  */
 void evidence_loss(struct regime *r)
 {
-	r->lossy = EVIDENCE_LOSS_ROUNDS;
+	r->lossy_rounds = EVIDENCE_LOSS_ROUNDS;
 	r->plateau.periods = 0;
 	r->probe.rounds = 0;
 	r->slow_start.may_grow_on = false;
-	if (withdrawn_under_test(r))
+	if (provisional_cut_under_test(r))
 		r->room.packet_lost = true;
 }
 
@@ -108,24 +108,24 @@ void evidence_loss(struct regime *r)
  * evidence_timeout - TCP repairs a loss by slow start
  * @r: the flow
  *
- * We give up for good the window that was withdrawn: no test says that nobody has taken it.
+ * We give up for good what a provisional cut gave up: no test says that nobody has taken it.
  */
 void evidence_timeout(struct regime *r)
 {
 	evidence_loss(r);
 	evidence_forget(r);
-	r->room.if_free_cwnd = 0;
+	r->room.restore_cwnd = 0;
 }
 
 /**
  * evidence_undo_loss - the last loss was spurious
  * @r: the flow
- * @lossy: regime.lossy before it
+ * @lossy: regime.lossy_rounds before it
  */
 void evidence_undo_loss(struct regime *r, u8 lossy)
 {
 	evidence_forget(r);
-	r->lossy = lossy;
+	r->lossy_rounds = lossy;
 }
 
 /**
@@ -137,16 +137,16 @@ void evidence_undo_loss(struct regime *r, u8 lossy)
  * @base_rtt_us: lowest RTT known; 0: none
  *
  * Notes the loss first, as evidence_loss() does. We test the cut as any other, unless a test of
- * what was withdrawn is under way.
+ * a provisional cut is under way.
  */
 void evidence_test_loss_cut(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
 			    u32 base_rtt_us)
 {
 	evidence_loss(r);
-	if (withdrawn_under_test(r))
+	if (provisional_cut_under_test(r))
 		return;
-	r->room.if_free_cwnd = 0;
-	r->room.withdrawn = false;
+	r->room.restore_cwnd = 0;
+	r->room.provisional = false;
 	evidence_test_cut(r, cwnd, ssthresh, rtt_us, base_rtt_us);
 }
 
@@ -190,7 +190,7 @@ void evidence_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rtt_us,
 		return;
 	rate_q16 = min_t(u64, S64_MAX, fp_mul_div((u64)packets << 16,
 						  USEC_PER_SEC, elapsed_us));
-	r->part.lost = (queue_us > queue_scavengers_us(base_rtt_us) || r->lossy) &&
+	r->part.lost = (queue_us > queue_scavengers_us(base_rtt_us) || r->lossy_rounds) &&
 		       room_surge_us(rtt_us, last_us, base_rtt_us, ROOM_SURGE_SHIFT) &&
 		       evidence_part_lost(r, rate_q16, elapsed_us);
 	if (r->part.lost)
@@ -200,9 +200,9 @@ void evidence_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rtt_us,
 						   EVIDENCE_PART_SHIFT);
 		r->part.link_pps_q16 = max(r->part.link_pps_q16, rate_q16);
 	} else {
-		/* others may have been there (unsure): we measured our part, not the link */
-		r->part.link_pps_q16 = max(r->unsure ? r->part.link_pps_q16 :
-						       r->part.link_pps_q16 / 2, rate_q16);
+		/* others may have been there (alone_by_guess): we measured our part, not the link */
+		r->part.link_pps_q16 = max(r->alone_by_guess ? r->part.link_pps_q16 :
+							       r->part.link_pps_q16 / 2, rate_q16);
 	}
 	r->part.ours_pps_q16 = rate_q16;
 }

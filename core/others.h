@@ -70,30 +70,30 @@ struct slow_start {
 
 /**
  * struct room - surges, and the room made for them
- * @withdrawn: the last cut gave up window that comes back if nobody takes it: room for a newcomer,
- *	or the guaranteed window, for a round trip (scavenger_cut_delay())
+ * @provisional: what the last cut gave up comes back if nobody takes it: room for a newcomer, or
+ *	the guaranteed window, for a round trip (scavenger_cut_delay())
  * @packet_lost: one was lost, or marked, after it
  * @samples: RTTs in a row, in this round, that tell of a surge
- * @restored: rounds for which VERDICT_ROOM_FREE is still remembered
+ * @restored_rounds: rounds for which VERDICT_ROOM_FREE is still remembered
  * @sampled_us: the lowest of @samples
  * @packets: acknowledged with them
  * @surge_us: growth of the queue in the last round, for the next cut, where that is a surge and
  *	not ours; else 0
  * @restored_us: lowest RTT of the surge that was over at the last VERDICT_ROOM_FREE
- * @if_free_cwnd: window to return to if the test of the last cut shows nobody, packets: for room,
+ * @restore_cwnd: window to return to if the test of the last cut shows nobody, packets: for room,
  *	the window less our queue from before the surge; after scavenger_cut_delay() the
  *	guaranteed window at least; a loss cuts it, too. 0: not to return
  */
 struct room {
-	bool withdrawn;
+	bool provisional;
 	bool packet_lost;
 	u8 samples;
-	u8 restored;
+	u8 restored_rounds;
 	u32 sampled_us;
 	u32 packets;
 	u32 surge_us;
 	u32 restored_us;
-	u32 if_free_cwnd;
+	u32 restore_cwnd;
 };
 
 /**
@@ -165,9 +165,9 @@ struct times {
 /**
  * struct regime - what one flow knows of others
  * @state: enum regime_state; set in regime.c only. sender.regime is a copy, which scavenger.c keeps
- * @lossy: rounds for which the last loss is still remembered; they count while alone only
- * @unsure: alone on a guess (VERDICT_RESUME, TRY, PATH_LONGER): the others may never have gone, so
- *	the next yield does not update @times.came_us and @short_flows_come. A probe's guess is
+ * @lossy_rounds: rounds for which the last loss is still remembered; they count while alone only
+ * @alone_by_guess: by VERDICT_RESUME, TRY or PATH_LONGER: the others may never have gone, so the
+ *	next yield does not update @times.came_us and @short_flows_come. A probe's guess is
  *	probe.alone
  * @short_flows_come: one after the other: be patient (regime_patience_us()), and make room early
  *	(room_shift())
@@ -187,8 +187,8 @@ struct times {
  */
 struct regime {
 	u8 state;
-	u8 lossy;
-	bool unsure;
+	u8 lossy_rounds;
+	bool alone_by_guess;
 	bool short_flows_come;
 	struct slow_start slow_start;
 	u32 urgency_q16;

@@ -53,12 +53,12 @@ void regime_start(struct regime *r, u64 now_us)
 static enum verdict regime_to_alone(struct regime *r, u64 now_us, enum verdict why)
 {
 	r->state = REGIME_ALONE;
-	r->unsure = why != VERDICT_TAKE;
+	r->alone_by_guess = why != VERDICT_TAKE;
 	r->probe.alone = false;
 	if (why != VERDICT_RESUME)
 		r->times.taken_us = now_us;
 	r->times.since_us = now_us;
-	r->lossy = 0;
+	r->lossy_rounds = 0;
 	evidence_forget(r);
 	return why;
 }
@@ -106,21 +106,21 @@ static enum verdict regime_yield(struct regime *r, enum regime_state state, u64 
 	r->plateau = (struct plateau) { .least_us = U32_MAX, .since_us = now_us };
 	r->yields++;
 	/* A loss of the others empties a short buffer: the last probe may have been wrong. */
-	if (r->lossy && soon)
+	if (r->lossy_rounds && soon)
 		probe_later(r);
 	else
 		r->probe.pause_us = PROBE_PAUSE_MIN_US;
-	if (r->lossy && soon)	/* no scavengers, and we lost packets by taking the link */
+	if (r->lossy_rounds && soon)	/* no scavengers, and we lost packets by taking the link */
 		r->looks.try_us = clamp_t(u32, 2 * r->looks.try_us, REGIME_TRY_MAX_US,
 					  REGIME_TRY_LOSSY_US);
-	else if (r->lossy)	/* no scavengers, as these lose no packets */
+	else if (r->lossy_rounds)	/* no scavengers, as these lose no packets */
 		r->looks.try_us = REGIME_TRY_MAX_US;
 	else if (now_us - r->times.since_us > 2 * REGIME_TRY_MIN_US)	/* they came later */
 		r->looks.try_us = REGIME_TRY_MIN_US;
 	else			/* the trial has failed at once */
 		r->looks.try_us = clamp_t(u32, 2 * r->looks.try_us, REGIME_TRY_MIN_US,
 					  REGIME_TRY_MAX_US);
-	if (!r->unsure) {
+	if (!r->alone_by_guess) {
 		r->short_flows_come = soon;
 		r->times.came_us = now_us;
 	}
@@ -160,7 +160,7 @@ enum verdict regime_yield_to_contended(struct regime *r, u64 now_us)
 bool regime_repair(struct regime *r, u64 now_us)
 {
 	evidence_loss(r);
-	if (r->state != REGIME_ALONE || !withdrawn_under_test(r))
+	if (r->state != REGIME_ALONE || !provisional_cut_under_test(r))
 		return false;
 	regime_yield(r, REGIME_YIELDING, now_us);
 	return true;
@@ -181,7 +181,7 @@ static u32 regime_room_free_us(const struct regime *r, u32 before_us, u32 base_r
 {
 	u32 left_us = queue_left_us(before_us, base_rtt_us);
 
-	return r->lossy ? left_us : max(left_us, queue_scavengers_us(base_rtt_us));
+	return r->lossy_rounds ? left_us : max(left_us, queue_scavengers_us(base_rtt_us));
 }
 
 /* The round after a cut has ended: what does the cut show? */
@@ -193,7 +193,7 @@ static enum verdict regime_judge_cut(struct regime *r, u32 rtt_us, u32 base_rtt_
 	r->cut.drained_q16 = min_t(u32, fp_ratio_q16(drained_us, r->cut.expected_us),
 				   Q16_ONE);
 	r->cut.before_us = 0;
-	if (r->room.withdrawn) {
+	if (r->room.provisional) {
 		/* A mark in the room is a newcomer's (at a loss we have yielded already, see
 		 * regime_repair()). So is a queue that is left, but for the rounds after our own
 		 * slow start, whose queue that may be.
@@ -204,9 +204,9 @@ static enum verdict regime_judge_cut(struct regime *r, u32 rtt_us, u32 base_rtt_
 		     regime_room_free_us(r, before_us, base_rtt_us)))
 			return regime_yield_to_contended(r, now_us);
 		r->cut.decides = false;
-		if (!r->room.if_free_cwnd)
+		if (!r->room.restore_cwnd)
 			return VERDICT_NONE;
-		r->room.restored = ROOM_RESTORED_ROUNDS;
+		r->room.restored_rounds = ROOM_RESTORED_ROUNDS;
 		r->room.restored_us = before_us;
 		return VERDICT_ROOM_FREE;
 	}
@@ -216,7 +216,7 @@ static enum verdict regime_judge_cut(struct regime *r, u32 rtt_us, u32 base_rtt_
 	if (r->part.lost && !r->cut.decides)
 		return VERDICT_NONE;
 	if (r->cut.drained_q16 >= EVIDENCE_OURS_Q16 ||
-	    (r->looks.mean_us <= queue_scavengers_us(base_rtt_us) && !r->lossy)) {
+	    (r->looks.mean_us <= queue_scavengers_us(base_rtt_us) && !r->lossy_rounds)) {
 		r->cut.decides = false;
 		return VERDICT_NONE;
 	}
@@ -275,8 +275,8 @@ enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 	if (r->state == REGIME_ALONE) {
 		if (now_us - r->times.came_us >= REGIME_OFTEN_US + REGIME_SHORT_US)
 			r->short_flows_come = false;
-		r->lossy -= r->lossy > 0;
-		r->room.restored -= r->room.restored > 0;
+		r->lossy_rounds -= r->lossy_rounds > 0;
+		r->room.restored_rounds -= r->room.restored_rounds > 0;
 		regime_add_to_mean(r, queue_us);
 		if (evidence_slow_start_too_short(r, rtt_us, base_rtt_us))
 			return VERDICT_GROW_ON;

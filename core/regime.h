@@ -77,8 +77,8 @@ enum verdict {
 	VERDICT_NONE,		/* no change */
 	VERDICT_CUT_DEEPER,	/* in REGIME_ALONE: cut once more, and deeper */
 	VERDICT_GROW_ON,	/* in REGIME_ALONE: slow start ended too early */
-	VERDICT_ROOM_FREE,	/* in REGIME_ALONE: nobody took what was withdrawn, room or the
-				 * guaranteed window
+	VERDICT_ROOM_FREE,	/* in REGIME_ALONE: nobody took what a provisional cut gave
+				 * up, room or the guaranteed window
 				 */
 	VERDICT_YIELD,		/* leave REGIME_ALONE, to REGIME_YIELDING; or straight to
 				 * REGIME_CONTENDED where the room was taken, or the path stands

@@ -79,16 +79,16 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	u32 surge_us = stands ? r->room.surge_us : 0;
 	u32 room_us = 0, queue_before_us, kept;
 
-	r->room.if_free_cwnd = 0;
-	r->room.withdrawn = false;
+	r->room.restore_cwnd = 0;
+	r->room.provisional = false;
 	r->room.packet_lost = false;
 	r->room.surge_us = 0;
 	if (r->state != REGIME_ALONE || r->cut.decides || !base_rtt_us ||
-	    (r->lossy && !stands))
+	    (r->lossy_rounds && !stands))
 		return ssthresh;
-	r->room.withdrawn = surge_us &&
-			    (r->part.lost || room_wanted(r, cwnd, surge_us, base_rtt_us));
-	if (r->room.withdrawn) {
+	r->room.provisional = surge_us &&
+			      (r->part.lost || room_wanted(r, cwnd, surge_us, base_rtt_us));
+	if (r->room.provisional) {
 		room_us = surge_us;
 		/* Our window grows by a packet per round, so the surge is not ours. The queue
 		 * from before the surge may be, where it was long enough to tell: the window
@@ -97,8 +97,8 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 		queue_before_us = queue_us - min(queue_us, surge_us);
 		if (queue_before_us < QUEUE_SHORTEST_US)
 			queue_before_us = 0;
-		if (!r->room.restored || rtt_us <= r->room.restored_us)
-			r->room.if_free_cwnd = fp_mul_div(cwnd, base_rtt_us,
+		if (!r->room.restored_rounds || rtt_us <= r->room.restored_us)
+			r->room.restore_cwnd = fp_mul_div(cwnd, base_rtt_us,
 							  (u64)base_rtt_us + queue_before_us);
 	}
 	kept = queue_fit(cwnd, base_rtt_us,
@@ -149,12 +149,12 @@ void room_begin_round(struct regime *r)
 }
 
 /**
- * withdrawn_under_test - is the cut under test one that withdrew room, or the guaranteed window?
+ * provisional_cut_under_test - is the cut under test a provisional one (room.provisional)?
  * @r: the flow
  */
-bool withdrawn_under_test(const struct regime *r)
+bool provisional_cut_under_test(const struct regime *r)
 {
-	return cut_under_test(&r->cut) && r->room.withdrawn;
+	return cut_under_test(&r->cut) && r->room.provisional;
 }
 
 /**
@@ -180,9 +180,9 @@ bool room_sample(struct regime *r, u32 rtt_us, u32 packets, u32 before_us,
 	bool tells;
 
 	if (r->state != REGIME_ALONE || cwnd < QUEUE_SMALL_CWND ||
-	    (cut_under_test(&r->cut) && !r->room.withdrawn))
+	    (cut_under_test(&r->cut) && !r->room.provisional))
 		return false;
-	tells = withdrawn_under_test(r) ? rtt_us >= r->cut.before_us :
+	tells = provisional_cut_under_test(r) ? rtt_us >= r->cut.before_us :
 		room_surge_us(rtt_us, before_us, base_rtt_us,
 			      room_shift(r)) > 0;
 	if (!tells) {

@@ -51,7 +51,7 @@ u32 room_surge_us(u32 rtt_us, u32 before_us, u32 base_rtt_us, int shift);
 u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us, u32 ssthresh);
 bool room_urgent(struct regime *r, u32 rtt_us, u32 before_us, u32 base_rtt_us);
 void room_begin_round(struct regime *r);
-bool withdrawn_under_test(const struct regime *r);
+bool provisional_cut_under_test(const struct regime *r);
 bool room_sample(struct regime *r, u32 rtt_us, u32 packets, u32 before_us, u32 base_rtt_us,
 		 u32 cwnd);
 

@@ -25,7 +25,7 @@ static void scavenger_save_undo(struct scavenger *sc)
 	sc->undo_window_q16 = sc->best_effort.window_q16;
 	sc->undo_origin_q16 = sc->best_effort.origin_q16;
 	sc->undo_loss_only_q16 = sc->loss_only_window.window_q16;
-	sc->undo_lossy = sc->regime.lossy;
+	sc->undo_lossy_rounds = sc->regime.lossy_rounds;
 }
 
 /* w needs no steering: scavenger_level_q16() reads it at each ACK. G is that of a flow alone. */
@@ -89,7 +89,7 @@ static void scavenger_yield(struct sender *s, struct tcp_path *p, u32 most)
 {
 	struct scavenger *sc = &s->scavenger;
 	/* we had given up room, and it was ours, too */
-	u32 cwnd = min(max(p->cwnd, sc->regime.room.if_free_cwnd), most);
+	u32 cwnd = min(max(p->cwnd, sc->regime.room.restore_cwnd), most);
 
 	sc->before_yield_cwnd = cwnd;
 	/* A newcomer now shares what was ours. But a competitor that was there before, and from
@@ -146,9 +146,9 @@ static u32 scavenger_cut_delay(struct sender *s, const struct tcp_path *p, u32 s
 	least = min(scavenger_guaranteed_cwnd(s, p), p->cwnd);
 	evidence_test_cut(&sc->regime, p->cwnd, ssthresh, rtt_us, base_rtt_us);
 	if (least > ssthresh && cut_under_test(&sc->regime.cut)) {
-		/* We withdraw it for a round trip, and judge that as we judge room. */
-		sc->regime.room.if_free_cwnd = max(sc->regime.room.if_free_cwnd, least);
-		sc->regime.room.withdrawn = true;
+		/* We go below it for a round trip, and judge that as we judge room. */
+		sc->regime.room.restore_cwnd = max(sc->regime.room.restore_cwnd, least);
+		sc->regime.room.provisional = true;
 	} else {
 		ssthresh = max(ssthresh, least);
 	}
@@ -230,7 +230,7 @@ static bool scavenger_act(struct sender *s, struct tcp_path *p, enum verdict why
 }
 
 /* Some surges CDG's gradient is too slow for. Else as CDG; but a window that was just
- * withdrawn, and restored, is not withdrawn again at once. And slow start goes on while nothing
+ * given up, and restored, is not given up again at once. And slow start goes on while nothing
  * waits: of a window of ten packets one that is late is a gradient, and would end it.
  */
 static bool scavenger_backs_off(struct sender *s, const struct tcp_path *p, u32 before_us,
@@ -242,7 +242,7 @@ static bool scavenger_backs_off(struct sender *s, const struct tcp_path *p, u32 
 		return false;
 	if (room_urgent(r, s->cdg.rtt_prev.min_us, before_us, cdg_base_rtt_us(&s->cdg)))
 		return true;
-	if (r->room.restored && scavenger_guaranteed_cwnd(s, p) >= p->cwnd)
+	if (r->room.restored_rounds && scavenger_guaranteed_cwnd(s, p) >= p->cwnd)
 		return false;
 	if (path_slow_start(p) && !queue_stands(s->cdg.rtt_prev.min_us, cdg_base_rtt_us(&s->cdg)))
 		return false;
@@ -272,7 +272,7 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 		/* Over a round trip: a burst would pass for a newcomer's. For eight rounds CDG
 		 * would go on cutting for the surge, which is over.
 		 */
-		cubic_regain(&sc->best_effort, (u64)sc->regime.room.if_free_cwnd << 16);
+		cubic_regain(&sc->best_effort, (u64)sc->regime.room.restore_cwnd << 16);
 		cdg_forget_gradients(&s->cdg);
 	}
 	if (sc->regime.state != REGIME_ALONE) {
@@ -353,8 +353,8 @@ static u32 scavenger_lose_alone(struct sender *s, const struct tcp_path *p)
 	scavenger_raise_loss_only(sc, p->cwnd);
 	if (s->restarting && path_slow_start(p))
 		cubic_lower(&sc->loss_only_window, (u64)p->cwnd << 16);
-	if (r->room.if_free_cwnd)
-		r->room.if_free_cwnd = cubic_beta(r->room.if_free_cwnd);
+	if (r->room.restore_cwnd)
+		r->room.restore_cwnd = cubic_beta(r->room.restore_cwnd);
 	cubic_follow(&sc->best_effort, p->cwnd);
 	cubic_loss(&sc->best_effort);
 	cubic_loss(&sc->loss_only_window);
@@ -401,7 +401,7 @@ static void scavenger_undo(struct scavenger *sc)
 {
 	cubic_start(&sc->best_effort, sc->undo_window_q16, sc->undo_origin_q16);
 	cubic_start(&sc->loss_only_window, sc->undo_loss_only_q16, 0);
-	evidence_undo_loss(&sc->regime, sc->undo_lossy);
+	evidence_undo_loss(&sc->regime, sc->undo_lossy_rounds);
 }
 
 /* TCP repairs a loss. Where room was just made it was a newcomer's doing, and we yield. */
@@ -413,8 +413,8 @@ static void scavenger_recovery(struct sender *s, struct tcp_path *p)
 	if (!regime_repair(&sc->regime, p->now_us))
 		return;
 	s->regime = sc->regime.state;
-	/* at most the larger of TCP's answer and if_free_cwnd, which we have cut for the loss */
-	scavenger_yield(s, p, max(most, sc->regime.room.if_free_cwnd));
+	/* at most the larger of TCP's answer and restore_cwnd, which we have cut for the loss */
+	scavenger_yield(s, p, max(most, sc->regime.room.restore_cwnd));
 	p->ssthresh = min(most, p->cwnd);
 }
 

@@ -29,8 +29,8 @@
  *				PATH_LONGER; RESUME and GROW_ON leave it
  *	before_yield_cwnd	at YIELD: the window before, with the	losses	RESUME
  *				room that was given up
- *	room.if_free_cwnd	at a cut that makes room, or withdraws	losses	ROOM_FREE
- *				the guaranteed window
+ *	room.restore_cwnd	at a provisional cut: for room, or	losses	ROOM_FREE
+ *				below the guaranteed window
  */
 #ifndef DALBE_SCAVENGER_H
 #define DALBE_SCAVENGER_H
@@ -48,7 +48,7 @@
  * @stall: moments in which the path stood still
  * @before_yield_cwnd: window to return to if the queue goes with us while we yield
  *	(VERDICT_RESUME), packets
- * @undo_lossy: regime.lossy before the last answer to a loss
+ * @undo_lossy_rounds: regime.lossy_rounds before the last answer to a loss
  * @undo_window_q16: B, likewise, packets
  * @undo_origin_q16: its W_max, likewise
  * @undo_loss_only_q16: the window of @loss_only_window, likewise
@@ -59,7 +59,7 @@ struct scavenger {
 	struct cubic loss_only_window;
 	struct stall stall;
 	u32 before_yield_cwnd;
-	u8 undo_lossy;
+	u8 undo_lossy_rounds;
 	u64 undo_window_q16;
 	u64 undo_origin_q16;
 	u64 undo_loss_only_q16;

@@ -2,7 +2,7 @@
 /*
  * The sending side of one connection: events of TCP go in, a window comes out.
  *
- *	ACK:   sender_rtt(), sender_acked(), at a round's end sender_end_round(), sender_update_cwnd()
+ *	ACK:   sender_rtt(), sender_acked(), sender_end_round() if one ends, sender_update_cwnd()
  *	loss:  sender_ssthresh() says ssthresh, sender_count_loss() counts what TCP deals with
  *
  * Pure code: it knows no socket. One caller at a time per struct sender.

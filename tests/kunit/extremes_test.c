@@ -402,16 +402,16 @@ static void any_effect(struct rnd_state *rnd, struct regime *e)
 		.urgency_q16 = any_count(rnd),
 		.part.last_us = any_time_us(rnd),
 		.looks.try_us = any_time_us(rnd),
-		.lossy = random >> 8,
+		.lossy_rounds = random >> 8,
 		.slow_start.rounds_since = random >> 3,
-		.room.restored = random >> 7,
-		.room.withdrawn = random & 0x800,
+		.room.restored_rounds = random >> 7,
+		.room.provisional = random & 0x800,
 		.room.packet_lost = random & 0x1000,
 		.room.samples = random >> 5,
 		.room.sampled_us = any_time_us(rnd),
 		.room.surge_us = any_time_us(rnd),
 		.room.restored_us = any_time_us(rnd),
-		.room.if_free_cwnd = random & 0x400 ? any_count(rnd) : 0,
+		.room.restore_cwnd = random & 0x400 ? any_count(rnd) : 0,
 		.plateau.periods = random >> 9,
 		.plateau.rtt_us = any_time_us(rnd),
 		.plateau.least_us = any_time_us(rnd),
@@ -450,7 +450,7 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 					any_time_us(&rnd), cwnd);
 			assert_within(test, i, "cut", left, cwnd / 2,
 				      max(cwnd, 2U));
-			assert_within(test, i, "lent", e.room.if_free_cwnd, 0, cwnd);
+			assert_within(test, i, "lent", e.room.restore_cwnd, 0, cwnd);
 			evidence_test_cut(&e, cwnd, left, any_time_us(&rnd),
 					  any_time_us(&rnd));
 			if (i % 4)

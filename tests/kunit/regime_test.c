@@ -138,7 +138,7 @@ static void what_shows_nothing_is_no_test(struct kunit *test)
 static void cut_keeps_half_to_all_but_one(struct kunit *test)
 {
 	struct regime alone = {}, doubting = { .cut.decides = true };
-	struct regime lossy = { .lossy = 1 };
+	struct regime lossy = { .lossy_rounds = 1 };
 	u64 cwnd, queue_us;
 
 	for (cwnd = 3; cwnd <= U32_MAX; cwnd = cwnd * 3 / 2) {
@@ -187,7 +187,7 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 {
 	struct regime e = room_made(test, 100, 51);
 
-	KUNIT_EXPECT_EQ(test, e.room.if_free_cwnd, 86u);	/* 50 of 57.5 ms */
+	KUNIT_EXPECT_EQ(test, e.room.restore_cwnd, 86u);	/* 50 of 57.5 ms */
 	KUNIT_EXPECT_EQ(test, (int)round_at(&e, 5000, 0),
 			(int)VERDICT_ROOM_FREE);
 	KUNIT_EXPECT_EQ(test, (int)e.state, (int)REGIME_ALONE);
@@ -203,7 +203,7 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 
 	/* But they lose no packets: more than a quarter of the queue is too much then. */
 	e = room_made(test, 100, 51);
-	e.lossy = 2;
+	e.lossy_rounds = 2;
 	KUNIT_EXPECT_EQ(test, (int)round_at(&e, 5001, 0),
 			(int)VERDICT_YIELD);
 	KUNIT_EXPECT_EQ(test, (int)e.state, (int)REGIME_CONTENDED);
@@ -211,12 +211,12 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 	/* A longer one soon: the room is left to it. */
 	e.state = REGIME_ALONE;
 	e.slow_start.rounds_since = REGIME_STEADY_ROUNDS;
-	e.room.restored = 1;
+	e.room.restored_rounds = 1;
 	e.room.restored_us = BASE_US + 19999;
 	KUNIT_EXPECT_TRUE(test, room_urgent(&e, BASE_US + 20000, BASE_US, BASE_US));
 	room_cut(&e, 100, BASE_US + 20000, BASE_US, 7);
-	KUNIT_EXPECT_TRUE(test, e.room.withdrawn);
-	KUNIT_EXPECT_EQ(test, e.room.if_free_cwnd, 0u);
+	KUNIT_EXPECT_TRUE(test, e.room.provisional);
+	KUNIT_EXPECT_EQ(test, e.room.restore_cwnd, 0u);
 
 	/* After a loss it does not matter what is left of it. */
 	e = room_made(test, 100, 51);
@@ -231,8 +231,8 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 
 	/* a small flow only drains its own: 50 of 70 ms */
 	e = room_made(test, 9, 6);
-	KUNIT_EXPECT_FALSE(test, e.room.withdrawn);
-	KUNIT_EXPECT_EQ(test, e.room.if_free_cwnd, 0u);
+	KUNIT_EXPECT_FALSE(test, e.room.provisional);
+	KUNIT_EXPECT_EQ(test, e.room.restore_cwnd, 0u);
 }
 
 static void four_rtts_in_a_row_end_the_round(struct kunit *test)

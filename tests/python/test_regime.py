@@ -54,7 +54,7 @@ def test_how_long_the_machine_has_been_up_is_of_no_concern(pure: Any, clock_us: 
     effect.urgency_q16 = Q16
     assert pure.regime_in_doubt(effect, clock_us + DOUBT_US - 1)
     assert not pure.regime_in_doubt(effect, clock_us + DOUBT_US)
-    effect.lossy = 9  # so it is not kin's
+    effect.lossy_rounds = 9  # so it is not kin's
     for doubt in range(2):
         pure.evidence_test_cut(effect, 100, 90, BASE_US + QUEUE_US, BASE_US)
         pure.regime_round(effect, BASE_US + QUEUE_US, BASE_US, clock_us + doubt)
@@ -164,12 +164,12 @@ def test_a_queue_as_flows_like_us_leave_it_is_theirs_unless_it_loses_packets(pur
 
 
 def test_a_loss_that_was_none_shows_nothing(pure: Any) -> None:
-    effect = pure.new("regime", lossy=9)
+    effect = pure.new("regime", lossy_rounds=9)
     pure.evidence_test_cut(effect, 100, 70, BASE_US + KIN_US, BASE_US)
     pure.evidence_loss(effect)
-    assert effect.lossy == 64
+    assert effect.lossy_rounds == 64
     pure.evidence_undo_loss(effect, 9)
-    assert (effect.lossy, effect.cut.before_us, effect.slow_start.rounds_since) == (9, 0, 0)
+    assert (effect.lossy_rounds, effect.cut.before_us, effect.slow_start.rounds_since) == (9, 0, 0)
 
 
 def test_a_loss_is_remembered_for_64_rounds(pure: Any) -> None:
@@ -283,9 +283,9 @@ def test_room_is_made_for_twice_a_surge(pure: Any, fields: dict[str, int], room:
     cwnd, grown_us = fields.get("cwnd", 100), fields.get("grown_us", 15_000)
     kept = fit(cwnd, BASE_US, BASE_US + 20_000 + room * 2 * grown_us)
     assert ssthresh == max(kept, cwnd // 2)
-    assert effect.room.withdrawn is room
+    assert effect.room.provisional is room
     # without the queue from before the surge
-    assert effect.room.if_free_cwnd == room * (cwnd * BASE_US // (BASE_US + 20_000 - grown_us))
+    assert effect.room.restore_cwnd == room * (cwnd * BASE_US // (BASE_US + 20_000 - grown_us))
 
 
 @pytest.mark.parametrize(("patient", "least_us"), [(False, BASE_US // 4), (True, BASE_US // 8)])
@@ -317,7 +317,7 @@ def test_room_that_nobody_takes_is_taken_back(pure: Any, lost_part: bool) -> Non
 )
 def test_room_that_is_taken_is_a_newcomers(pure: Any, queue_us: int, lossy: int) -> None:
     effect, _ = surged(pure)
-    effect.lossy = lossy
+    effect.lossy_rounds = lossy
     assert rounds(pure, effect, [queue_us]) == [pure.VERDICT_YIELD]
     assert (effect.state, effect.yields) == (pure.REGIME_CONTENDED, 1)
 
@@ -346,10 +346,12 @@ def test_a_longer_queue_that_surges_within_eight_rounds_keeps_its_room(
     assert set(rounds(pure, first, [0] * quiet)) <= {pure.VERDICT_NONE}
     rounds(pure, first, [20_000])
     again, _ = surged(
-        pure, room__restored=first.room.restored, room__restored_us=rtt_us - 1 + before_us
+        pure,
+        room__restored_rounds=first.room.restored_rounds,
+        room__restored_us=rtt_us - 1 + before_us,
     )
-    assert again.room.withdrawn
-    assert (again.room.if_free_cwnd > 0) is back
+    assert again.room.provisional
+    assert (again.room.restore_cwnd > 0) is back
     assert rounds(pure, again, [0]) == [pure.VERDICT_ROOM_FREE if back else pure.VERDICT_NONE]
     assert again.state == pure.REGIME_ALONE
 
@@ -373,10 +375,11 @@ def test_a_loss_in_the_room_that_was_made_is_a_newcomers(pure: Any, told: str) -
     assert effect.state == pure.REGIME_CONTENDED
 
     effect = pure.new(
-        "regime", looks__mean_us=QUEUE_US, room__if_free_cwnd=70, room__withdrawn=True
+        "regime", looks__mean_us=QUEUE_US, room__restore_cwnd=70, room__provisional=True
     )  # of a test long over
     pure.evidence_test_loss_cut(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
-    assert (effect.lossy, effect.room.if_free_cwnd, effect.room.withdrawn) == (64, 0, False)
+    room = effect.room
+    assert (effect.lossy_rounds, room.restore_cwnd, room.provisional) == (64, 0, False)
     assert rounds(pure, effect, [QUEUE_US]) == [pure.VERDICT_CUT_DEEPER]
 
 
@@ -393,13 +396,16 @@ def test_room_is_taken_where_more_than_a_quarter_of_the_queue_is_left(
     queue_us = 20_000 if grown_us == 15_000 else grown_us
     for more_us, verdict in ((0, pure.VERDICT_ROOM_FREE), (1, pure.VERDICT_YIELD)):
         effect = pure.new(
-            "regime", slow_start__rounds_since=STEADY, times__since_us=-OFTEN_US % 2**64, lossy=9
+            "regime",
+            slow_start__rounds_since=STEADY,
+            times__since_us=-OFTEN_US % 2**64,
+            lossy_rounds=9,
         )
         rtt_us = base_us + queue_us
         assert pure.room_urgent(effect, rtt_us, rtt_us - grown_us, base_us)
         ssthresh = pure.room_cut(effect, 100, rtt_us, base_us, 7)
         pure.evidence_test_cut(effect, 100, ssthresh, rtt_us, base_us)
-        assert effect.room.withdrawn
+        assert effect.room.provisional
         assert pure.regime_round(effect, base_us + left_us + more_us, base_us, 0) == verdict
 
 
@@ -419,7 +425,7 @@ def test_a_loss_of_old_times_says_nothing_of_what_is_lent_now(
     rtt_us = BASE_US + 20_000
     ssthresh = pure.room_cut(effect, 100, rtt_us, BASE_US, 7)
     pure.evidence_test_cut(effect, 100, ssthresh, rtt_us, BASE_US)
-    effect.room.if_free_cwnd, effect.room.withdrawn = 100, True
+    effect.room.restore_cwnd, effect.room.provisional = 100, True
     effect.slow_start.rounds_since = steady
     assert rounds(pure, effect, [queue_us]) == [
         pure.VERDICT_YIELD if taken else pure.VERDICT_ROOM_FREE
@@ -434,23 +440,23 @@ def test_a_loss_under_repair_in_the_room_that_was_made_is_not_waited_for(pure: A
 
     for state in range(3):
         for fields in (
-            {"room__withdrawn": False, "cut__before_us": BASE_US},
-            {"room__withdrawn": True, "cut__before_us": 0},
+            {"room__provisional": False, "cut__before_us": BASE_US},
+            {"room__provisional": True, "cut__before_us": 0},
         ):
             effect = pure.new("regime", state=state, **fields)
             assert not pure.regime_repair(effect, 0)  # it was made elsewhere, or not at all
-            assert (effect.state, effect.lossy, effect.yields) == (state, 64, 0)
+            assert (effect.state, effect.lossy_rounds, effect.yields) == (state, 64, 0)
     for state in (pure.REGIME_YIELDING, pure.REGIME_CONTENDED):
-        effect = pure.new("regime", state=state, room__withdrawn=True, cut__before_us=BASE_US)
+        effect = pure.new("regime", state=state, room__provisional=True, cut__before_us=BASE_US)
         assert not pure.regime_repair(effect, 0)
 
 
 def test_after_a_timeout_what_was_withdrawn_stays_given_up(pure: Any) -> None:
     """A later yield would take it for ours."""
     effect, _ = surged(pure)
-    assert effect.room.if_free_cwnd
+    assert effect.room.restore_cwnd
     pure.evidence_timeout(effect)
-    assert (effect.room.if_free_cwnd, effect.cut.before_us, effect.lossy) == (0, 0, 64)
+    assert (effect.room.restore_cwnd, effect.cut.before_us, effect.lossy_rounds) == (0, 0, 64)
 
 
 # A path that stands still
@@ -589,7 +595,7 @@ def test_a_short_queue_of_a_long_path_is_no_reason_to_make_room(pure: Any) -> No
     effect = pure.new("regime", slow_start__rounds_since=STEADY)
     assert pure.room_urgent(effect, rtt_us, base_us, base_us)
     assert pure.room_cut(effect, 1000, rtt_us, base_us, 7) == 1000 * base_us // rtt_us - 1
-    assert effect.room.if_free_cwnd == 0
+    assert effect.room.restore_cwnd == 0
 
 
 def test_the_next_cut_makes_no_room_again(pure: Any) -> None:
@@ -598,7 +604,7 @@ def test_the_next_cut_makes_no_room_again(pure: Any) -> None:
     rtt_us = BASE_US + 5_000
     assert not pure.room_urgent(effect, rtt_us, rtt_us, BASE_US)
     assert pure.room_cut(effect, 100, rtt_us, BASE_US, 7) == 100 * BASE_US // rtt_us - 1
-    assert effect.room.if_free_cwnd == 0
+    assert effect.room.restore_cwnd == 0
 
 
 @pytest.mark.parametrize("base_us", [1_000, BASE_US, 400_000])
@@ -723,7 +729,7 @@ def test_a_part_is_forgotten_with_the_regime_and_where_there_was_nothing_to_send
     assert not busy_round(pure, effect, 0)
     effect = with_the_link_to_itself(pure)
     assert busy_round(pure, effect, 0)
-    effect.cut.before_us, effect.room.withdrawn = BASE_US + SURGE_US, True
+    effect.cut.before_us, effect.room.provisional = BASE_US + SURGE_US, True
     effect.slow_start.rounds_since = STEADY
     assert rounds(pure, effect, [QUEUE_US]) == [pure.VERDICT_YIELD]
     clock_us = int(pure.regime_look_us(BASE_US))
@@ -833,8 +839,8 @@ def test_who_has_asked_in_vain_asks_ever_more_rarely(pure: Any) -> None:
 def test_who_was_wrong_asks_more_rarely_too(
     pure: Any, alone_us: int, lossy: int, pause_us: int
 ) -> None:
-    taken = {"room__withdrawn": True, "room__packet_lost": True, "cut__before_us": BASE_US}
-    effect = pure.new("regime", lossy=lossy, probe__pause_us=8_000_000, **taken)
+    taken = {"room__provisional": True, "room__packet_lost": True, "cut__before_us": BASE_US}
+    effect = pure.new("regime", lossy_rounds=lossy, probe__pause_us=8_000_000, **taken)
     assert rounds(pure, effect, [0], alone_us) == [pure.VERDICT_YIELD]
     assert effect.probe.pause_us == pause_us
 
@@ -1010,8 +1016,8 @@ def test_a_cut_of_a_small_window_leaves_the_link_busy(
     ({"cut__decides": True}, BASE_US + QUEUE_US, BASE_US),
     ({"state": 1}, BASE_US + QUEUE_US, BASE_US),
     ({"state": 2}, BASE_US + QUEUE_US, BASE_US),
-    ({"lossy": 1}, BASE_US + SHORT_US - 1, BASE_US),
-    ({"lossy": 1}, 0, BASE_US),
+    ({"lossy_rounds": 1}, BASE_US + SHORT_US - 1, BASE_US),
+    ({"lossy_rounds": 1}, 0, BASE_US),
     ({}, BASE_US, 0),
 ])  # fmt: skip
 @pytest.mark.parametrize("cwnd", [0, 1, 2, 100, U32_MAX])
@@ -1294,7 +1300,7 @@ states = st.fixed_dictionaries(
         "looks__try_us": u32,
         "times__busy_us": u64,
         "times__came_us": u64,
-        "unsure": st.booleans(),
+        "alone_by_guess": st.booleans(),
         "times__taken_us": u64,
         "short_flows_come": st.booleans(),
         "urgency_q16": u32,
@@ -1308,18 +1314,18 @@ states = st.fixed_dictionaries(
         "probe__left_us": u32,
         "probe__pause_us": u32,
         "probe__since_us": u64,
-        "lossy": st.integers(0, 255),
+        "lossy_rounds": st.integers(0, 255),
         "slow_start__rounds_since": st.integers(0, 255),
-        "room__restored": st.integers(0, 255),
+        "room__restored_rounds": st.integers(0, 255),
         "part__lost": st.booleans(),
-        "room__withdrawn": st.booleans(),
+        "room__provisional": st.booleans(),
         "room__packet_lost": st.booleans(),
         "room__samples": st.integers(0, 255),
         "room__sampled_us": u32,
         "room__packets": u32,
         "room__surge_us": u32,
         "room__restored_us": u32,
-        "room__if_free_cwnd": st.one_of(st.just(0), u32),
+        "room__restore_cwnd": st.one_of(st.just(0), u32),
         "plateau__periods": st.integers(0, 255),
         "plateau__rtt_us": u32,
         "plateau__least_us": u32,
@@ -1368,7 +1374,7 @@ def test_from_any_state_to_a_valid_one(
             assert arrow == (alone, alone)
             assert effect.cut.decides
         elif verdict == pure.VERDICT_YIELD:
-            taken = pure.REGIME_CONTENDED if effect.room.withdrawn else stand_back
+            taken = pure.REGIME_CONTENDED if effect.room.provisional else stand_back
             assert arrow == (alone, taken)
         elif verdict == pure.VERDICT_RESUME:
             assert arrow == (stand_back, alone)
