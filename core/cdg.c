@@ -17,7 +17,8 @@
  *   o The exponent is 64 bits wide; the 32-bit product grad * backoff_factor
  *     in Linux wraps for large gradients and takes them for small ones.
  *   o The gradient window is part of the state: no fallback to a window of 1.
- *   o The coexistence heuristics are off unless asked for: this is a scavenger.
+ *   o The coexistence heuristics, which keep a window beside loss-based flows, are off unless
+ *     asked for.
  *   o While idle_g_ns is set and the queue is short, G is at least idle_g_ns
  *     (see cdg_queue_short()): a tiny G otherwise takes the jitter of an idle
  *     link for congestion and leaves the link idle.

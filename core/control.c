@@ -12,8 +12,8 @@
  *	             the base pays q / mu, mu = w * phi
  *	             (the scavenger's window is w * B, phi is 1)
  *
- * w = wmin inflates prices most: a scavenger. w = 1 is best effort: phi then
- * takes away what the base pays in excess of a loss-based flow.
+ * w = wmin inflates prices most, and leaves most to others. w = 1 is best effort:
+ * phi then takes away what the base pays in excess of a loss-based flow.
  *
  * PID and MBC are the paper's controllers. The rate floor is MBC without eps and without
  * reserve: the target rate, no more while contended, and no less once F(19) has let it;

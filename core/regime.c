@@ -110,10 +110,10 @@ static enum verdict regime_yield(struct regime *r, enum regime_state state, u64 
 		probe_later(r);
 	else
 		r->probe.pause_us = PROBE_PAUSE_MIN_US;
-	if (r->lossy_rounds && soon)	/* no scavengers, and we lost packets by taking the link */
+	if (r->lossy_rounds && soon)	/* no scavengers are there: taking the link cost packets */
 		r->looks.try_us = clamp_t(u32, 2 * r->looks.try_us, REGIME_TRY_MAX_US,
 					  REGIME_TRY_LOSSY_US);
-	else if (r->lossy_rounds)	/* no scavengers, as these lose no packets */
+	else if (r->lossy_rounds)	/* nor here, as these lose no packets */
 		r->looks.try_us = REGIME_TRY_MAX_US;
 	else if (now_us - r->times.since_us > 2 * REGIME_TRY_MIN_US)	/* they came later */
 		r->looks.try_us = REGIME_TRY_MIN_US;

@@ -3,7 +3,8 @@
  * The scavenger: the window of a best-effort flow, B, while alone, and w * B beside others.
  *
  * It is a base congestion control: price 1/B, steered by w. Whether somebody else is there it
- * learns from its own cuts (regime.c).
+ * learns from its own cuts (regime.c). In core/ a scavenger is a flow that runs this base, at any
+ * w; in the interface (net.dalbe.scavenger, DALBE_AFTER_SCAVENGER) one at w = wmin.
  *
  * Each loss and each mark cuts the window W, at least as deep as CUBIC does; else a goal would buy
  * more than best effort (scavenger_cut(), scavenger_recovery()):

@@ -25,9 +25,9 @@
  * struct dalbe_defaults - net.dalbe.* of one network namespace
  * @g_us: G without a goal, us
  * @idle_g_us: least G of a controlled flow while the queue is short, us; 0: none
- * @effect: flows with a goal, and scavengers, run the scavenger (else CDG steered by G)
+ * @effect: where a controller sets w dalbe_cdg runs the scavenger; 0: CDG, steered by G
  * @controller: DALBE_CONTROLLER_*
- * @scavenger: flows without a goal have the weight controller
+ * @scavenger: flows without a goal have the weight controller, and w = wmin; else no w
  * @tw_ms: update period of w; 0: derived
  * @wmin_ppm: lowest w
  * @limit_increase: of w and phi, F(19)
@@ -63,17 +63,17 @@ struct dalbe_settings {
 
 /**
  * struct dalbe_flow - an established connection
- * @busy_jiffies: time spent sending, when Tw began
- * @acked: tcp_sock.bytes_acked at the last ACK, its lower half
- * @next_update_us: TCP's clock when Tw ends
- * @last_update_us: TCP's clock when Tw began
+ * @busy_jiffies: time in which data was outstanding, since the connection began, when Tw began
+ * @last_bytes_acked: tcp_sock.bytes_acked at the last ACK, its lower 32 bits
+ * @tw_end_us: TCP's clock when the Tw under way ends
+ * @tw_start_us: and when it began
  * @sender: all that decides
  */
 struct dalbe_flow {
 	u32 busy_jiffies;
-	u32 acked;
-	u64 next_update_us;
-	u64 last_update_us;
+	u32 last_bytes_acked;
+	u64 tw_end_us;
+	u64 tw_start_us;
 	struct sender sender;
 };
 
@@ -83,7 +83,7 @@ struct dalbe_flow {
  * @goal_set_ns: when, CLOCK_BOOTTIME
  * @flow: of an established connection, else NULL; NULL also where memory was
  *        short, until a later ACK finds some
- * @acked_base: tcp_sock.bytes_acked when the goal was set
+ * @acked_before_goal: tcp_sock.bytes_acked when the goal was set
  * @goal_done_ns: when its last byte was acknowledged; 0: not yet
  * @goal_deadline_ns: CLOCK_BOOTTIME
  * @goal_check: what dalbe_goal_check() says of these
@@ -97,7 +97,7 @@ struct dalbe_flow {
  * Where a route's congestion control takes over before init, Linux 6.12 calls its release
  * without its init as well, and the in-tree CDG's frees the pointer at offset 16: @flow
  * lies there, which is NULL until init. Nor does CDG's init set all of its area: behind
- * the pointer are a sum and an index, and so are @acked_base, 0 or 1 until then, and
+ * the pointer are a sum and an index, and so are @acked_before_goal, 0 or 1 until then, and
  * @goal_done_ns, 0. And where the route's is ours, and another had its init in SYN-SENT,
  * our hooks are called with that one's data, and our init is not: see dalbe_flow().
  */
@@ -105,7 +105,7 @@ struct dalbe_sock {
 	u64 goal_bytes;
 	u64 goal_set_ns;
 	struct dalbe_flow *flow;
-	u64 acked_base;
+	u64 acked_before_goal;
 	u64 goal_done_ns;
 	u64 goal_deadline_ns;
 	u64 goal_check;
@@ -118,7 +118,7 @@ struct dalbe_sock {
  * struct dalbe_cc - a congestion control of this module
  * @ops: its name, and the hooks that dalbe_set_hooks() adds
  * @plain: base of connections without a goal, and of all where net.dalbe.effect is 0
- * @goal: base of connections with a goal, and of scavengers
+ * @goal: base of connections whose w a controller sets: for a goal, or at wmin without one
  */
 struct dalbe_cc {
 	struct tcp_congestion_ops ops;
@@ -142,7 +142,7 @@ static inline struct dalbe_flow *dalbe_flow(const struct sock *sk)
 /* Payload acknowledged since the goal was set. */
 static inline u64 dalbe_bytes_done(const struct sock *sk)
 {
-	u64 acked = tcp_sk(sk)->bytes_acked, base = dalbe_sk(sk)->acked_base;
+	u64 acked = tcp_sk(sk)->bytes_acked, base = dalbe_sk(sk)->acked_before_goal;
 
 	return acked > base ? acked - base : 0;	/* the SYN may be still to come */
 }
@@ -184,14 +184,14 @@ void dalbe_pace(struct sock *sk, bool on);
 struct dalbe_sock *dalbe_claim(struct sock *sk);
 u64 dalbe_goal_check(const struct dalbe_sock *ca);
 struct dalbe_settings dalbe_settings_in_force(const struct sock *sk);
-bool dalbe_has_w(const struct dalbe_sock *ca, const struct dalbe_settings *s);
-struct control_config dalbe_config(const struct sock *sk, const struct dalbe_settings *s);
+bool dalbe_wants_control(const struct dalbe_sock *ca, const struct dalbe_settings *s);
+struct control_config dalbe_control_config(const struct sock *sk, const struct dalbe_settings *s);
 
 /* flow.c */
 bool dalbe_alloc_flow(struct sock *sk);
 void dalbe_free_flow(struct sock *sk);
-void dalbe_choose_base(struct sock *sk);
-void dalbe_hasten_update(struct sock *sk);
+void dalbe_apply_goal(struct sock *sk);
+void dalbe_shorten_interval(struct sock *sk);
 void dalbe_end_interval(struct sock *sk);
 void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state);
 void dalbe_trace_round(const struct sock *sk, const struct round_result *result);

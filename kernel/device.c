@@ -48,8 +48,8 @@ static int dalbe_lock_to_change(struct socket *sock)
 	return err ?: dalbe_lock(sock);
 }
 
-/* The socket behind @fd, locked and found to be ours; dalbe_put() afterwards. */
-static struct socket *dalbe_get(int fd, int (*lock)(struct socket *sock))
+/* The socket behind @fd, locked and found to be ours; dalbe_put_locked() afterwards. */
+static struct socket *dalbe_get_locked(int fd, int (*lock)(struct socket *sock))
 {
 	struct socket *sock;
 	int err;
@@ -66,7 +66,7 @@ static struct socket *dalbe_get(int fd, int (*lock)(struct socket *sock))
 	return sock;
 }
 
-static void dalbe_put(struct socket *sock)
+static void dalbe_put_locked(struct socket *sock)
 {
 	release_sock(sock->sk);
 	sockfd_put(sock);
@@ -91,12 +91,12 @@ static int dalbe_ioctl_set_goal(const struct dalbe_goal *goal)
 	if (err)
 		return err;
 
-	sock = dalbe_get(goal->fd, dalbe_lock_to_change);
+	sock = dalbe_get_locked(goal->fd, dalbe_lock_to_change);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
 	err = dalbe_sk_set_goal(sock->sk, goal->bytes, goal->deadline_ns,
 				goal->flags);
-	dalbe_put(sock);
+	dalbe_put_locked(sock);
 	return err;
 }
 
@@ -108,11 +108,11 @@ static int dalbe_ioctl_get_state(struct dalbe_state *state)
 	if (memcmp(state, &request, sizeof(request)))
 		return -EINVAL;
 
-	sock = dalbe_get(state->fd, dalbe_lock);
+	sock = dalbe_get_locked(state->fd, dalbe_lock);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
 	dalbe_sk_get_state(sock->sk, state);
-	dalbe_put(sock);
+	dalbe_put_locked(sock);
 	return 0;
 }
 
@@ -123,11 +123,11 @@ static int dalbe_ioctl_clear_goal(const struct dalbe_clear *clear)
 	if (clear->flags)
 		return -EINVAL;
 
-	sock = dalbe_get(clear->fd, dalbe_lock_to_change);
+	sock = dalbe_get_locked(clear->fd, dalbe_lock_to_change);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
 	dalbe_sk_clear_goal(sock->sk);
-	dalbe_put(sock);
+	dalbe_put_locked(sock);
 	return 0;
 }
 
@@ -168,11 +168,11 @@ static int dalbe_ioctl_set_params(const struct dalbe_params *p)
 	if (err)
 		return err;
 
-	sock = dalbe_get(p->fd, dalbe_lock_to_change);
+	sock = dalbe_get_locked(p->fd, dalbe_lock_to_change);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
 	dalbe_sk_set_params(sock->sk, p);
-	dalbe_put(sock);
+	dalbe_put_locked(sock);
 	return 0;
 }
 

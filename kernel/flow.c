@@ -16,9 +16,9 @@
 #include "trace.h"
 
 static_assert(offsetof(struct dalbe_sock, flow) == 16);
-static_assert(offsetof(struct dalbe_sock, acked_base) <= 24);	/* 32 bits: a gap */
+static_assert(offsetof(struct dalbe_sock, acked_before_goal) <= 24);	/* 32 bits: a gap */
 static_assert(offsetof(struct dalbe_sock, goal_done_ns) ==
-	      offsetof(struct dalbe_sock, acked_base) + sizeof(u64));
+	      offsetof(struct dalbe_sock, acked_before_goal) + sizeof(u64));
 static_assert(sizeof(struct dalbe_flow) <= 1024);	/* kmalloc's next size is 2 KB */
 static_assert(offsetof(struct cdg, gradients) <= 64);
 static_assert(offsetofend(struct dalbe_flow, sender.cdg.price.hist_q8) ==
@@ -57,23 +57,23 @@ static void dalbe_begin_interval(struct sock *sk)
 
 	sender_begin_interval(&flow->sender);
 	flow->busy_jiffies = dalbe_busy_jiffies(tp);
-	flow->last_update_us = tcp_clock_us();
-	flow->next_update_us = dalbe_tw_end_us(sk);
+	flow->tw_start_us = tcp_clock_us();
+	flow->tw_end_us = dalbe_tw_end_us(sk);
 }
 
 /**
- * dalbe_hasten_update - a change is not to wait for the end of a longer Tw
+ * dalbe_shorten_interval - the Tw under way ends when one would that begins now, if that is sooner
  * @sk: a locked socket of ours, under control
  */
-void dalbe_hasten_update(struct sock *sk)
+void dalbe_shorten_interval(struct sock *sk)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 
-	flow->next_update_us = min(flow->next_update_us, dalbe_tw_end_us(sk));
+	flow->tw_end_us = min(flow->tw_end_us, dalbe_tw_end_us(sk));
 }
 
-/* The base for connections with a goal, and for scavengers, or the plain one. */
-static const struct lbe_base *dalbe_base(const struct sock *sk, bool controlled)
+/* Where a controller sets w, and net.dalbe.effect is 1, the base for that; else the plain one. */
+static const struct lbe_base *dalbe_base_for(const struct sock *sk, bool controlled)
 {
 	const struct dalbe_cc *cc = container_of(inet_csk(sk)->icsk_ca_ops, struct dalbe_cc, ops);
 
@@ -82,18 +82,19 @@ static const struct lbe_base *dalbe_base(const struct sock *sk, bool controlled)
 }
 
 /**
- * dalbe_choose_base - choose the base, and start the controller anew
+ * dalbe_apply_goal - a goal, or none, comes into force: choose the base, start the controller
  * @sk: a locked socket of ours
  *
  * Called where a goal is set or cleared, where settings change that need it, and when the
  * connection is established; before that it does nothing. The base runs at a fixed G, or under
- * control: of a goal, or of a weight without one, which has no end.
+ * control: of a goal, or of a weight without one, which has no end. From here on w changes at the
+ * end of each Tw, in dalbe_end_interval().
  */
-void dalbe_choose_base(struct sock *sk)
+void dalbe_apply_goal(struct sock *sk)
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
 	struct dalbe_settings settings = dalbe_settings_in_force(sk);
-	struct control_config config = dalbe_config(sk, &settings);
+	struct control_config config = dalbe_control_config(sk, &settings);
 	struct dalbe_flow *flow = ca->flow;
 	struct sender *s;
 	struct tcp_path p;
@@ -102,10 +103,10 @@ void dalbe_choose_base(struct sock *sk)
 		return;
 
 	s = &flow->sender;
-	ca->controlled = dalbe_has_w(ca, &settings);
+	ca->controlled = dalbe_wants_control(ca, &settings);
 	s->heuristics = dalbe_heuristics(sk);
 	dalbe_path_read(sk, &p, tcp_clock_us());
-	sender_set_base(s, &p, dalbe_base(sk, ca->controlled));
+	sender_set_base(s, &p, dalbe_base_for(sk, ca->controlled));
 	if (!ca->controlled) {
 		cdg_set_g(&s->cdg, settings.g_ns);
 		cdg_set_idle_g(&s->cdg, 0);
@@ -151,7 +152,7 @@ void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state)
 }
 
 /**
- * dalbe_end_interval - the end of Tw: w for the next, and a trace
+ * dalbe_end_interval - the end of Tw: from bytes, time and prices w for the next, and a trace
  * @sk: a locked socket of ours, under control
  */
 void dalbe_end_interval(struct sock *sk)
@@ -160,7 +161,7 @@ void dalbe_end_interval(struct sock *sk)
 	struct sender *s = &flow->sender;
 	const struct interval *n = &s->interval;
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u64 elapsed_us = tp->tcp_mstamp - flow->last_update_us;
+	u64 elapsed_us = tp->tcp_mstamp - flow->tw_start_us;
 	u64 busy_us = (u64)jiffies_to_msecs(dalbe_busy_jiffies(tp) - flow->busy_jiffies) *
 		      USEC_PER_MSEC;
 	struct control_sample sample = sender_sample_interval(s);
@@ -209,11 +210,11 @@ bool dalbe_alloc_flow(struct sock *sk)
 	set_active_memcg(memcg);
 	if (!ca->flow)
 		return false;
-	ca->flow->acked = tp->bytes_acked;
+	ca->flow->last_bytes_acked = tp->bytes_acked;
 	dalbe_path_read(sk, &p, tcp_clock_us());
 	/* losses that TCP is repairing already, the congestion control before us has answered */
 	sender_init(&ca->flow->sender, &p, path_tcp_sets_cwnd(&p) ? tp->high_seq : tp->snd_una - 1);
-	dalbe_choose_base(sk);
+	dalbe_apply_goal(sk);
 	return true;
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A socket is given a goal or settings, or asked how it is doing.
+ *
+ * Here a goal becomes plain data in the socket's private area. In flow.c dalbe_apply_goal() puts it
+ * into force, and each Tw dalbe_end_interval() makes w of it.
  */
 #include <linux/ktime.h>
 
@@ -68,18 +71,18 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
 		if (ca->controlled) {
 			control_change_goal(&ca->flow->sender.control, bytes, now_ns,
 					    deadline_ns);
-			dalbe_hasten_update(sk);
+			dalbe_shorten_interval(sk);
 		}
 		return 0;
 	}
 	ca->goal_done_ns = 0;
-	ca->acked_base = tcp_sk(sk)->bytes_acked;
+	ca->acked_before_goal = tcp_sk(sk)->bytes_acked;
 	/* bytes_acked is going to count the SYN, which is no payload. */
 	if ((1 << sk->sk_state) & (TCPF_CLOSE | TCPF_SYN_SENT) &&
-	    !ca->acked_base)
-		ca->acked_base = 1;
+	    !ca->acked_before_goal)
+		ca->acked_before_goal = 1;
 	dalbe_write_goal(ca, bytes, now_ns, deadline_ns);
-	dalbe_choose_base(sk);
+	dalbe_apply_goal(sk);
 	return 0;
 }
 
@@ -90,7 +93,7 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
 void dalbe_sk_clear_goal(struct sock *sk)
 {
 	dalbe_write_goal(dalbe_claim(sk), 0, 0, 0);
-	dalbe_choose_base(sk);
+	dalbe_apply_goal(sk);
 }
 
 /**
@@ -118,13 +121,13 @@ void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
 	inet_csk(sk)->icsk_ca_setsockopt = 1;	/* see dalbe_sk_set_goal() */
 
 	in_force = dalbe_settings_in_force(sk);
-	if (!ca->controlled || !dalbe_has_w(ca, &in_force)) {
-		dalbe_choose_base(sk);
+	if (!ca->controlled || !dalbe_wants_control(ca, &in_force)) {
+		dalbe_apply_goal(sk);
 		return;
 	}
-	config = dalbe_config(sk, &in_force);
+	config = dalbe_control_config(sk, &in_force);
 	control_configure(&ca->flow->sender.control, &config);
-	dalbe_hasten_update(sk);
+	dalbe_shorten_interval(sk);
 }
 
 /**

@@ -54,7 +54,7 @@ void dalbe_init(struct sock *sk)
 	if (sk->sk_state == TCP_SYN_SENT)
 		return;
 	if (sk->sk_state == TCP_SYN_RECV)	/* a child has no SYN to count */
-		ca->acked_base = tcp_sk(sk)->bytes_acked;
+		ca->acked_before_goal = tcp_sk(sk)->bytes_acked;
 	dalbe_alloc_flow(sk);
 }
 
@@ -88,7 +88,7 @@ static void dalbe_count_hystart(struct sock *sk, const struct tcp_path *p, enum 
 /* A window in use does not tell that the program waits for it: a single small packet fills
  * a small window, and in slow start any.
  */
-static bool dalbe_packet_waits(const struct tcp_sock *tp)
+static bool dalbe_more_to_send(const struct tcp_sock *tp)
 {
 	return tp->write_seq - tp->snd_nxt >= tp->mss_cache;
 }
@@ -120,7 +120,7 @@ static void dalbe_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 
 	s = &flow->sender;
 	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
-	if (sender_acked(s, &p, dalbe_packet_waits(tcp_sk(sk)))) {
+	if (sender_acked(s, &p, dalbe_more_to_send(tcp_sk(sk)))) {
 		if (sender_wants_hystart(s, &p))
 			dalbe_count_hystart(sk, &p, sender_hystart(s, &p, dalbe_paced(sk)));
 		if (!sender_round_over(s, &p) || !dalbe_end_round(sk, &p))
@@ -174,12 +174,12 @@ static void dalbe_take_sample(struct sock *sk, const struct ack_sample *sample)
 		.timestamp = tp->rx_opt.saw_tstamp,
 		.retransmitted = tp->tlp_high_seq || tp->retrans_stamp,
 		.delayed_ack = !tp->packets_out &&
-			       (u32)tp->bytes_acked - flow->acked <= tp->mss_cache,
+			       (u32)tp->bytes_acked - flow->last_bytes_acked <= tp->mss_cache,
 		.app_limited = tp->app_limited || tp->chrono_type == TCP_CHRONO_RWND_LIMITED,
 	};
 	struct tcp_path p;
 
-	flow->acked = tp->bytes_acked;
+	flow->last_bytes_acked = tp->bytes_acked;
 	if (sender_rtt(&flow->sender, &rtt, &doubts)) {
 		dalbe_path_read(sk, &p, tp->tcp_mstamp);
 		sender_begin_round(&flow->sender, &p);
@@ -215,7 +215,7 @@ static void dalbe_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	/* The last byte need not wait for the end of Tw: nothing may follow it. */
 	finished = dalbe_finish(sk);
 	if (ca->controlled &&
-	    (finished || tcp_sk(sk)->tcp_mstamp >= ca->flow->next_update_us))
+	    (finished || tcp_sk(sk)->tcp_mstamp >= ca->flow->tw_end_us))
 		dalbe_end_interval(sk);
 }
 

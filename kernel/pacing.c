@@ -35,7 +35,7 @@ static bool dalbe_tlp_due(const struct sock *sk)
 /* Are the next packets to wait for their departure, where w allows less than two packets? A FIN
  * alone, a tail loss probe and retransmissions are not.
  */
-static bool dalbe_waits(const struct sock *sk)
+static bool dalbe_must_wait(const struct sock *sk)
 {
 	const struct sk_buff *next = tcp_send_head(sk);
 
@@ -49,7 +49,7 @@ static bool dalbe_waits(const struct sock *sk)
  * the departure. TCP writes its departure time into every packet that leaves, ACKs, RSTs
  * and probes as well: fq would hold them back until our departure if we wrote that.
  */
-static void dalbe_wait(struct sock *sk)
+static void dalbe_wait_for_departure(struct sock *sk)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -86,14 +86,14 @@ static bool dalbe_paces_alone(const struct dalbe_flow *flow)
  */
 static void dalbe_pace_few(struct sock *sk)
 {
-	bool waits = dalbe_waits(sk);
+	bool waits = dalbe_must_wait(sk);
 
 	dalbe_pace(sk, waits);
 	/* fq would pace them all the same, and then ACKs wait behind them */
 	if (READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)
 		WRITE_ONCE(sk->sk_pacing_rate, ~0UL);
 	if (waits)
-		dalbe_wait(sk);
+		dalbe_wait_for_departure(sk);
 }
 
 /* TCP asks us before it sends data. */

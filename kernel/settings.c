@@ -40,7 +40,7 @@ u64 dalbe_goal_check(const struct dalbe_sock *ca)
 struct dalbe_settings dalbe_settings_in_force(const struct sock *sk)
 {
 	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
-	bool scavenger = !dalbe_sk(sk)->goal_bytes && READ_ONCE(def->scavenger);
+	bool weight_only = !dalbe_sk(sk)->goal_bytes && READ_ONCE(def->scavenger);
 	struct dalbe_settings s = dalbe_sk(sk)->settings;
 
 	if (!(s.set & DALBE_PARAM_G))
@@ -50,33 +50,32 @@ struct dalbe_settings dalbe_settings_in_force(const struct sock *sk)
 	if (!(s.set & DALBE_PARAM_WMIN))
 		s.wmin_ppm = READ_ONCE(def->wmin_ppm);
 	if (!(s.set & DALBE_PARAM_CONTROLLER))
-		s.controller = scavenger ? DALBE_CONTROLLER_WEIGHT :
-					   READ_ONCE(def->controller);
+		s.controller = weight_only ? DALBE_CONTROLLER_WEIGHT :
+					     READ_ONCE(def->controller);
 	if (!(s.set & DALBE_PARAM_AFTER))
 		s.after_deadline = READ_ONCE(def->after_deadline);
 	return s;
 }
 
 /**
- * dalbe_has_w - does a controller set w?
+ * dalbe_wants_control - is a controller to set w?
  * @ca: the private area
  * @s: the settings in force
  *
  * Only the weight controller can do so without a goal.
  */
-bool dalbe_has_w(const struct dalbe_sock *ca, const struct dalbe_settings *s)
+bool dalbe_wants_control(const struct dalbe_sock *ca, const struct dalbe_settings *s)
 {
 	return s->controller == DALBE_CONTROLLER_WEIGHT ||
 	       (ca->goal_bytes && s->controller != DALBE_CONTROLLER_FIXED);
 }
 
 /**
- * dalbe_config - the controller and its parameters
+ * dalbe_control_config - the controller and its parameters
  * @sk: a locked socket of ours
  * @s: the settings in force
  */
-struct control_config dalbe_config(const struct sock *sk,
-				   const struct dalbe_settings *s)
+struct control_config dalbe_control_config(const struct sock *sk, const struct dalbe_settings *s)
 {
 	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
 

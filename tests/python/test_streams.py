@@ -96,7 +96,7 @@ class Ours:
         return self.path.cwnd, self.path.ssthresh, self.path.cwnd_cnt
 
     def init(self, call: dict[str, Any]) -> None:
-        """dalbe_init(), and the end of dalbe_choose_base()."""
+        """dalbe_init(), and the end of dalbe_apply_goal()."""
         self.pure.sender_init(self.sender, self.path, call["una"] - 1)
         self.pure.sender_set_base(self.sender, self.path, self.base)
         if self.controlled:
