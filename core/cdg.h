@@ -134,6 +134,7 @@ struct cdg_heuristics {
  */
 #define CDG_RTT_MAX_US		((1 << 28) - 1)
 
+/* The lowest and the highest RTT of a round; or how these have grown since the round before. */
 struct cdg_minmax {
 	s32 min_us;
 	s32 max_us;
@@ -155,8 +156,8 @@ struct cdg_counts {
 
 /**
  * struct cdg_gradients - the last rounds' gradients
- * @round: C(1), C(2)
- * @sum: C(3), times CDG_WINDOW
+ * @round: growth of the lowest and of the highest RTT in each, C(1), C(2)
+ * @sum: of all, C(3) times CDG_WINDOW
  */
 struct cdg_gradients {
 	struct cdg_minmax round[CDG_WINDOW];
@@ -167,7 +168,7 @@ struct cdg_gradients {
  * struct cdg_g - how readily to back off
  * @scale_q40: 1000 / (CDG_WINDOW * G), per us of the sum
  * @idle_scale_q40: the same for @idle_ns
- * @ns: C(4), G
+ * @ns: G of C(4)
  * @idle_ns: least G while the queue is short; 0: exact CDG
  */
 struct cdg_g {
@@ -179,10 +180,10 @@ struct cdg_g {
 
 /**
  * struct cdg_price - what delay costs
- * @cut_q16: mean of the last delay cuts, F(23)
+ * @cut_q16: mean of the last delay cuts, F(23), as parts of the window
  * @counts: since the owner last looked
- * @rounds_q8: all rounds
- * @hist_q8: rounds by positive gradient: for flows whose G is to be found
+ * @rounds_q8: rounds that had a gradient, in the memory of cdg_age()
+ * @hist_q8: of these, rounds by positive gradient: for flows whose G is to be found
  */
 struct cdg_price {
 	u32 cut_q16;
@@ -193,19 +194,19 @@ struct cdg_price {
 
 /**
  * struct cdg - CDG of one flow
- * @rtt: of the round under way; 0: none yet
+ * @rtt: lowest and highest RTT of the round under way; 0: none yet
  * @rtt_prev: of the round before
  * @base_rtt_q16: lowest min_us of a round, slowly forgotten
- * @shadow_cwnd: window without the delay backoffs
- * @hystart_last_us: last ACK of the train
- * @hystart_start_us: first ACK of the train
+ * @shadow_cwnd: window without the delay backoffs, packets
+ * @hystart_last_us: when the last ACK of the train came
+ * @hystart_start_us: when the first did
  * @hystart_min_us: lowest RTT since (re)start
  * @ineffectual: backoffs since one drained the queue
  * @hystart_samples: RTTs looked at in this round
  * @delack: credit of the delayed-ACK filter
  * @state: enum cdg_state
  * @tail: slot of gradients.round[] to be overwritten
- * @filled: gradients.round[] is complete
+ * @filled: all of gradients.round[] has been written
  * @gradients: of the last rounds
  * @g: how readily to back off
  * @price: what delay costs

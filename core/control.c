@@ -34,67 +34,67 @@
 
 /**
  * control_start - a new goal, or none
- * @d: the transfer
+ * @c: the controller, and its transfer
  * @config: controller and its parameters
  * @bytes: size; 0: no goal, and w stays at wmin
  * @bytes_done: of these, acknowledged already
  * @now_ns: when the goal was set
  * @deadline_ns: soft deadline on the same clock; of no effect without a goal
  */
-void control_start(struct control *d, const struct control_config *config,
+void control_start(struct control *c, const struct control_config *config,
 		   u64 bytes, u64 bytes_done, u64 now_ns, u64 deadline_ns)
 {
-	memset(d, 0, sizeof(*d));
-	d->config = *config;
-	d->w_q16 = config->wmin_q16;
-	d->phi_q16 = Q16_ONE;
-	d->mbc.trim_q16 = Q16_ONE;
-	d->mbc.headroom_q16 = DALBE_HEADROOM_Q16;
-	d->goal.start_ns = now_ns;
-	d->goal.done = bytes_done;
-	d->goal.deadline_ns = S64_MAX;	/* never */
+	memset(c, 0, sizeof(*c));
+	c->config = *config;
+	c->w_q16 = config->wmin_q16;
+	c->phi_q16 = Q16_ONE;
+	c->mbc.trim_q16 = Q16_ONE;
+	c->mbc.headroom_q16 = DALBE_HEADROOM_Q16;
+	c->goal.start_ns = now_ns;
+	c->goal.done = bytes_done;
+	c->goal.deadline_ns = S64_MAX;	/* never */
 	if (bytes)
-		control_change_goal(d, bytes, now_ns, deadline_ns);
+		control_change_goal(c, bytes, now_ns, deadline_ns);
 }
 
 /**
  * control_configure - other parameters for the same transfer
- * @d: the transfer
+ * @c: the controller, and its transfer
  * @config: controller and its parameters
  */
-void control_configure(struct control *d, const struct control_config *config)
+void control_configure(struct control *c, const struct control_config *config)
 {
-	d->config = *config;
+	c->config = *config;
 	if (config->controller == DALBE_CONTROLLER_WEIGHT)
-		d->w_q16 = config->wmin_q16;
+		c->w_q16 = config->wmin_q16;
 	else
-		d->w_q16 = max(d->w_q16, config->wmin_q16);
-	d->last.retargeted = true;
+		c->w_q16 = max(c->w_q16, config->wmin_q16);
+	c->last.retargeted = true;
 }
 
 /* Time to aim for. Before the deadline by a part of the window, and by at most
  * 7/8 of what is left: half would let the rate fade to nothing at the deadline.
  */
-static u64 control_time_left_ns(const struct control *d, u64 now_ns)
+static u64 control_time_left_ns(const struct control *c, u64 now_ns)
 {
 	u64 left_ns, margin_ns;
 
-	if (now_ns >= d->goal.deadline_ns)
+	if (now_ns >= c->goal.deadline_ns)
 		return 0;
-	left_ns = d->goal.deadline_ns - now_ns;
-	margin_ns = (d->goal.deadline_ns - d->goal.start_ns) >> DALBE_MARGIN_SHIFT;
+	left_ns = c->goal.deadline_ns - now_ns;
+	margin_ns = (c->goal.deadline_ns - c->goal.start_ns) >> DALBE_MARGIN_SHIFT;
 	return left_ns - min_t(u64, margin_ns, left_ns - left_ns / 8);
 }
 
-static u64 control_bytes_left(const struct control *d)
+static u64 control_bytes_left(const struct control *c)
 {
-	return d->goal.bytes > d->goal.done ? d->goal.bytes - d->goal.done
+	return c->goal.bytes > c->goal.done ? c->goal.bytes - c->goal.done
 					     : 0;
 }
 
 /**
  * control_change_goal - other bytes or another deadline for the same transfer
- * @d: the transfer
+ * @c: the controller, and its transfer
  * @bytes: size in all, with what is done
  * @now_ns: time
  * @deadline_ns: soft deadline
@@ -102,23 +102,23 @@ static u64 control_bytes_left(const struct control *d)
  * The controller keeps what it has learned. With another deadline the window begins now, and
  * Tw, margin and limits follow it.
  */
-void control_change_goal(struct control *d, u64 bytes, u64 now_ns, u64 deadline_ns)
+void control_change_goal(struct control *c, u64 bytes, u64 now_ns, u64 deadline_ns)
 {
-	if (deadline_ns != d->goal.deadline_ns)
-		d->goal.start_ns = now_ns;
-	d->goal.bytes = bytes;
-	d->goal.deadline_ns = deadline_ns;
-	d->goal.finished_ns = 0;
-	d->last.retargeted = true;
-	if (d->status != DALBE_STATUS_INFEASIBLE)
-		d->status = DALBE_STATUS_ON_TRACK;
-	d->target_Bps = control_target_Bps(control_bytes_left(d),
-					   control_time_left_ns(d, now_ns));
+	if (deadline_ns != c->goal.deadline_ns)
+		c->goal.start_ns = now_ns;
+	c->goal.bytes = bytes;
+	c->goal.deadline_ns = deadline_ns;
+	c->goal.finished_ns = 0;
+	c->last.retargeted = true;
+	if (c->status != DALBE_STATUS_INFEASIBLE)
+		c->status = DALBE_STATUS_ON_TRACK;
+	c->target_Bps = control_target_Bps(control_bytes_left(c),
+					   control_time_left_ns(c, now_ns));
 }
 
 /**
  * control_tw_ns - the update period in force
- * @d: the transfer
+ * @c: the controller, and its transfer
  * @srtt_us: smoothed RTT
  *
  * Return: Tw in ns: the configured one, or 1/128 of the window, at most the
@@ -126,14 +126,14 @@ void control_change_goal(struct control *d, u64 bytes, u64 now_ns, u64 deadline_
  * than the margin, what happens in the last of them could not be made up for before the
  * deadline: then the margin, but not less than two.
  */
-u64 control_tw_ns(const struct control *d, u32 srtt_us)
+u64 control_tw_ns(const struct control *c, u32 srtt_us)
 {
-	u64 window_ns = d->goal.deadline_ns - d->goal.start_ns;
+	u64 window_ns = c->goal.deadline_ns - c->goal.start_ns;
 	u64 rtt_ns = (u64)srtt_us * NSEC_PER_USEC;
 	u64 tw_ns, least_ns;
 
-	if (d->config.tw_ms)
-		return (u64)d->config.tw_ms * NSEC_PER_MSEC;
+	if (c->config.tw_ms)
+		return (u64)c->config.tw_ms * NSEC_PER_MSEC;
 
 	tw_ns = div_u64(window_ns, DALBE_UPDATES);
 	tw_ns = min_t(u64, tw_ns, DALBE_TW_PAPER_NS);
@@ -147,12 +147,12 @@ u64 control_tw_ns(const struct control *d, u32 srtt_us)
 /* phi fell: raise w, so that mu = w * phi stays. F(19) would otherwise hold mu, and with it G,
  * down for many Tw, though we do not want to be more aggressive than before.
  */
-static void control_set_phi(struct control *d, u32 phi_q16)
+static void control_set_phi(struct control *c, u32 phi_q16)
 {
-	if (phi_q16 < d->phi_q16)
-		d->w_q16 = min_t(u64, fp_mul_div(d->w_q16, d->phi_q16, phi_q16),
+	if (phi_q16 < c->phi_q16)
+		c->w_q16 = min_t(u64, fp_mul_div(c->w_q16, c->phi_q16, phi_q16),
 				 Q16_ONE);
-	d->phi_q16 = phi_q16;
+	c->phi_q16 = phi_q16;
 }
 
 /* phi's own interval: Tphi, or as many more until there was enough loss. Until
@@ -160,10 +160,10 @@ static void control_set_phi(struct control *d, u32 phi_q16)
  * below: a flow at a small share sees a loss a minute, and would otherwise be
  * held far from best effort at w = 1.
  */
-static void control_update_phi(struct control *d, const struct control_sample *s)
+static void control_update_phi(struct control *c, const struct control_sample *s)
 {
-	u32 limit_q16 = d->config.unlimited ? Q16_ONE : DALBE_PHI_LIMIT_Q16;
-	struct control_tphi *n = &d->tphi;
+	u32 limit_q16 = c->config.unlimited ? Q16_ONE : DALBE_PHI_LIMIT_Q16;
+	struct control_tphi *n = &c->tphi;
 	u64 one_more_q40;
 
 	if (!s->others_seen)
@@ -178,52 +178,52 @@ static void control_update_phi(struct control *d, const struct control_sample *s
 
 	if (n->losses < DALBE_PHI_MIN_LOSSES) {
 		one_more_q40 = fp_add(n->standard_sum_q40, s->weight_standard_q40);
-		d->phi_q16 = max(d->phi_q16, control_next_phi_q16(d->phi_q16, n->price_sum_q40,
+		c->phi_q16 = max(c->phi_q16, control_next_phi_q16(c->phi_q16, n->price_sum_q40,
 								  one_more_q40, limit_q16));
 		return;
 	}
-	control_set_phi(d, control_next_phi_q16(d->phi_q16, n->price_sum_q40,
+	control_set_phi(c, control_next_phi_q16(c->phi_q16, n->price_sum_q40,
 						n->standard_sum_q40, limit_q16));
 	memset(n, 0, sizeof(*n));
 }
 
 /* The controllers proper: how much of best effort they ask for, see control_set_w(). */
-static u32 control_answer_q16(struct control *d, const struct control_sample *s,
+static u32 control_answer_q16(struct control *c, const struct control_sample *s,
 			      const struct control_model *model)
 {
-	bool unused_capacity = !s->others_seen && d->rate_Bps > d->mbc.expected_Bps;
+	bool unused_capacity = !s->others_seen && c->rate_Bps > c->mbc.expected_Bps;
 	u64 qhat_q40;
 
-	if (d->config.controller == DALBE_CONTROLLER_PID) {
-		s64 u_q16 = control_pid_update(&d->pid, d->w_q16, d->target_Bps,
-					       d->rate_Bps, DALBE_TW_PAPER_NS);
+	if (c->config.controller == DALBE_CONTROLLER_PID) {
+		s64 u_q16 = control_pid_update(&c->pid, c->w_q16, c->target_Bps,
+					       c->rate_Bps, DALBE_TW_PAPER_NS);
 
 		return clamp_t(s64, u_q16, 0, U32_MAX);
 	}
 
-	qhat_q40 = model->model_q40(model->arg, d->target_Bps);
-	if (d->config.controller == DALBE_CONTROLLER_FLOOR)
-		return control_mbc_answer_q16(s->price_q40, d->phi_q16, qhat_q40, Q16_ONE);
+	qhat_q40 = model->model_q40(model->arg, c->target_Bps);
+	if (c->config.controller == DALBE_CONTROLLER_FLOOR)
+		return control_mbc_answer_q16(s->price_q40, c->phi_q16, qhat_q40, Q16_ONE);
 
 	/* eps is not updated while F(19) holds w back (the paper), nor at either
 	 * bound of w, nor from a rate that was meant for another target.
 	 */
-	if (!d->last.w_limited && !d->last.retargeted && !unused_capacity &&
-	    !d->last.answer_above_1 && !d->last.answer_below_wmin)
-		d->mbc.trim_q16 = control_mbc_trim(d->mbc.trim_q16, d->mbc.expected_Bps,
-						   d->rate_Bps);
+	if (!c->last.w_limited && !c->last.retargeted && !unused_capacity &&
+	    !c->last.answer_above_1 && !c->last.answer_below_wmin)
+		c->mbc.trim_q16 = control_mbc_trim(c->mbc.trim_q16, c->mbc.expected_Bps,
+						   c->rate_Bps);
 
-	return control_mbc_answer_q16(s->price_q40, d->phi_q16, qhat_q40, d->mbc.trim_q16);
+	return control_mbc_answer_q16(s->price_q40, c->phi_q16, qhat_q40, c->mbc.trim_q16);
 }
 
 /* All bytes are done, but the program sends on: protocol overhead, or a goal
  * that was a guess. Those bytes are as urgent as the rest was, up to a limit.
  */
-static bool control_within_overrun(const struct control *d)
+static bool control_within_overrun(const struct control *c)
 {
-	u64 overrun = d->goal.done - d->goal.bytes;
+	u64 overrun = c->goal.done - c->goal.bytes;
 
-	return overrun <= fp_add(d->goal.bytes >> DALBE_OVERRUN_SHIFT,
+	return overrun <= fp_add(c->goal.bytes >> DALBE_OVERRUN_SHIFT,
 				 DALBE_OVERRUN_BYTES);
 }
 
@@ -232,14 +232,14 @@ static bool control_within_overrun(const struct control *d)
  * the deadline. Near w = 1 waiting cannot be made up for later: so above a need of 1/2
  * the limit is divided by 2 (1 - need), which goes to 0.
  */
-static u32 control_w_limit_q16(const struct control *d, u32 srtt_us, u32 need_q16)
+static u32 control_w_limit_q16(const struct control *c, u32 srtt_us, u32 need_q16)
 {
 	u64 limit_q16 = fp_mul_div(DALBE_W_LIMIT_Q16 * DALBE_UPDATES,
-				   control_tw_ns(d, srtt_us),
-				   d->goal.deadline_ns - d->goal.start_ns);
+				   control_tw_ns(c, srtt_us),
+				   c->goal.deadline_ns - c->goal.start_ns);
 	u32 below_full_q16;
 
-	if (d->config.unlimited)
+	if (c->config.unlimited)
 		return Q16_ONE;
 	limit_q16 = max_t(u64, limit_q16, DALBE_W_LIMIT_Q16);
 	below_full_q16 = min_t(u32, 2 * (Q16_ONE - min(need_q16, Q16_ONE)), Q16_ONE);
@@ -251,82 +251,82 @@ static u32 control_w_limit_q16(const struct control *d, u32 srtt_us, u32 need_q1
  * which does not fall below 0, is Page's test (CUSUM): a rate that is too low by
  * a third or more is found in two intervals, one by a tenth in ten.
  */
-static void control_judge_feasibility(struct control *d, u64 now_ns, bool was_best_effort)
+static void control_judge_feasibility(struct control *c, u64 now_ns, bool was_best_effort)
 {
-	u64 needed_Bps = control_target_Bps(control_bytes_left(d),
-					  d->goal.deadline_ns - now_ns);
-	s64 short_q16 = control_relative_error_q16(needed_Bps, d->rate_Bps);
+	u64 needed_Bps = control_target_Bps(control_bytes_left(c),
+					  c->goal.deadline_ns - now_ns);
+	s64 short_q16 = control_relative_error_q16(needed_Bps, c->rate_Bps);
 
 	short_q16 = clamp_t(s64, short_q16, -(s64)DALBE_SHORTFALL_MAX_Q16,
 			    DALBE_SHORTFALL_MAX_Q16);
 	if (!was_best_effort)	/* there is more to be had */
 		short_q16 = min_t(s64, short_q16, 0);
-	d->shortfall_q16 = clamp_t(s64, d->shortfall_q16 + short_q16, 0,
+	c->shortfall_q16 = clamp_t(s64, c->shortfall_q16 + short_q16, 0,
 				   DALBE_INFEASIBLE_Q16);
-	if (d->shortfall_q16 == DALBE_INFEASIBLE_Q16)
-		d->status = DALBE_STATUS_INFEASIBLE;
-	else if (!d->shortfall_q16)
-		d->status = DALBE_STATUS_ON_TRACK;
+	if (c->shortfall_q16 == DALBE_INFEASIBLE_Q16)
+		c->status = DALBE_STATUS_INFEASIBLE;
+	else if (!c->shortfall_q16)
+		c->status = DALBE_STATUS_ON_TRACK;
 }
 
 /* Best effort over the part of it that MBC asks for, 1/answer, a mean of some intervals, as prices
  * swing. We average 1/w, not w: a mean of w would follow the few worst intervals.
  * Where prices differ it begins when phi has been measured a few times.
  */
-static void control_learn_headroom(struct control *d, const struct control_sample *s,
+static void control_learn_headroom(struct control *c, const struct control_sample *s,
 				   u32 answer_q16)
 {
 	u32 headroom_q16 = min_t(u64, fp_ratio_q16(Q16_ONE, answer_q16), DALBE_HEADROOM_MAX_Q16);
 
 	if (s->price_q40 != s->price_standard_q40 &&
-	    d->updates <= DALBE_HEADROOM_TPHI * DALBE_TPHI_UPDATES)
+	    c->updates <= DALBE_HEADROOM_TPHI * DALBE_TPHI_UPDATES)
 		return;
-	d->mbc.headroom_q16 += ((s64)headroom_q16 - (s64)d->mbc.headroom_q16) / DALBE_HEADROOM_MEAN;
+	c->mbc.headroom_q16 += ((s64)headroom_q16 - (s64)c->mbc.headroom_q16) / DALBE_HEADROOM_MEAN;
 }
 
 /* The mean of MBC's answers, by the headroom; at most 1. */
-static u32 control_mean_answer_q16(const struct control *d)
+static u32 control_mean_answer_q16(const struct control *c)
 {
-	return min_t(u64, fp_ratio_q16(Q16_ONE, d->mbc.headroom_q16), Q16_ONE);
+	return min_t(u64, fp_ratio_q16(Q16_ONE, c->mbc.headroom_q16), Q16_ONE);
 }
 
 /* MBC takes so much on top of its answer, as a reserve for flows that may still
  * come. The nearer the deadline, the fewer can: it fades in the last half.
  */
-static u32 control_reserve_q16(const struct control *d, u64 now_ns, u32 answer_q16,
+static u32 control_reserve_q16(const struct control *c, u64 now_ns, u32 answer_q16,
 			       u32 mean_answer_q16)
 {
 	u32 with_reserve_q16 = control_with_reserve_q16(mean_answer_q16);
-	u64 half_ns = (d->goal.deadline_ns - d->goal.start_ns) / 2;
+	u64 half_ns = (c->goal.deadline_ns - c->goal.start_ns) / 2;
 
 	if (with_reserve_q16 <= answer_q16)
 		return 0;
 	return fp_mul_div(with_reserve_q16 - answer_q16,
-			  min(d->goal.deadline_ns - now_ns, half_ns),
+			  min(c->goal.deadline_ns - now_ns, half_ns),
 			  max(half_ns, 1ull));
 }
 
 /* From w in force to @wanted_q16, up by no more than F(19) allows; @need_q16 sets that limit. */
-static u32 control_raise_w_q16(struct control *d, const struct control_sample *s,
+static u32 control_raise_w_q16(struct control *c, const struct control_sample *s,
 			       u32 wanted_q16, u32 need_q16)
 {
 	u32 limited_q16;
 
-	wanted_q16 = clamp_t(u32, wanted_q16, d->config.wmin_q16, Q16_ONE);
-	limited_q16 = control_limit_increase(d->w_q16, wanted_q16,
-					     control_w_limit_q16(d, s->srtt_us, need_q16));
-	d->last.w_limited = limited_q16 < wanted_q16;
+	wanted_q16 = clamp_t(u32, wanted_q16, c->config.wmin_q16, Q16_ONE);
+	limited_q16 = control_limit_increase(c->w_q16, wanted_q16,
+					     control_w_limit_q16(c, s->srtt_us, need_q16));
+	c->last.w_limited = limited_q16 < wanted_q16;
 	return limited_q16;
 }
 
-static u32 control_mbc_w_q16(struct control *d, const struct control_sample *s, u32 answer_q16)
+static u32 control_mbc_w_q16(struct control *c, const struct control_sample *s, u32 answer_q16)
 {
 	u32 mean_answer_q16, reserve_q16;
 
-	control_learn_headroom(d, s, answer_q16);
-	mean_answer_q16 = control_mean_answer_q16(d);
-	reserve_q16 = control_reserve_q16(d, s->now_ns, answer_q16, mean_answer_q16);
-	return control_raise_w_q16(d, s, answer_q16 + reserve_q16,
+	control_learn_headroom(c, s, answer_q16);
+	mean_answer_q16 = control_mean_answer_q16(c);
+	reserve_q16 = control_reserve_q16(c, s->now_ns, answer_q16, mean_answer_q16);
+	return control_raise_w_q16(c, s, answer_q16 + reserve_q16,
 				   max(answer_q16, mean_answer_q16));
 }
 
@@ -340,108 +340,108 @@ static u32 control_mbc_w_q16(struct control *d, const struct control_sample *s, 
  *	need		the larger of answer and mean answer; the nearer to 1, the less F(19) limits w
  *	w		in force in the next Tw: wanted, or less where F(19) limits its rise (not PID's)
  */
-static void control_set_w(struct control *d, const struct control_sample *s,
+static void control_set_w(struct control *c, const struct control_sample *s,
 			  const struct control_model *model)
 {
-	bool was_best_effort = d->w_q16 == Q16_ONE;
+	bool was_best_effort = c->w_q16 == Q16_ONE;
 	u32 answer_q16;
 
-	d->target_Bps = control_target_Bps(control_bytes_left(d),
-					   control_time_left_ns(d, s->now_ns));
-	if (s->app_limited || d->config.controller == DALBE_CONTROLLER_WEIGHT)
+	c->target_Bps = control_target_Bps(control_bytes_left(c),
+					   control_time_left_ns(c, s->now_ns));
+	if (s->app_limited || c->config.controller == DALBE_CONTROLLER_WEIGHT)
 		return;
 
-	control_judge_feasibility(d, s->now_ns, was_best_effort);
-	answer_q16 = control_answer_q16(d, s, model);
-	if (d->last.retargeted)
-		d->mbc.headroom_q16 = DALBE_HEADROOM_Q16;
-	d->last.retargeted = false;
-	d->last.answer_below_wmin = answer_q16 < d->config.wmin_q16;
-	d->last.answer_above_1 = answer_q16 > Q16_ONE;
+	control_judge_feasibility(c, s->now_ns, was_best_effort);
+	answer_q16 = control_answer_q16(c, s, model);
+	if (c->last.retargeted)
+		c->mbc.headroom_q16 = DALBE_HEADROOM_Q16;
+	c->last.retargeted = false;
+	c->last.answer_below_wmin = answer_q16 < c->config.wmin_q16;
+	c->last.answer_above_1 = answer_q16 > Q16_ONE;
 
-	if (d->config.controller == DALBE_CONTROLLER_MBC)
-		d->w_q16 = control_mbc_w_q16(d, s, answer_q16);
-	else if (d->config.controller == DALBE_CONTROLLER_FLOOR)
-		d->w_q16 = control_raise_w_q16(d, s, answer_q16, answer_q16);
+	if (c->config.controller == DALBE_CONTROLLER_MBC)
+		c->w_q16 = control_mbc_w_q16(c, s, answer_q16);
+	else if (c->config.controller == DALBE_CONTROLLER_FLOOR)
+		c->w_q16 = control_raise_w_q16(c, s, answer_q16, answer_q16);
 	else
-		d->w_q16 = clamp_t(u32, answer_q16, d->config.wmin_q16, Q16_ONE);
+		c->w_q16 = clamp_t(u32, answer_q16, c->config.wmin_q16, Q16_ONE);
 	/* by the model, at the w that we take */
-	d->mbc.expected_Bps = fp_mul_div(d->target_Bps, d->w_q16,
+	c->mbc.expected_Bps = fp_mul_div(c->target_Bps, c->w_q16,
 					 max(answer_q16, 1u));
 }
 
-static void control_after_deadline(struct control *d)
+static void control_after_deadline(struct control *c)
 {
-	d->target_Bps = 0;
-	if (d->config.controller == DALBE_CONTROLLER_WEIGHT)
-		d->w_q16 = d->config.wmin_q16;
-	else if (d->config.after_deadline == DALBE_AFTER_BEST_EFFORT)
-		d->w_q16 = Q16_ONE;
-	else if (d->config.after_deadline == DALBE_AFTER_SCAVENGER)
-		d->w_q16 = d->config.wmin_q16;
-	d->status = DALBE_STATUS_LATE;
+	c->target_Bps = 0;
+	if (c->config.controller == DALBE_CONTROLLER_WEIGHT)
+		c->w_q16 = c->config.wmin_q16;
+	else if (c->config.after_deadline == DALBE_AFTER_BEST_EFFORT)
+		c->w_q16 = Q16_ONE;
+	else if (c->config.after_deadline == DALBE_AFTER_SCAVENGER)
+		c->w_q16 = c->config.wmin_q16;
+	c->status = DALBE_STATUS_LATE;
 }
 
 /**
  * control_update - end of an interval: set w for the next
- * @d: the transfer
+ * @c: the controller, and its transfer
  * @s: what the base measured
  * @model: the base's steady state
  *
  * Sets w_q16, phi_q16, price_target_q40 and status.
  */
-void control_update(struct control *d, const struct control_sample *s,
+void control_update(struct control *c, const struct control_sample *s,
 		    const struct control_model *model)
 {
-	d->rate_Bps = fp_mul_div(s->bytes_done - d->goal.done, NSEC_PER_SEC,
+	c->rate_Bps = fp_mul_div(s->bytes_done - c->goal.done, NSEC_PER_SEC,
 				 max_t(u64, s->elapsed_ns, 1));
-	d->goal.done = s->bytes_done;
-	d->last.app_limited = s->app_limited;
+	c->goal.done = s->bytes_done;
+	c->last.app_limited = s->app_limited;
 	if (!s->app_limited)
-		d->updates++;
-	control_update_phi(d, s);
+		c->updates++;
+	control_update_phi(c, s);
 
-	if (!d->goal.bytes) {
-		d->status = DALBE_STATUS_NONE;
-	} else if (d->goal.done >= d->goal.bytes) {
-		if (d->status != DALBE_STATUS_DONE)
-			d->goal.finished_ns = s->now_ns;
-		d->status = DALBE_STATUS_DONE;
-		d->target_Bps = 0;
-		if (!control_within_overrun(d))
-			d->w_q16 = d->config.wmin_q16;
-	} else if (s->now_ns >= d->goal.deadline_ns) {
-		control_after_deadline(d);
+	if (!c->goal.bytes) {
+		c->status = DALBE_STATUS_NONE;
+	} else if (c->goal.done >= c->goal.bytes) {
+		if (c->status != DALBE_STATUS_DONE)
+			c->goal.finished_ns = s->now_ns;
+		c->status = DALBE_STATUS_DONE;
+		c->target_Bps = 0;
+		if (!control_within_overrun(c))
+			c->w_q16 = c->config.wmin_q16;
+	} else if (s->now_ns >= c->goal.deadline_ns) {
+		control_after_deadline(c);
 	} else {
-		control_set_w(d, s, model);
+		control_set_w(c, s, model);
 	}
-	d->price_target_q40 = fp_mul_div(s->price_q40, Q16_ONE,
-					 control_mu_q16(d));
-	d->w_recent_max_q16 -= d->w_recent_max_q16 / DALBE_W_RECENT_UPDATES;
-	d->w_recent_max_q16 = max(d->w_recent_max_q16, d->w_q16);
+	c->price_target_q40 = fp_mul_div(s->price_q40, Q16_ONE,
+					 control_mu_q16(c));
+	c->w_recent_max_q16 -= c->w_recent_max_q16 / DALBE_W_RECENT_UPDATES;
+	c->w_recent_max_q16 = max(c->w_recent_max_q16, c->w_q16);
 }
 
 /**
  * control_mu_q16 - F(26), mu = w * phi
- * @d: the transfer
+ * @c: the controller, and its transfer
  *
  * Return: mu in Q16, at least 1/65536: it divides.
  */
-u32 control_mu_q16(const struct control *d)
+u32 control_mu_q16(const struct control *c)
 {
-	return max_t(u32, 1, fp_mul_q16(d->phi_q16, d->w_q16));
+	return max_t(u32, 1, fp_mul_q16(c->phi_q16, c->w_q16));
 }
 
 /**
  * control_w_recent_max_q16 - the most that w was of late: how urgent the transfer is
- * @d: the transfer
+ * @c: the controller, and its transfer
  *
  * Bytes that we do not send while a link is idle we have to take from others later. So a transfer
  * that lately needed nearly all is urgent, though w may be small now.
  *
  * Return: Q16, from w in force up to 1: the most that w was, less 1/64 per update since.
  */
-u32 control_w_recent_max_q16(const struct control *d)
+u32 control_w_recent_max_q16(const struct control *c)
 {
-	return max(d->w_q16, d->w_recent_max_q16);
+	return max(c->w_q16, c->w_recent_max_q16);
 }

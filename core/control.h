@@ -7,6 +7,9 @@
  * in what it measured (struct control_sample) and its model (struct control_model),
  * and scales the prices it reacts to by 1/mu. One caller at a time per struct.
  *
+ * Here and in control.c, equations.c "the window" is the time that a goal has, until its deadline,
+ * and no congestion window.
+ *
  * Reference, F(n) is its equation n:
  *   D.A. Hayes, D. Ros, A. Petlund, I. Ahmed, "A framework for less than best
  *   effort congestion control with soft deadlines", IFIP Networking 2017.
@@ -176,7 +179,7 @@ struct control_pid {
  * struct control_goal - the transfer
  * @bytes: its size; 0: no goal
  * @done: of these, acknowledged at the last update
- * @start_ns: of the window, which another deadline begins anew
+ * @start_ns: when the window began, the time until @deadline_ns; another deadline begins it anew
  * @deadline_ns: soft deadline
  * @finished_ns: the update that found it done; 0: not yet
  */
@@ -234,14 +237,14 @@ struct control_last {
  * struct control - what sets w
  * @goal: the transfer
  * @config: what its owner chose
- * @w_q16: w
+ * @w_q16: w in force, wmin .. 1; see control_set_w()
  * @target_Bps: zeta, F(6), for the interval under way
- * @rate_Bps: xbar of the last interval
+ * @rate_Bps: xbar, acknowledged in the last interval, per second
  * @w_recent_max_q16: the most that w was of late: it falls by 1/64 per update
- * @phi_q16: F(25)
+ * @phi_q16: phi, F(25), at least 1
  * @mbc: of the model-based controller
- * @pid: of the other
- * @price_target_q40: price to be paid from now on, in the unit of the base
+ * @pid: of the PID controller
+ * @price_target_q40: q / mu, the price to be paid from now on, in the unit of the base
  * @tphi: the interval over which phi is measured
  * @shortfall_q16: evidence that w = 1 is not enough, see control_judge_feasibility()
  * @updates: that had something to go by
@@ -277,14 +280,14 @@ u32 control_mbc_trim(u32 trim_q16, u64 target_Bps, u64 rate_Bps);
 u32 control_with_reserve_q16(u32 answer_q16);
 u32 control_next_phi_q16(u32 phi_q16, u64 price_q40, u64 price_standard_q40, u32 limit_q16);
 
-void control_start(struct control *d, const struct control_config *config,
+void control_start(struct control *c, const struct control_config *config,
 		   u64 bytes, u64 bytes_done, u64 now_ns, u64 deadline_ns);
-void control_configure(struct control *d, const struct control_config *config);
-void control_change_goal(struct control *d, u64 bytes, u64 now_ns, u64 deadline_ns);
-u64 control_tw_ns(const struct control *d, u32 srtt_us);
-void control_update(struct control *d, const struct control_sample *s,
+void control_configure(struct control *c, const struct control_config *config);
+void control_change_goal(struct control *c, u64 bytes, u64 now_ns, u64 deadline_ns);
+u64 control_tw_ns(const struct control *c, u32 srtt_us);
+void control_update(struct control *c, const struct control_sample *s,
 		    const struct control_model *model);
-u32 control_mu_q16(const struct control *d);
-u32 control_w_recent_max_q16(const struct control *d);
+u32 control_mu_q16(const struct control *c);
+u32 control_w_recent_max_q16(const struct control *c);
 
 #endif /* DALBE_CONTROL_H */

@@ -36,14 +36,14 @@
  * @per: packets to be acknowledged for one more
  * @max: W_max, packets; 0: no loss so far
  * @cwnd: the window that @per was computed for
- * @tick: and when
+ * @tick: path_ticks() at that time
  * @origin: window at which the curve is flat
  * @k: when it gets there, 1/1024 s after @epoch
  * @delay_us: lowest RTT; 0: none yet
  * @epoch: when the curve began, in ticks; 0: it begins with the next ACK
  * @acked: packets, not yet counted in @reno
  * @reno: the window of the Reno flow
- * @found: slow start's end
+ * @found: slow start's end has been found
  */
 struct cubictcp_curve {
 	u32 per;
@@ -63,9 +63,9 @@ struct cubictcp_curve {
  * struct cubictcp_train - one round of slow start
  * @end: sequence number whose ACK ends it
  * @start_us: when it began, TCP's clock
- * @last_us: the last ACK of the train
- * @rtt_us: lowest RTT
- * @rtts: of them, up to CUBICTCP_HYSTART_RTTS
+ * @last_us: when the last ACK of the train came
+ * @rtt_us: lowest RTT of the round
+ * @rtts: RTTs so far, up to CUBICTCP_HYSTART_RTTS
  */
 struct cubictcp_train {
 	u32 end;

@@ -284,13 +284,13 @@ bool evidence_plateau(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 	bool moves;
 
 	if (p->least_us - least_us > near_us)
-		p->near = 0;
-	p->near = clamp_t(s32, p->near + (rtt_us - least_us <= near_us ?
+		p->near_score = 0;
+	p->near_score = clamp_t(s32, p->near_score + (rtt_us - least_us <= near_us ?
 					  EVIDENCE_PLATEAU_NEAR - 1 : -1), S16_MIN, S16_MAX);
 	p->least_us = least_us;
 	if ((u32)now_us - p->since_us < period_us)
 		return false;
-	moves = off_us > near_us || p->near < 0 || !queue_stands(least_us, base_rtt_us);
+	moves = off_us > near_us || p->near_score < 0 || !queue_stands(least_us, base_rtt_us);
 	p->since_us = now_us;
 	p->least_us = U32_MAX;
 	if (moves) {

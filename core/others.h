@@ -76,7 +76,7 @@ struct slow_start {
  * @samples: RTTs in a row, in this round, that tell of a surge
  * @restored_rounds: rounds for which VERDICT_ROOM_FREE is still remembered
  * @sampled_us: the lowest of @samples
- * @packets: acknowledged with them
+ * @packets: that the ACKs of @samples cover
  * @surge_us: growth of the queue in the last round, for the next cut, where that is a surge and
  *	not ours; else 0
  * @restored_us: lowest RTT of the surge that was over at the last VERDICT_ROOM_FREE
@@ -138,11 +138,12 @@ struct probe {
  * @rtt_us: lowest RTT of the first of them
  * @least_us: lowest RTT in the period under way
  * @since_us: when that began, TCP's clock modulo 2^32
- * @near: rounds as low as @least_us, three each, less the others since the first; saturating
+ * @near_score: 3 for each round as low as @least_us, -1 for each other since the first such round;
+ *	below 0 the queue moves. Saturating
  */
 struct plateau {
 	u8 periods;
-	s16 near;
+	s16 near_score;
 	u32 rtt_us;
 	u32 least_us;
 	u32 since_us;
@@ -152,8 +153,8 @@ struct plateau {
  * struct times - when things were, on the caller's clock
  * @since_us: the regime began, REGIME_YIELDING and REGIME_CONTENDED as one
  * @taken_us: VERDICT_TAKE, VERDICT_TRY or VERDICT_PATH_LONGER, the last; else regime_start()
- * @came_us: the competitor came that the link was left to
- * @busy_us: the queue was last seen
+ * @came_us: the competitor came to which we left the link
+ * @busy_us: a look last found the queue
  */
 struct times {
 	u64 since_us;

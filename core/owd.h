@@ -30,8 +30,8 @@
  * struct owd - one-way delays of one flow
  * @known: there was a sample
  * @first_val: the peer's clock in the first sample, ticks
- * @first_us: ours
- * @base_ticks: least difference between the two clocks
+ * @first_us: our clock when that sample came
+ * @base_ticks: least difference between the two clocks: that of a way there without a queue
  */
 struct owd {
 	bool known;

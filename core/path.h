@@ -29,7 +29,7 @@ enum path_state {
 /**
  * struct tcp_path - the window that we set, and what TCP knows
  * @now_us: TCP's clock
- * @idle_ticks: for BASE_TX_START
+ * @idle_ticks: at BASE_TX_START, how long ago TCP sent, in the unit of @ticks; else 0
  * @cwnd: congestion window, packets; may be set
  * @ssthresh: where slow start ends, packets; may be set
  * @cwnd_cnt: packets acknowledged towards Reno's next packet; may be set

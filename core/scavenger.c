@@ -14,7 +14,7 @@
  */
 #include "sender.h"
 
-/* The share of a best-effort flow that is ours while contended, packets in Q16. */
+/* The level, w * B, packets in Q16: what w leaves us of a best-effort flow's window. */
 static u64 scavenger_level_q16(const struct sender *s)
 {
 	return fp_mul_q16(s->scavenger.best_effort.window_q16, s->control.w_q16);

@@ -49,10 +49,12 @@
  * @stall: moments in which the path stood still
  * @before_yield_cwnd: window to return to if the queue goes with us while we yield
  *	(VERDICT_RESUME), packets
- * @undo_lossy_rounds: regime.lossy_rounds before the last answer to a loss
- * @undo_window_q16: B, likewise, packets
- * @undo_origin_q16: its W_max, likewise
- * @undo_loss_only_q16: the window of @loss_only_window, likewise
+ *
+ * What TCP's undo of a spurious loss brings back, from before the last answer to a loss:
+ * @undo_lossy_rounds: regime.lossy_rounds
+ * @undo_window_q16: B, packets
+ * @undo_origin_q16: W_max of B, packets
+ * @undo_loss_only_q16: the window of @loss_only_window, packets
  */
 struct scavenger {
 	struct cubic best_effort;

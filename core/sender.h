@@ -23,7 +23,7 @@
 /**
  * struct round - the RTT round under way
  * @end: sequence number whose ACK ends it
- * @delivered: path.delivered when it began
+ * @delivered: path_delivered() when it began, packets
  * @start_us: TCP's clock when it began
  * @app_limited: at one of its ACKs rtt_doubts.app_limited was set
  * @cut_short: a surge of the queue has ended it early
@@ -41,7 +41,7 @@ struct round {
 /**
  * struct delay_cut - the last cut for delay, under way while cdg.state is CDG_BACKOFF
  * @cwnd: the window that it began at, packets
- * @in_flight: of that, what was under way
+ * @in_flight: of that, what was under way, packets
  * @backoffs: such cuts since the connection began
  */
 struct delay_cut {
@@ -54,9 +54,11 @@ struct delay_cut {
  * struct interval - counts of the Tw under way
  * @acks: ACKs that could grow the window
  * @acks_cwnd_limited: of these, those that found the window in use and more to send
+ *
+ * Counted by the scavenger only:
  * @rounds: RTT rounds
  * @not_alone_rounds: of these, those in which the flow was not alone
- * @best_effort_sum_q16: sum of the best-effort window over those
+ * @best_effort_sum_q16: sum of the best-effort window over those, packets
  */
 struct interval {
 	u32 acks;

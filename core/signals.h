@@ -28,11 +28,11 @@
 /**
  * struct signals - losses and marks
  * @last_us: when the last came, or when they ceased
- * @last_delivered: path.delivered then
- * @count: that the means are of
- * @recent: they have not ceased
+ * @last_delivered: path_delivered() at that time
+ * @count: signals that the two means are of, up to SIGNALS_MEAN
+ * @recent: the last is so near that others are to be expected, see signals_recent()
  * @time_us: mean distance in time, tau_cong
- * @packets_q8: in packets, the inverse of P[loss]
+ * @packets_q8: mean distance in packets, the inverse of P[loss]
  * @inflation_q16: so many phantom signals for one real one, 1/w - 1
  */
 struct signals {

@@ -49,7 +49,7 @@
  * struct stall - moments in which the path stood still
  * @stood_us: when the last one ended, TCP's clock modulo 2^32
  * @stood_part_q16: the part of the time that they take, a mean, 0 .. 1 in Q16
- * @seen: an RTT has counted since
+ * @seen: since then an RTT has counted
  */
 struct stall {
 	u32 stood_us;

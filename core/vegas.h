@@ -33,8 +33,8 @@
 
 /**
  * struct vegas_price - what delay has cost
- * @rounds_q8: that were judged; half of them are forgotten every Tw, and 1/256 is the least that
- *	is left of one
+ * @rounds_q8: rounds that were judged; half of all here is forgotten every Tw, and 1/256 is the
+ *	least that is left of a round
  * @shrinks_q8: of these, rounds that found the window too large
  * @delay_us_q8: sum of the delays that alpha is measured by: a packet per us is one of diff
  * @cuts_q40: sum of the parts of the window that were cut, F(23)
@@ -50,8 +50,8 @@ struct vegas_price {
  * struct vegas - Vegas of one flow
  * @base_us: lowest RTT since the flow began, or since BASE_CWND_RESTART, plus 1; 0: none yet
  * @min_us: lowest RTT of the round, plus 1; 0: none yet
- * @bdp: most packets that the path has held without a queue, since then
- * @rtts: of the round
+ * @bdp: most packets that the path has held without a queue, over the same time
+ * @rtts: RTTs in the round
  * @open: rounds are judged: since the last one began TCP has met nothing to repair
  * @few: the round that ended had too few RTTs: this ACK grows the window as Reno's
  * @price: what delay has cost

@@ -32,8 +32,8 @@
  * @wmin_ppm: lowest w
  * @limit_increase: of w and phi, F(19)
  * @after_deadline: DALBE_AFTER_*
- * @hystart: struct cdg_heuristics
- * @cubic_inflate: likewise, 1: beta
+ * @hystart: enum cdg_hystart, or both bits
+ * @cubic_inflate: of dalbe_cubic, w inflates 0: the number of losses, 1: what each costs (beta)
  *
  * All int, for the sysctl handlers; read with READ_ONCE().
  */
@@ -51,14 +51,23 @@ struct dalbe_defaults {
 	int cubic_inflate;
 };
 
-/* Settings of the socket itself; the rest follows the namespace. */
+/**
+ * struct dalbe_settings - settings of a socket
+ * @g_ns: G without a goal, or under the fixed controller
+ * @tw_ms: update period of w; 0: derived
+ * @wmin_ppm: lowest w
+ * @controller: DALBE_CONTROLLER_*
+ * @after_deadline: DALBE_AFTER_*
+ * @set: DALBE_PARAM_*: the user has set these; the others follow the namespace, see
+ *	dalbe_settings_in_force()
+ */
 struct dalbe_settings {
 	u32 g_ns;
 	u32 tw_ms;
 	u32 wmin_ppm;
 	u8 controller;
 	u8 after_deadline;
-	u8 set;			/* DALBE_PARAM_* */
+	u8 set;
 };
 
 /**
@@ -67,7 +76,7 @@ struct dalbe_settings {
  * @last_bytes_acked: tcp_sock.bytes_acked at the last ACK, its lower 32 bits
  * @tw_end_us: TCP's clock when the Tw under way ends
  * @tw_start_us: and when it began
- * @sender: all that decides
+ * @sender: all that decides, among it control.w_q16, w
  */
 struct dalbe_flow {
 	u32 busy_jiffies;

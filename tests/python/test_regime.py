@@ -1330,7 +1330,7 @@ states = st.fixed_dictionaries(
         "plateau__rtt_us": u32,
         "plateau__least_us": u32,
         "plateau__since_us": u32,
-        "plateau__near": st.integers(-(2**15), 2**15 - 1),
+        "plateau__near_score": st.integers(-(2**15), 2**15 - 1),
         "yields": u32,
         "resumes": u32,
     }
