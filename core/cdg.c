@@ -192,12 +192,12 @@ void cdg_cut_round_short(struct cdg *c, s32 min_us)
 }
 
 /**
- * cdg_age - let the histogram forget a quarter of what it knows
+ * cdg_age_histogram - let the histogram forget a quarter of what it knows
  * @c: the flow
  *
  * Called every Tw: the memory is four to five Tw.
  */
-void cdg_age(struct cdg *c)
+void cdg_age_histogram(struct cdg *c)
 {
 	int i;
 
@@ -212,7 +212,7 @@ static void cdg_hist_add(struct cdg *c, s32 gradient_sum_us)
 	int octave, bin;
 
 	if (c->price.rounds_q8 > U32_MAX / 8)	/* 10 us of RTT, minutes of Tw */
-		cdg_age(c);
+		cdg_age_histogram(c);
 	c->price.rounds_q8 += Q8_ONE;
 	if (gradient_sum_us <= 0)
 		return;

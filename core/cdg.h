@@ -182,7 +182,7 @@ struct cdg_g {
  * struct cdg_price - what delay costs
  * @cut_q16: mean of the last delay cuts, F(23), as parts of the window
  * @counts: since the owner last looked
- * @rounds_q8: rounds that had a gradient, in the memory of cdg_age()
+ * @rounds_q8: rounds that had a gradient, in the memory of cdg_age_histogram()
  * @hist_q8: of these, rounds by positive gradient: for flows whose G is to be found
  */
 struct cdg_price {
@@ -310,7 +310,7 @@ u32 cdg_weight_q16(const struct cdg *c);
 u64 cdg_delay_price_q40(const struct cdg *c, u32 g_ns);
 u32 cdg_g_for_delay_price(const struct cdg *c, u64 price_q40, u32 fallback_ns);
 u64 cdg_rate_price_q40(u64 rate_Bps, u32 mss, u32 rtt_us);
-void cdg_age(struct cdg *c);
-void cdg_forget(struct cdg *c);
+void cdg_age_histogram(struct cdg *c);
+void cdg_forget_prices(struct cdg *c);
 
 #endif /* DALBE_CDG_H */

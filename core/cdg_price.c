@@ -52,7 +52,7 @@ u32 cdg_weight_q16(const struct cdg *c)
  *
  * F(22) for z = delay, with N counted in rounds that are judged: weight of the cuts
  * actually made times backoffs per round, over the gradients of the last rounds (see
- * cdg_age()). The round of a cut is none of them, nor does the window grow in it.
+ * cdg_age_histogram()). The round of a cut is none of them, nor does the window grow in it.
  *
  * Return: price in Q40, below 1/2; 0 when nothing was measured.
  */
@@ -117,10 +117,10 @@ u64 cdg_rate_price_q40(u64 rate_Bps, u32 mss, u32 rtt_us)
 }
 
 /**
- * cdg_forget - forget what was learned about prices: a new goal begins
+ * cdg_forget_prices - forget what was learned about prices: a new goal begins
  * @c: the flow
  */
-void cdg_forget(struct cdg *c)
+void cdg_forget_prices(struct cdg *c)
 {
 	memset(c->price.hist_q8, 0, sizeof(c->price.hist_q8));
 	c->price.rounds_q8 = 0;

@@ -162,7 +162,7 @@ static void control_set_phi(struct control *c, u32 phi_q16)
  */
 static void control_update_phi(struct control *c, const struct control_sample *s)
 {
-	u32 limit_q16 = c->config.unlimited ? Q16_ONE : DALBE_PHI_LIMIT_Q16;
+	u32 limit_q16 = c->config.unlimited_increase ? Q16_ONE : DALBE_PHI_LIMIT_Q16;
 	struct control_tphi *n = &c->tphi;
 	u64 one_more_q40;
 
@@ -239,7 +239,7 @@ static u32 control_w_limit_q16(const struct control *c, u32 srtt_us, u32 need_q1
 				   c->goal.deadline_ns - c->goal.start_ns);
 	u32 below_full_q16;
 
-	if (c->config.unlimited)
+	if (c->config.unlimited_increase)
 		return Q16_ONE;
 	limit_q16 = max_t(u64, limit_q16, DALBE_W_LIMIT_Q16);
 	below_full_q16 = min_t(u32, 2 * (Q16_ONE - min(need_q16, Q16_ONE)), Q16_ONE);

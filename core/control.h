@@ -115,12 +115,12 @@
  * @after_deadline: DALBE_AFTER_*
  * @tw_ms: update period; 0: from window and RTT
  * @wmin_q16: lowest w, 1 .. Q16_ONE
- * @unlimited: w and phi may rise at once, without F(19)
+ * @unlimited_increase: w and phi may rise at once, without F(19)
  */
 struct control_config {
 	u8 controller;
 	u8 after_deadline;
-	bool unlimited;
+	bool unlimited_increase;
 	u32 tw_ms;
 	u32 wmin_q16;
 };

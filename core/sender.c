@@ -48,7 +48,7 @@ void sender_set_base(struct sender *s, struct tcp_path *p, const struct lbe_base
 		return;
 	s->base = base;
 	s->regime = REGIME_ALONE;
-	s->paced |= base->paced;
+	s->sets_pacing |= base->paced;
 	if (sender_pays_losses_only(s))
 		signals_start(&s->signals, p);
 	sender_tell_base(s, p, BASE_START);
@@ -265,7 +265,7 @@ bool sender_count_loss(struct sender *s, const struct tcp_path *p, u8 state)
 }
 
 /**
- * sender_repair - TCP begins to deal with what sender_count_loss() has counted
+ * sender_begin_repair - TCP begins to deal with what sender_count_loss() has counted
  * @s: the sender
  * @p: the connection
  * @state: as there
@@ -273,7 +273,7 @@ bool sender_count_loss(struct sender *s, const struct tcp_path *p, u8 state)
  * For a mark TCP only reduces the window (PATH_CWR), in which no round ends. At the end of that
  * sender_complete_cwr() tells the base, and begins the next round.
  */
-void sender_repair(struct sender *s, struct tcp_path *p, u8 state)
+void sender_begin_repair(struct sender *s, struct tcp_path *p, u8 state)
 {
 	s->losses.asked = false;
 	if (state != PATH_CWR)
@@ -281,25 +281,25 @@ void sender_repair(struct sender *s, struct tcp_path *p, u8 state)
 }
 
 /**
- * sender_repaired - TCP's state is going to be one in which it repairs nothing
+ * sender_end_repair - TCP's state is going to be one in which it repairs nothing
  * @s: the sender
  * @p: the connection, in the state before
  * @state: PATH_OPEN or PATH_DISORDER
  */
-void sender_repaired(struct sender *s, struct tcp_path *p, u8 state)
+void sender_end_repair(struct sender *s, struct tcp_path *p, u8 state)
 {
 	sender_tell_base(s, p, state == PATH_OPEN ? BASE_OPEN : BASE_DISORDER);
 }
 
 /**
- * sender_mark - the receiver has reported a mark, and packets are under way
+ * sender_count_mark - the receiver has reported a mark (ECN), and packets are under way
  * @s: the sender
  * @p: the connection
  *
  * TCP answers it by asking for ssthresh while it deals with this ACK; where it does not, the
  * counts show it.
  */
-void sender_mark(struct sender *s, const struct tcp_path *p)
+void sender_count_mark(struct sender *s, const struct tcp_path *p)
 {
 	struct losses *l = &s->losses;
 

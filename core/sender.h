@@ -85,9 +85,9 @@ struct interval {
  * @backoffs: cuts for losses and marks
  *
  * Between two calls:
- * @asked: from sender_ssthresh() to sender_repair(): TCP has asked for ssthresh, and its set_state,
- *	which says what for, is still to come
- * @marked: from sender_mark() to sender_count_loss(): a mark is to be answered
+ * @asked: from sender_ssthresh() to sender_begin_repair(): TCP has asked for ssthresh, and its
+ *	set_state, which says what for, is still to come
+ * @marked: from sender_count_mark() to sender_count_loss(): a mark is to be answered
  */
 struct losses {
 	u32 answer_end;
@@ -147,7 +147,7 @@ struct rtt_doubts {
  * @heuristics: CDG's, in force
  * @regime: of a base that knows others a copy of its regime.state; else REGIME_ALONE
  * @restarting: in the slow start that follows a timeout or a pause
- * @paced: a base has run that wants packets spaced: whether TCP spaces them is ours to say
+ * @sets_pacing: a base with lbe_base.paced has run: since then we tell TCP whether to pace
  * @round: the RTT round under way
  * @delay_cut: the cut for delay under way
  * @mu_q16: mu = w * phi, F(26), as it was when Tw began; 0: no controller sets w
@@ -170,7 +170,7 @@ struct sender {
 	struct cdg_heuristics heuristics;
 	u8 regime;
 	bool restarting;
-	bool paced;
+	bool sets_pacing;
 	struct round round;
 	struct delay_cut delay_cut;
 	u32 mu_q16;
@@ -214,7 +214,7 @@ static inline struct base_report sender_report(const struct sender *s)
 
 /**
  * struct round_result - how a round has ended
- * @gradient_sum_us: cdg_round()'s
+ * @gradient_sum_us: sum of the last gradients, as cdg_round() returns it
  * @backoff: the window is being cut for delay
  * @set: the round's end has set the window, or begun a cut: alone, this ACK does not grow it
  */
@@ -236,9 +236,9 @@ struct round_result sender_end_round(struct sender *s, struct tcp_path *p);
 
 u32 sender_ssthresh(struct sender *s, struct tcp_path *p);
 bool sender_count_loss(struct sender *s, const struct tcp_path *p, u8 state);
-void sender_repair(struct sender *s, struct tcp_path *p, u8 state);
-void sender_repaired(struct sender *s, struct tcp_path *p, u8 state);
-void sender_mark(struct sender *s, const struct tcp_path *p);
+void sender_begin_repair(struct sender *s, struct tcp_path *p, u8 state);
+void sender_end_repair(struct sender *s, struct tcp_path *p, u8 state);
+void sender_count_mark(struct sender *s, const struct tcp_path *p);
 void sender_undo(struct sender *s, struct tcp_path *p);
 void sender_tx_start(struct sender *s, struct tcp_path *p);
 void sender_cwnd_restart(struct sender *s, struct tcp_path *p);

@@ -114,7 +114,7 @@ void dalbe_apply_goal(struct sock *sk)
 	} else {
 		control_start(&s->control, &config, ca->goal_bytes, dalbe_bytes_done(sk),
 			      ca->goal_set_ns, ca->goal_deadline_ns);
-		cdg_forget(&s->cdg);
+		cdg_forget_prices(&s->cdg);
 		sender_steer(s, 0);	/* no price yet: the base begins at w = wmin */
 		cdg_set_idle_g(&s->cdg, READ_ONCE(dalbe_net_defaults(sock_net(sk))->idle_g_us) *
 					NSEC_PER_USEC);
@@ -185,7 +185,7 @@ void dalbe_end_interval(struct sock *sk)
 	sender_steer(s, sample.price_standard_q40);
 	dalbe_get_regime(sk, &state);
 	trace_dalbe_update(sk, s, &sample, &state);
-	cdg_age(&s->cdg);
+	cdg_age_histogram(&s->cdg);
 	dalbe_begin_interval(sk);
 }
 
@@ -228,7 +228,7 @@ void dalbe_free_flow(struct sock *sk)
 	const struct losses *l = &ca->flow->sender.losses;
 
 	DEBUG_NET_WARN_ON_ONCE(l->episodes != l->answers);
-	if (ca->flow->sender.paced)
+	if (ca->flow->sender.sets_pacing)
 		dalbe_pace(sk, false);
 	kfree(ca->flow);
 	ca->flow = NULL;

@@ -251,13 +251,13 @@ static void dalbe_set_state(struct sock *sk, u8 state)
 		return;
 	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
 	if (state < TCP_CA_CWR) {
-		sender_repaired(&flow->sender, &p, state);
+		sender_end_repair(&flow->sender, &p, state);
 		return;
 	}
 	if (!sender_count_loss(&flow->sender, &p, state))
 		return;
 	dalbe_trace_loss(sk, state);
-	sender_repair(&flow->sender, &p, state);
+	sender_begin_repair(&flow->sender, &p, state);
 	dalbe_path_write(sk, &p);
 }
 
@@ -273,7 +273,7 @@ static void dalbe_in_ack_event(struct sock *sk, u32 flags)
 	if (!flow)
 		return;
 	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
-	sender_mark(&flow->sender, &p);
+	sender_count_mark(&flow->sender, &p);
 }
 
 /* TCP sends, and nothing was under way. */

@@ -101,7 +101,7 @@ u32 dalbe_min_tso_segs(struct sock *sk)
 {
 	const struct dalbe_flow *flow = dalbe_flow(sk);
 
-	if (flow && flow->sender.paced) {
+	if (flow && flow->sender.sets_pacing) {
 		if (sender_below_min_cwnd(&flow->sender))
 			dalbe_pace_few(sk);
 		else

@@ -82,7 +82,7 @@ struct control_config dalbe_control_config(const struct sock *sk, const struct d
 	return (struct control_config) {
 		.controller = s->controller,
 		.after_deadline = s->after_deadline,
-		.unlimited = !READ_ONCE(def->limit_increase),
+		.unlimited_increase = !READ_ONCE(def->limit_increase),
 		.tw_ms = s->tw_ms,
 		.wmin_q16 = max_t(u32, 1, div_u64((u64)s->wmin_ppm << 16,
 						  1000000)),

@@ -378,7 +378,7 @@ static void old_gradients_are_forgotten(struct kunit *test)
 		for (i = 0; i < 4; i++)
 			feed_gradient(&c, sum_us);
 	for (i = 0; i < 100; i++)
-		cdg_age(&c);
+		cdg_age_histogram(&c);
 	feed_gradient(&c, 800);
 	feed_gradient(&fresh, 800);
 	ASSERT_NEAR(test, 0, cdg_delay_price_q40(&c, CDG_G_MAX_NS),

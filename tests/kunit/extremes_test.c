@@ -283,7 +283,7 @@ static void delay_price_is_monotonic(struct kunit *test)
 					   ARRAY_SIZE(rtts_us)], 2, false);
 		cdg_round(&c, &h);
 		if (!(i % 100))
-			cdg_age(&c);
+			cdg_age_histogram(&c);
 		for (g = 1; g < ARRAY_SIZE(gs_ns) - 1; g++) {
 			u64 q40 = cdg_delay_price_q40(&c, gs_ns[g]);
 

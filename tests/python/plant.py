@@ -52,7 +52,7 @@ class Transfer:
             "control_config",
             controller=pure.CONTROLLER_MBC if controller is None else controller,
             after_deadline=after_deadline,
-            unlimited=unlimited,
+            unlimited_increase=unlimited,
             wmin_q16=round(wmin * Q16),
         )
         self.d = pure.new("control")

@@ -202,7 +202,7 @@ class Ours:
         p = self.path
         p.ssthresh = self.pure.sender_ssthresh(self.sender, p)
         assert self.pure.sender_count_loss(self.sender, p, state)
-        self.pure.sender_repair(self.sender, p, state)
+        self.pure.sender_begin_repair(self.sender, p, state)
         p.state, p.cwnd_cnt = state, 0
         p.cwnd = p.ssthresh if state == RECOVERY else 1
 

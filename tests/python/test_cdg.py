@@ -170,7 +170,7 @@ def test_aging_forgets_everything_in_the_end(pure: Any) -> None:
     for bit in range(3, 28):
         feed_gradient(pure, flow, 1 << bit)
     for _ in range(100):
-        pure.cdg_age(flow)
+        pure.cdg_age_histogram(flow)
     assert sum(flow.price.hist_q8) <= flow.price.rounds_q8
 
 
@@ -179,7 +179,7 @@ def test_a_tw_forgets_a_quarter(pure: Any) -> None:
     for bit in (3, 3, 3, 9, 20):
         feed_gradient(pure, flow, 1 << bit)
     kept = [n * 3 // 4 for n in (*flow.price.hist_q8, flow.price.rounds_q8)]
-    pure.cdg_age(flow)
+    pure.cdg_age_histogram(flow)
     assert [*flow.price.hist_q8, flow.price.rounds_q8] == kept
     assert sum(n > 0 for n in kept) == 4
 
@@ -298,7 +298,7 @@ def test_a_new_goal_starts_with_no_prices(pure: Any) -> None:
     feed_gradient(pure, flow, 8000)
     flow.state = pure.CDG_BACKOFF
     pure.cdg_ssthresh(flow, pure.new("cdg_heuristics"), 5)
-    pure.cdg_forget(flow)
+    pure.cdg_forget_prices(flow)
     assert pure.cdg_delay_price_q40(flow, G_MIN_NS) == 0
     assert pure.cdg_weight_q16(flow) == pure.cdg_weight_q16(new_flow(pure))
     assert (flow.price.counts.rounds, flow.price.counts.backoffs) == (0, 0)

@@ -189,7 +189,7 @@ def test_b_is_half_of_what_was_ours_but_all_where_the_others_may_have_been_there
     pure.sender_set_base(sender, path, pure.base("scavenger"))
     regime = sender.scavenger.regime
     regime.urgency_q16, regime.room.provisional, regime.cut.before_us = urgency_q16, True, 60_000
-    pure.sender_repair(sender, path, RECOVERY)
+    pure.sender_begin_repair(sender, path, RECOVERY)
     assert regime.state == pure.REGIME_YIELDING
     assert sender.scavenger.best_effort.window_q16 == best_effort * Q16
 

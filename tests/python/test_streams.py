@@ -123,9 +123,9 @@ class Ours:
     def state(self, call: dict[str, Any]) -> None:
         """dalbe_set_state()."""
         if call["arg"] < CWR:
-            self.pure.sender_repaired(self.sender, self.path, call["arg"])
+            self.pure.sender_end_repair(self.sender, self.path, call["arg"])
         elif self.pure.sender_count_loss(self.sender, self.path, call["arg"]):
-            self.pure.sender_repair(self.sender, self.path, call["arg"])
+            self.pure.sender_begin_repair(self.sender, self.path, call["arg"])
 
     def undo(self, call: dict[str, Any]) -> None:
         """dalbe_undo_cwnd()."""

@@ -145,7 +145,7 @@ class Ours:
         p = self.path
         p.ssthresh = self.pure.sender_ssthresh(self.sender, p)
         assert self.pure.sender_count_loss(self.sender, p, RECOVERY)
-        self.pure.sender_repair(self.sender, p, RECOVERY)
+        self.pure.sender_begin_repair(self.sender, p, RECOVERY)
         p.cwnd = p.ssthresh
         p.state = RECOVERY
         return p.cwnd
@@ -157,7 +157,7 @@ class Ours:
 
     def become(self, state: int) -> None:
         """Let TCP repair nothing, or wait whether it has to."""
-        self.pure.sender_repaired(self.sender, self.path, state)
+        self.pure.sender_end_repair(self.sender, self.path, state)
         self.path.state = state
 
     def steer(self, w_q16: int, phi_q16: int = Q16) -> None:
@@ -337,7 +337,9 @@ def test_often_is_more_than_a_quarter_of_the_rounds(pure: Any, every: int, other
 
 
 def test_phi_is_of_what_was_paid_where_the_model_has_another_price(pure: Any) -> None:
-    config = pure.new("control_config", controller=pure.CONTROLLER_MBC, unlimited=True, wmin_q16=1)
+    config = pure.new(
+        "control_config", controller=pure.CONTROLLER_MBC, unlimited_increase=True, wmin_q16=1
+    )
     for paid, phi in ((0, 10), (3, 3)):
         control = pure.new("control")
         pure.control_start(control, config, 10**9, 0, 0, 10**11)

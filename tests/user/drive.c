@@ -92,7 +92,7 @@ static void our_ack(struct drive *d, struct flow *f, u64 now_us, u64 sent_us)
 	sample.una = p->una;
 	if (p->state == PATH_RECOVERY && now_us >= f->repaired_us) {
 		sender_complete_cwr(s, p);
-		sender_repaired(s, p, PATH_OPEN);
+		sender_end_repair(s, p, PATH_OPEN);
 		p->state = PATH_OPEN;
 	}
 	pure_ack(s, p, &sample);
@@ -108,7 +108,7 @@ static void our_loss(struct drive *d, struct flow *f)
 	p->ssthresh = sender_ssthresh(&f->sender, p);
 	d->out->bad_answer += p->ssthresh > max(before, 2u);
 	if (sender_count_loss(&f->sender, p, PATH_RECOVERY))
-		sender_repair(&f->sender, p, PATH_RECOVERY);
+		sender_begin_repair(&f->sender, p, PATH_RECOVERY);
 	p->state = PATH_RECOVERY;
 	p->cwnd = min(p->cwnd, p->ssthresh);
 	d->out->losses++;

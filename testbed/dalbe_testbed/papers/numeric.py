@@ -99,7 +99,7 @@ class Transfer:
         config = pure.new(
             "control_config",
             controller=getattr(pure, f"CONTROLLER_{scheme.controller}"),
-            unlimited=not scheme.limited,
+            unlimited_increase=not scheme.limited,
             tw_ms=round(TW_S * 1000),
             wmin_q16=Q16 // 100,
         )
