@@ -21,7 +21,7 @@ static u64 cubic_base_model_q40(const void *path, u64 rate_Bps)
 
 	w_q30 = clamp_t(u64, w_q30, BIT(10), 1ull << 58);
 	curve_q40 = fp_mul_div((u64)path_srtt_us(p) * CUBICTCP_MODEL_Q40, BIT(30), w_q30);
-	curve_q40 = fp_mul_div(curve_q40, BIT(10), cubictcp_root(w_q30));
+	curve_q40 = fp_mul_div(curve_q40, BIT(10), cubictcp_cube_root(w_q30));
 	reno_q40 = fp_mul_div(fp_mul_div(Q40_ONE * 3 / 2, BIT(30), w_q30), BIT(30), w_q30);
 	return max(curve_q40, reno_q40);
 }

@@ -335,7 +335,8 @@ static u32 control_mbc_w_q16(struct control *c, const struct control_sample *s, 
  *	answer		the controller asks for it, by zeta, rate and price: MBC's F(14), PID's u, F(9).
  *			It may be above 1, or below wmin
  *	mean answer	MBC's answers of the last eight intervals or so
- *	reserve		what MBC takes on top of its answer: by the mean answer, up to 3 w - 1
+ *	reserve		MBC's, on top of its answer: where the mean answer m is above 1/2 both
+ *			together are 3 m - 1; it fades in the last half of the window
  *	wanted		answer + reserve, held to wmin .. 1
  *	need		the larger of answer and mean answer; the nearer to 1, the less F(19) limits w
  *	w		in force in the next Tw: wanted, or less where F(19) limits its rise (not PID's)

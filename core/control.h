@@ -277,7 +277,7 @@ s64 control_pid_update(struct control_pid *pid, u32 w_q16, u64 target_Bps,
 u32 control_mbc_answer_q16(u64 price_q40, u32 phi_q16, u64 model_price_q40,
 			   u32 trim_q16);
 u32 control_mbc_trim(u32 trim_q16, u64 target_Bps, u64 rate_Bps);
-u32 control_with_reserve_q16(u32 answer_q16);
+u32 control_with_reserve_q16(u32 mean_answer_q16);
 u32 control_next_phi_q16(u32 phi_q16, u64 price_q40, u64 price_standard_q40, u32 limit_q16);
 
 void control_start(struct control *c, const struct control_config *config,

@@ -28,10 +28,10 @@ static const u8 cubictcp_guess[56] = {
 };
 
 /**
- * cubictcp_root - cube root as Linux has it: a guess, and one step of Newton's
+ * cubictcp_cube_root - cube root as Linux has it: a guess, and one step of Newton's
  * @a: 64 or more
  */
-u32 cubictcp_root(u64 a)
+u32 cubictcp_cube_root(u64 a)
 {
 	u32 bits = (fls64(a) - 1) / 3 - 1;
 	u32 guess = (cubictcp_guess[(a >> 3 * bits) - 8] + 10) << bits >> 6;
@@ -143,8 +143,9 @@ static void cubictcp_update(struct cubictcp_curve *c, u32 cwnd, u32 ticks, u32 a
 		c->acked = acked;
 		c->reno = cwnd;
 		c->origin = max(c->max, cwnd);
-		c->k = c->max <= cwnd ? 0 : cubictcp_root(div_u64(1ull << CUBICTCP_C_SHIFT,
-								  CUBICTCP_C) * (c->max - cwnd));
+		c->k = c->max <= cwnd ? 0 :
+		       cubictcp_cube_root(div_u64(1ull << CUBICTCP_C_SHIFT, CUBICTCP_C) *
+					  (c->max - cwnd));
 	}
 	target = cubictcp_target(c, ticks);
 	c->per = target > cwnd ? cwnd / (target - cwnd) : CUBICTCP_PER_WINDOWS * cwnd;

@@ -85,7 +85,7 @@ struct cubictcp {
 	struct cubictcp_train train;
 };
 
-u32 cubictcp_root(u64 a);
+u32 cubictcp_cube_root(u64 a);
 void cubictcp_reset(struct cubictcp *c, const struct tcp_path *p);
 enum cdg_hystart cubictcp_hystart(struct sender *s, struct tcp_path *p,
 				  const struct rtt_sample *sample);

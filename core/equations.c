@@ -131,7 +131,7 @@ u32 control_mbc_answer_q16(u64 price_q40, u32 phi_q16, u64 model_price_q40,
 
 /**
  * control_with_reserve_q16 - ours: a goal that is nearly out of reach does not wait
- * @answer_q16: w that just meets the deadline if all stays as it is
+ * @mean_answer_q16: w that just meets the deadline if all stays as it is
  *
  * w is the part of its best-effort rate that the transfer needs from now to the
  * end. Beside one flow, another that comes leaves 2/3 of that rate, two leave 1/2:
@@ -141,14 +141,14 @@ u32 control_mbc_answer_q16(u64 price_q40, u32 phi_q16, u64 model_price_q40,
  * transfer stays where it is, as zeta follows what is left; what moves is when
  * within the window its bytes go.
  *
- * Return: the w to be taken, with the reserve, at least @answer_q16 where that is above 1/2,
- * saturating; else 0.
+ * Return: the w to be taken, with the reserve: at least @mean_answer_q16, saturating; 0 where that
+ * is not above 1/2, and there is no reserve.
  */
-u32 control_with_reserve_q16(u32 answer_q16)
+u32 control_with_reserve_q16(u32 mean_answer_q16)
 {
-	if (answer_q16 <= Q16_ONE / 2)
+	if (mean_answer_q16 <= Q16_ONE / 2)
 		return 0;
-	return min_t(u64, 3 * (u64)answer_q16 - Q16_ONE, U32_MAX);
+	return min_t(u64, 3 * (u64)mean_answer_q16 - Q16_ONE, U32_MAX);
 }
 
 /**

@@ -2,7 +2,7 @@
 /*
  * The scavenger as a base congestion control.
  *
- *	losses, ACKs ----> B (cubic.c) <----- take the link, give way ----- regime.c
+ *	losses, ACKs ----> B (cubic.c) <----- take the link, or yield ----- regime.c
  *	                   |                                                  |
  *	                   | 1/B every Tw                                     | alone or contended
  *	                   v                                                  v

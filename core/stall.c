@@ -19,7 +19,7 @@
  */
 void stall_start(struct stall *st, u32 now_us)
 {
-	*st = (struct stall) { .stood_us = now_us - U32_MAX / 2 };
+	*st = (struct stall) { .ended_us = now_us - U32_MAX / 2 };
 }
 
 /**
@@ -39,13 +39,13 @@ void stall_silence(struct stall *st, u32 rtt_us, u32 silence_us, u32 before_us, 
 {
 	u32 surge_us = room_surge_us(rtt_us, before_us, base_rtt_us, ROOM_SURGE_SHIFT);
 	u64 apart_us = (u64)base_rtt_us * STALL_APART_RTTS;
-	u32 since_us = now_us - st->stood_us;
+	u32 since_us = now_us - st->ended_us;
 	s32 off_q16;
 
 	if (!st->seen || since_us < apart_us || !surge_us ||
 	    silence_us < surge_us / STALL_LATE_PART)
 		return;
-	st->stood_us = now_us;
+	st->ended_us = now_us;
 	st->seen = false;
 	if (since_us < silence_us + apart_us)	/* clumps */
 		return;

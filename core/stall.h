@@ -47,12 +47,12 @@
 
 /**
  * struct stall - moments in which the path stood still
- * @stood_us: when the last one ended, TCP's clock modulo 2^32
+ * @ended_us: when the last one ended, TCP's clock modulo 2^32
  * @stood_part_q16: the part of the time that they take, a mean, 0 .. 1 in Q16
  * @seen: since then an RTT has counted
  */
 struct stall {
-	u32 stood_us;
+	u32 ended_us;
 	u16 stood_part_q16;
 	bool seen;
 };
@@ -94,7 +94,7 @@ static inline bool stall_silent(u32 silence_us, u32 cwnd, u32 before_us, bool st
  */
 static inline bool stall_stood(const struct stall *st, u32 rtt_us, u32 now_us)
 {
-	return now_us - st->stood_us < rtt_us;
+	return now_us - st->ended_us < rtt_us;
 }
 
 #endif /* DALBE_STALL_H */
