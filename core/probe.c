@@ -10,10 +10,10 @@
 #include "probe.h"
 
 /**
- * probe_later - the queue was not ours: wait twice as long before the next probe
+ * probe_double_pause - the queue was not ours: wait twice as long before the next probe
  * @r: the flow
  */
-void probe_later(struct regime *r)
+void probe_double_pause(struct regime *r)
 {
 	r->probe.pause_us = clamp_t(u32, 2 * r->probe.pause_us, PROBE_PAUSE_MIN_US,
 				    PROBE_PAUSE_MAX_US);
@@ -34,28 +34,28 @@ void probe_reject_early(struct regime *r, u32 rtt_us, u32 base_rtt_us)
 	    queue_above_us(rtt_us, base_rtt_us) > r->probe.left_us)
 		return;
 	r->probe.rounds = 0;
-	probe_later(r);
+	probe_double_pause(r);
 }
 
 /**
- * probe_answered - a round of the probe has ended: did the queue go with us?
+ * probe_found_ours - a round of the probe has ended: did the queue go with us?
  * @r: the flow, while probe.rounds is not 0
  * @queue_us: the round's queue
  *
  * Return: true at the end of the probe, if so.
  */
-bool probe_answered(struct regime *r, u32 queue_us)
+bool probe_found_ours(struct regime *r, u32 queue_us)
 {
 	if (--r->probe.rounds)
 		return false;
 	if (queue_us <= r->probe.left_us)
 		return true;
-	probe_later(r);
+	probe_double_pause(r);
 	return false;
 }
 
 /* Does this window alone fill half of the path or more? */
-static bool probe_is_most(const struct regime *r, u32 fit, u32 base_rtt_us)
+static bool probe_fills_half_path(const struct regime *r, u32 fit, u32 base_rtt_us)
 {
 	return fit >= max_t(u64, QUEUE_SMALL_CWND,
 			    evidence_link_packets(r, base_rtt_us) / 2);
@@ -86,7 +86,7 @@ void probe_begin(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	    now_us - max(r->probe.since_us, r->times.since_us) < pause_us)
 		return;
 	fit = queue_fit(cwnd, base_rtt_us, rtt_us);
-	if (!probe_is_most(r, fit, base_rtt_us))
+	if (!probe_fills_half_path(r, fit, base_rtt_us))
 		return;
 	r->probe.rounds = PROBE_ROUNDS;
 	r->probe.cwnd = fit;

@@ -23,9 +23,9 @@
 #define PROBE_ROUNDS		2
 #define PROBE_PAUSE_RTTS	32
 
-void probe_later(struct regime *r);
+void probe_double_pause(struct regime *r);
 void probe_reject_early(struct regime *r, u32 rtt_us, u32 base_rtt_us);
-bool probe_answered(struct regime *r, u32 queue_us);
+bool probe_found_ours(struct regime *r, u32 queue_us);
 void probe_begin(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us, u64 now_us);
 
 #endif /* DALBE_PROBE_H */

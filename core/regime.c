@@ -16,7 +16,7 @@
  *	 +----------------------- CONTENDED <------------------------------------+
  *	   regime_round():
  *	     TAKE: the queue was away in three of six looks
- *	     TAKE: it went when we probed (probe_answered())
+ *	     TAKE: it went when we probed (probe_found_ours())
  *	     TRY: it is as short as scavengers leave it, on average
  *	     PATH_LONGER: it has not moved for 32 s, so the path is longer (evidence_plateau())
  *
@@ -107,7 +107,7 @@ static enum verdict regime_yield(struct regime *r, enum regime_state state, u64 
 	r->yields++;
 	/* A loss of the others empties a short buffer: the last probe may have been wrong. */
 	if (r->lossy_rounds && soon)
-		probe_later(r);
+		probe_double_pause(r);
 	else
 		r->probe.pause_us = PROBE_PAUSE_MIN_US;
 	if (r->lossy_rounds && soon)	/* no scavengers are there: taking the link cost packets */
@@ -291,7 +291,7 @@ enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 		return VERDICT_NONE;
 	}
 	r->looks.peak_us = max(r->looks.peak_us, queue_us);
-	if (r->probe.rounds && probe_answered(r, queue_us)) {
+	if (r->probe.rounds && probe_found_ours(r, queue_us)) {
 		regime_to_alone(r, now_us, VERDICT_TAKE);
 		r->probe.alone = true;	/* which regime_to_alone() has cleared */
 		return VERDICT_TAKE;

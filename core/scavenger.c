@@ -178,7 +178,7 @@ static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p, 
 	r->urgency_q16 = control_w_recent_max_q16(&s->control);
 	verdict = regime_round(r, rtt_us, base_rtt_us, p->now_us);
 	if (verdict == VERDICT_NONE && r->state == REGIME_ALONE && !path_tcp_sets_cwnd(p) &&
-	    stall_others(&s->scavenger.stall))
+	    stall_by_others(&s->scavenger.stall))
 		return regime_yield_to_contended(r, p->now_us);
 	return verdict;
 }
@@ -319,11 +319,11 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 	u32 usual_us = before_us ?: base_rtt_us;
 
 	if (r->state == REGIME_ALONE &&
-	    stall_silent(sample->silence_us, sample->cwnd, usual_us, regime_steady(r)) &&
+	    stall_silence_is_long(sample->silence_us, sample->cwnd, usual_us, regime_steady(r)) &&
 	    !s->round.app_limited && !sample->tcp_sets_cwnd)
-		stall_silence(stall, rtt_us, sample->silence_us, usual_us, base_rtt_us,
-			      sample->now_us);
-	if (stall_stood(stall, rtt_us, sample->now_us))
+		stall_judge_silence(stall, rtt_us, sample->silence_us, usual_us, base_rtt_us,
+				    sample->now_us);
+	if (stall_during_rtt(stall, rtt_us, sample->now_us))
 		return;
 	rtt_us = cdg_rtt_sample(&s->cdg, rtt_us, sample->packets, sample->sacked);
 	if (!rtt_us)

@@ -23,10 +23,10 @@ void stall_start(struct stall *st, u32 now_us)
 }
 
 /**
- * stall_silence - the ACKs were silent for long: did the path stand still?
+ * stall_judge_silence - the ACKs were silent for long: did the path stand still?
  * @st: the flow's
  * @rtt_us: the RTT of the ACK that ends the silence, above 0
- * @silence_us: since the ACK before, see stall_silent()
+ * @silence_us: since the ACK before, see stall_silence_is_long()
  * @before_us: lowest RTT of the round before, or the base RTT; 0: none is known
  * @base_rtt_us: lowest RTT known
  * @now_us: clock; may wrap
@@ -34,8 +34,8 @@ void stall_start(struct stall *st, u32 now_us)
  * To be asked while REGIME_ALONE, and of a window that is in use. Of two silences without an RTT
  * that counts in between, the second is no stall: else we would be blind to a queue.
  */
-void stall_silence(struct stall *st, u32 rtt_us, u32 silence_us, u32 before_us, u32 base_rtt_us,
-		   u32 now_us)
+void stall_judge_silence(struct stall *st, u32 rtt_us, u32 silence_us, u32 before_us,
+			 u32 base_rtt_us, u32 now_us)
 {
 	u32 surge_us = room_surge_us(rtt_us, before_us, base_rtt_us, ROOM_SURGE_SHIFT);
 	u64 apart_us = (u64)base_rtt_us * STALL_APART_RTTS;
@@ -56,12 +56,12 @@ void stall_silence(struct stall *st, u32 rtt_us, u32 silence_us, u32 before_us, 
 }
 
 /**
- * stall_others - does the path stand still so often that others have it?
+ * stall_by_others - does the path stand still so often that others have it?
  * @st: the flow's
  *
  * For more than half of the time. Then we forget it, as we are going to yield.
  */
-bool stall_others(struct stall *st)
+bool stall_by_others(struct stall *st)
 {
 	if (st->stood_part_q16 <= Q16_ONE / 2)
 		return false;

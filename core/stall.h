@@ -58,12 +58,12 @@ struct stall {
 };
 
 void stall_start(struct stall *st, u32 now_us);
-void stall_silence(struct stall *st, u32 rtt_us, u32 silence_us, u32 before_us, u32 base_rtt_us,
-		   u32 now_us);
-bool stall_others(struct stall *st);
+void stall_judge_silence(struct stall *st, u32 rtt_us, u32 silence_us, u32 before_us,
+			 u32 base_rtt_us, u32 now_us);
+bool stall_by_others(struct stall *st);
 
 /**
- * stall_silent - has there been no ACK for longer than others' packets explain?
+ * stall_silence_is_long - has there been no ACK for longer than others' packets explain?
  * @silence_us: since the last ACK
  * @cwnd: congestion window, packets, which is in use
  * @before_us: lowest RTT of the round before, or the base RTT
@@ -73,7 +73,7 @@ bool stall_others(struct stall *st);
  * start, and just after it, our own window leaves at a time, and then there is no ACK for most of
  * a round trip: two tell.
  */
-static inline bool stall_silent(u32 silence_us, u32 cwnd, u32 before_us, bool steady)
+static inline bool stall_silence_is_long(u32 silence_us, u32 cwnd, u32 before_us, bool steady)
 {
 	return silence_us >= STALL_LEAST_US &&
 	       (u64)silence_us * cwnd >=
@@ -81,7 +81,7 @@ static inline bool stall_silent(u32 silence_us, u32 cwnd, u32 before_us, bool st
 }
 
 /**
- * stall_stood - did the path stand still while the packet of this RTT was under way?
+ * stall_during_rtt - did the path stand still while the packet of this RTT was under way?
  * @st: the flow's
  * @rtt_us: the RTT, above 0
  * @now_us: clock; may wrap, and then an RTT may be left out for nothing
@@ -92,7 +92,7 @@ static inline bool stall_silent(u32 silence_us, u32 cwnd, u32 before_us, bool st
  *
  * Return: true if so, and the RTT says nothing of a queue.
  */
-static inline bool stall_stood(const struct stall *st, u32 rtt_us, u32 now_us)
+static inline bool stall_during_rtt(const struct stall *st, u32 rtt_us, u32 now_us)
 {
 	return now_us - st->ended_us < rtt_us;
 }

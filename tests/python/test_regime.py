@@ -471,9 +471,10 @@ def stood(pure: Any, stall: Any, silence_us: int, now_us: int, **other: int) -> 
     def of(rtt_us: int, after_us: int = 0) -> bool:
         silent_us = 0 if after_us else silence_us
         clock_us = (now_us + after_us) % 2**32
-        if pure.pure_stall_silent(silent_us, args["cwnd"], args["before_us"], args["steady"]):
-            pure.stall_silence(stall, rtt_us, silent_us, args["before_us"], BASE_US, clock_us)
-        return bool(pure.pure_stall_stood(stall, rtt_us, clock_us))
+        before_us = args["before_us"]
+        if pure.pure_stall_silence_is_long(silent_us, args["cwnd"], before_us, args["steady"]):
+            pure.stall_judge_silence(stall, rtt_us, silent_us, before_us, BASE_US, clock_us)
+        return bool(pure.pure_stall_during_rtt(stall, rtt_us, clock_us))
 
     return of
 
@@ -544,8 +545,8 @@ def others_have_it(pure: Any, silence_us: int, between_us: int, times: int = 100
     for n in range(times):
         now_us = (now_us + between_us + silence_us) % 2**32
         stall.seen = 1
-        pure.stall_silence(stall, 1000 + silence_us, silence_us, 1000, 1000, now_us)
-        if pure.stall_others(stall):
+        pure.stall_judge_silence(stall, 1000 + silence_us, silence_us, 1000, 1000, now_us)
+        if pure.stall_by_others(stall):
             return n + 1
     return 0
 
