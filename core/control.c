@@ -332,14 +332,14 @@ static u32 control_mbc_w_q16(struct control *c, const struct control_sample *s, 
 
 /* From one w to the next, each a part of best effort:
  *
- *	answer		the controller asks for it, by zeta, rate and price: MBC's F(14), PID's u, F(9).
- *			It may be above 1, or below wmin
- *	mean answer	MBC's answers of the last eight intervals or so
- *	reserve		MBC's, on top of its answer: where the mean answer m is above 1/2 both
- *			together are 3 m - 1; it fades in the last half of the window
- *	wanted		answer + reserve, held to wmin .. 1
- *	need		the larger of answer and mean answer; the nearer to 1, the less F(19) limits w
- *	w		in force in the next Tw: wanted, or less where F(19) limits its rise (not PID's)
+ *	answer	the controller asks for it, by zeta, rate and price: MBC's F(14), PID's u, F(9). It
+ *		may be above 1, or below wmin
+ *	mean	of MBC's answers in the last eight intervals or so
+ *	reserve	MBC's, on top of its answer: where the mean m is above 1/2 both together are
+ *		3 m - 1; it fades in the last half of the window
+ *	wanted	answer + reserve, held to wmin .. 1
+ *	need	the larger of answer and mean; the nearer to 1, the less F(19) limits w
+ *	w	in force in the next Tw: wanted, or less where F(19) limits its rise (not PID's)
  */
 static void control_set_w(struct control *c, const struct control_sample *s,
 			  const struct control_model *model)

@@ -200,7 +200,7 @@ void evidence_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rtt_us,
 						   EVIDENCE_PART_SHIFT);
 		r->part.link_pps_q16 = max(r->part.link_pps_q16, rate_q16);
 	} else {
-		/* others may have been there (alone_by_guess): we measured our part, not the link */
+		/* others may have been there, if by guess: we measured our part, not the link */
 		r->part.link_pps_q16 = max(r->alone_by_guess ? r->part.link_pps_q16 :
 							       r->part.link_pps_q16 / 2, rate_q16);
 	}
