@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import matplotlib as mpl
 
@@ -23,7 +23,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 BLUE, VERMILLION, ORANGE, GREEN = "#0072B2", "#D55E00", "#E69F00", "#009E73"
 SKY, PURPLE, GREY = "#56B4E9", "#CC79A7", "#B8B8B8"
-BUSY, STRIP = "#F3EDE2", "#404040"
+BUSY = "#F3EDE2"
 Style = dict[str, Any]
 STYLE: dict[Any, Any] = {
     "figure.dpi": 130,
@@ -54,19 +54,16 @@ TARGET: Style = {"color": "black", "linestyle": ":", "label": "the rate that mee
 MARKERS = "osv^D"
 """Of series that are told apart by them alone."""
 
-Layout = Literal["constrained"] | None
 REQUIRED: Style = {"color": "black", "linewidth": 0.9, "linestyle": "--"}
 """How a line is drawn that something must stay above or below."""
 
 
 @contextmanager
-def page(path: Path, size: tuple[float, float], layout: Layout = None) -> Iterator[Figure]:
-    """Yield a figure of so many inches; then write it to `path`. Without a layout it is tight."""
+def page(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
+    """Yield a figure of so many inches; then write it to `path`."""
     with mpl.rc_context(STYLE):
-        figure = plt.figure(figsize=size, layout=layout)
+        figure = plt.figure(figsize=size, layout="constrained")
         yield figure
-        if layout is None:
-            figure.tight_layout()
         save(figure, path)
 
 
@@ -77,11 +74,10 @@ def sheet(
     columns: int = 1,
     *,
     size: tuple[float, float],
-    layout: Layout = None,
     **options: Any,
 ) -> Iterator[tuple[Figure, Any]]:
     """Yield a page() and its panels, rows by columns. options: of Figure.subplots()."""
-    with page(path, size, layout) as figure:
+    with page(path, size) as figure:
         yield figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
@@ -104,45 +100,49 @@ def _drawable(rows: pl.DataFrame, name: str) -> pl.Series:
 
 
 def means(axes: Axes, x: Any, rows: pl.DataFrame, name: str, **style: Any) -> None:
-    """Draw the means of a column over `x`, with their intervals."""
+    """Draw the means of a column over `x`, with their intervals if the table has them."""
     usual: Style = {"capsize": 3, "linestyle": "none"}
-    axes.errorbar(x, _drawable(rows, name), yerr=bars(rows, name), **usual | style)
+    ends = bars(rows, name) if f"{name}_low" in rows.columns else None
+    axes.errorbar(x, _drawable(rows, name), yerr=ends, **usual | style)
 
 
 @contextmanager
 def measured(
     path: Path,
     rows: pl.DataFrame,
-    measures: Mapping[str, tuple[str, float | None]],
+    measures: Mapping[str, tuple[Any, ...]],
     by: str,
     x: str,
     *,
-    shifts: tuple[float, float] = (0, 0),
+    step: float | None = None,
+    series: str = "{}",
     black: str = "",
     style: Style | None = None,
     **options: Any,
 ) -> Iterator[list[Axes]]:
     """Yield panels, one per measure, with its means over x, a series for each value of `by`.
 
-    measures: by column its label, and what is required if a line shall say so. Words have a place
-    each: shifts says how far right of it the first series is, and each from the one before. black:
-    the value whose series is; style: of all others, too. options: of sheet().
+    measures: by column its label, and what is required where a line shall say so. step: if given,
+    values of x have a place each, and there each series is so far right of the one before. series:
+    what it is called. black: the value whose series is; style: of all others, too. options: of
+    sheet().
     """
-    words = rows[x].unique(maintain_order=True).to_list() if rows[x].dtype == pl.String else []
-    kinds = rows[by].unique(maintain_order=True)
+    kinds, places = (rows[column].unique(maintain_order=True).to_list() for column in (by, x))
     with sheet(path, 1, len(measures), **options) as (_figure, [panels]):
-        for axes, (name, (label, required)) in zip(panels, measures.items(), strict=True):
+        for axes, (name, (label, *limits)) in zip(panels, measures.items(), strict=True):
             for number, (kind, (colour, marker)) in enumerate(zip(kinds, SERIES, strict=False)):
                 here = rows.filter(pl.col(by) == kind).drop_nulls(name)
-                shift = shifts[0] + shifts[1] * number
-                at = [words.index(it) + shift for it in here[x]] if words else here[x]
+                shift = (step or 0) * (number - (len(kinds) - 1) / 2)
+                at = here[x] if step is None else [places.index(it) + shift for it in here[x]]
                 look: Style = {"color": "black" if kind == black else colour, "marker": marker}
-                means(axes, at, here, name, label=kind, **look, **style or {})
-            if words:
-                axes.set_xticks(range(len(words)), words, rotation=45, ha="right")
-                axes.set_ylim(bottom=0)
-            if required is not None:
-                axes.axhline(required, **REQUIRED)
+                means(axes, at, here, name, label=series.format(kind), **look, **style or {})
+            if step is not None:
+                numbers = rows[x].dtype.is_numeric()
+                words = [f"{it:g}" if numbers else it for it in places]
+                turned: Style = {} if numbers else {"rotation": 45, "ha": "right"}
+                axes.set_xticks(range(len(places)), words, **turned)
+            for limit in limits:
+                axes.axhline(limit, **REQUIRED)
             axes.set_ylabel(label)
         yield panels
         panels[0].legend()
@@ -175,7 +175,7 @@ def facets(
     keys = table.select(by).unique(maintain_order=True).rows(named=True)
     columns, rows = min(wrap, len(keys)) or 1, math.ceil(len(keys) / wrap) or 1
     whole = (size[0] * columns, size[1] * rows + 0.5)
-    usual: Style = {"layout": "constrained", "sharex": True, "sharey": True}
+    usual: Style = {"sharex": True, "sharey": True}
     with sheet(path, rows, columns, size=whole, **usual | options) as (figure, panels):
         parts = []
         for axes, key in zip(panels.flat, keys, strict=False):

@@ -107,7 +107,7 @@ def test_a_span_is_a_time_in_which_nobody_comes_or_goes(tmp_path: Path):
     write(site, site.runs[0], end_s=1650)
     flows = pl.read_parquet(site.out / site.runs[0].directory / "flows.parquet")
     found = list(deadline.spans(site.runs[0], flows))
-    assert [(begin, end) for _, begin, end, _ in found] == [
+    assert [(span.start_s, span.end_s) for _, span, _ in found] == [
         (420, 600), (620, 800), (820, 1000), (1030, 1200), (1220, 1400), (1420, 1600), (1620, 1650)
     ]  # fmt: skip
     assert [len(who) for *_, who in found] == [2, 1, 2, 1, 2, 3, 2]

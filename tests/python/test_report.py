@@ -254,7 +254,7 @@ def test_a_cause_is_one_that_was_measured(tmp_path: Path):
     def effect(change: float, axis: str = "hz") -> cdg.Effect:
         estimate = Estimate(change, change - 0.5, change + 0.5, 5)
         varied = replace(hz250, values=hz250.values | {axis: 250})
-        return cdg.Effect(varied, axis, 100, estimate, agrees=False)
+        return cdg.Effect(varied, axis, estimate, agrees=False)
 
     assert "HZ 250 moves both flows' share by +2.0" in cdg.likely_cause(ours, value, [effect(2)])
     assert "not hz as tested" in cdg.likely_cause(ours, value, [effect(-2)])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Breadth: a scavenger in cells drawn at random. A cell holds if its use and its share do."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -10,13 +11,17 @@ from dalbe_testbed.plan.sample import bdp_packets
 from dalbe_testbed.study import engine, tradeoff
 from dalbe_testbed.study.engine import Finding, Found, Study, Verdict, place, who
 from dalbe_testbed.study.results import Group, Row
-from dalbe_testbed.study.tradeoff import USE, YARDSTICK
+from dalbe_testbed.study.tradeoff import YARDSTICK
 
 USE_PERCENT, SHARE_PERCENT = 93.0, 6.0
 """Limits of a cell's means: use of the idle link at least, share taken at most."""
 
 CELLS_PERCENT = 90
 """How many of the cells must hold, at least."""
+
+ALONE = ("competitors", "flows.xsender.start_s", "duration_s")
+USE = replace(tradeoff.USE, whatever=ALONE)
+"""As `tradeoff` has it: CUBIC's run in a cell, without competitors, is the shorter for that."""
 
 
 def failed(found: Found, group: Group) -> str:
@@ -61,8 +66,7 @@ def _require(found: Found) -> list[Verdict]:
 
 def _summary(found: Found) -> list[Row]:
     return [
-        place(group.point)
-        | {key: value for key, value in group.point.values.items() if key != "who"}
+        place(group.point, "who")
         | {
             "bdp_packets": bdp_packets(group.point.values),
             "buffer_packets": group.point.experiment.link.queue_packets,
@@ -101,4 +105,4 @@ def draw(found: Finding, path: Path) -> None:
         panels[0].legend(title="competitors")
 
 
-STUDY = Study(tradeoff.measure, _require, against=[USE], summary=_summary, rounded=True, draw=draw)
+STUDY = Study(tradeoff.measure, _require, against=[USE], summary=_summary, draw=draw)

@@ -6,20 +6,17 @@ base RTT, all other settings being equal. A sweep without `figure` is measured l
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
-from dalbe_testbed.charts import BLUE, SERIES, VERMILLION, Style, facets, lines, means, sheet
+from dalbe_testbed.charts import SERIES, Style, facets, lines, means, measured
 from dalbe_testbed.papers import cdg as paper
 from dalbe_testbed.papers.cdg import MODULES
-from dalbe_testbed.plan.sample import Value
 from dalbe_testbed.plan.sweep import Figure, Point, Run, Sweep, axis
 from dalbe_testbed.study import engine, stats
-from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, interval, judge
+from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, beside, interval, judge
 from dalbe_testbed.study.results import Group, Results, Row, cc, g_ms, rtt_ms
 from dalbe_testbed.study.stats import Estimate
 
@@ -48,7 +45,7 @@ def _about(point: Point) -> Row:
 
 def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
     """Return a run's shares in percent: of each flow, of `one` and `both`; and of TCP's bytes."""
-    shares = results.at(run.point).of_seed(run.seed) or {}
+    shares = results.shares[run.directory]
     return {name: share for name, share in shares.items() if name.endswith("_percent")}
 
 
@@ -105,7 +102,7 @@ def _summary(found: Found) -> list[Row]:
         effect
         for sweep in found.results.sweeps
         if sweep.figure == "ablation"
-        for effect in _effects(found.results, sweep)
+        for effect in _effects(STUDIES["ablation"].look(found.results, sweep))
     ]
     rows = []
     for group in found.groups:
@@ -131,20 +128,16 @@ def _judge_table_1(found: Found) -> list[Verdict]:
 # --- Figure 2 ---
 
 
-def _over_time(found: Found) -> pl.DataFrame:
-    """Return each flow's share in percent, over SMOOTH_S, of the first run of each point."""
-    curves = []
-    for point, (first, *_others) in found.results.measured(found.sweep):
-        what = point.experiment
-        percent = 100 * pl.col("mbps") / what.link.rate_mbps
-        curves.append(
-            found.results.mbps(first, SMOOTH_S, "sent_bytes")
-            .filter(
-                pl.col("flow").is_in([f.name for f in what.flows]), pl.col("t_s") < what.duration_s
-            )
-            .select(cc=pl.lit(cc(point)), g_ms=g_ms(point), t_s="t_s", flow="flow", percent=percent)
-        )
-    return engine.concat(curves)
+def _over_time(results: Results, run: Run) -> pl.DataFrame:
+    """Return each flow's share in percent, over SMOOTH_S."""
+    what, module, g = run.point.experiment, pl.lit(cc(run.point)), g_ms(run.point)
+    percent = 100 * pl.col("mbps") / what.link.rate_mbps
+    named = pl.col("flow").is_in([flow.name for flow in what.flows])
+    return (
+        results.mbps(run, SMOOTH_S, "sent_bytes")
+        .filter(named, pl.col("t_s") < what.duration_s)
+        .select(cc=module, g_ms=g, t_s="t_s", flow="flow", percent=percent)
+    )
 
 
 def _say_figure_2(found: Found) -> str:
@@ -159,16 +152,8 @@ def _say_figure_2(found: Found) -> str:
 # --- Figure 3 ---
 
 
-def _curves(found: Found) -> dict[str, list[Group]]:
-    """Return the groups of each curve, by rising G."""
-    curves: dict[str, list[Group]] = {curve(point): [] for point in found.sweep.points}
-    for group in sorted(found.groups, key=lambda group: g_ms(group.point) or 0):
-        curves[curve(group.point)].append(group)
-    return curves
-
-
 def _rises(name: str, groups: Sequence[Group]) -> Case:
-    """Judge whether the share rises with G; a curve that cannot show it does not."""
+    """Judge whether a curve rises with G, as its groups do; one that cannot show it does not."""
     means = [mean for group in groups if (mean := group.mean(BOTH))]
     gs = [g_ms(group.point) for group in groups]
     if len(means) < 2:  # noqa: PLR2004 (a curve needs two)
@@ -183,7 +168,9 @@ def _rises(name: str, groups: Sequence[Group]) -> Case:
 
 
 def _require_figure_3(found: Found) -> list[Verdict]:
-    cases = [_rises(*it) for it in _curves(found).items()]
+    names = dict.fromkeys(map(curve, found.sweep.points))
+    by_g = sorted(found.groups, key=lambda group: g_ms(group.point) or 0)
+    cases = [_rises(name, [it for it in by_g if curve(it.point) == name]) for name in names]
     rises = judge("the share rises with G: no inversion beyond the intervals", cases)
     return [*_judge_table_1(found), rises]
 
@@ -195,12 +182,11 @@ def _require_figure_3(found: Found) -> list[Verdict]:
 class Effect:
     """The effect of one change to the cell on both CDG flows' share, in percentage points.
 
-    axis: what was changed, of whose values `base` is the usual one. agrees: within the spread.
+    axis: what was changed, from its default. agrees: within the spread.
     """
 
     point: Point
     axis: str
-    base: Value
     change: Estimate
     agrees: bool
 
@@ -217,30 +203,28 @@ class Effect:
     def __str__(self) -> str:
         """Return the effect in words: what, how much, at which G."""
         at = f"{self.change:+.1f} points at G = {g_ms(self.point):g} ms"
-        return f"{self.changed} instead of {self.base}: {at}"
+        return f"{self.changed} instead of {axis(self.axis).default}: {at}"
 
 
-def _effects(results: Results, sweep: Sweep) -> list[Effect]:
+def _effects(found: Found) -> list[Effect]:
     """Return the effects of an ablation's changes; those whose runs are missing are left out.
 
     Each is against the point that differs in the axis's value only, which is its default.
     """
-    assert sweep.vary is not None
-    default = {sweep.vary: axis(sweep.vary).default}
-    found = []
-    for point in sweep.points:
-        base = next((it for it in sweep.points if it.values == point.values | default), point)
-        changed, usual = (results.at(p).values(BOTH) for p in (point, base))
-        if base is not point and changed and usual:
+    vary, effects = found.sweep.vary or "", []
+    for group in found.groups:
+        base = beside(group, found.groups, vary, axis(vary).default)
+        if base and base is not group:
+            changed, usual = group.values(BOTH), base.values(BOTH)
             agrees = max(len(changed), len(usual)) > 1 and stats.agree(changed, usual)
             change = stats.difference(changed, usual)
-            found.append(Effect(point, sweep.vary, base.values[sweep.vary], change, agrees))
-    return found
+            effects.append(Effect(group.point, vary, change, agrees))
+    return effects
 
 
 def _ablation(found: Found) -> list[Row]:
     """Return a row per point, with the change from the usual value."""
-    effects = {effect.point.name: effect for effect in _effects(found.results, found.sweep)}
+    effects = {effect.point.name: effect for effect in _effects(found)}
     return [
         _about(group.point)
         | {"value": str(group.point.values[found.sweep.vary or ""]), "runs": len(group.rows)}
@@ -258,14 +242,13 @@ def _require_agreement(found: Found) -> list[Verdict]:
         return []
     cases = [
         Case(str(effect), f"differs by {effect.change} points", effect.agrees)
-        for effect in _effects(found.results, found.sweep)
+        for effect in _effects(found)
     ]
     return [judge("another backend agrees within the spread", cases)]
 
 
 def _say_ablation(found: Found) -> str:
-    effects = _effects(found.results, found.sweep)
-    top = max(effects, key=lambda it: (it.beyond_doubt, abs(it.change.mean)), default=None)
+    top = max(_effects(found), key=lambda it: (it.beyond_doubt, abs(it.change.mean)), default=None)
     if top is None:
         return "No runs to compare."
     kind = "Largest effect" if top.beyond_doubt else "No effect beyond the intervals; largest mean"
@@ -275,7 +258,6 @@ def _say_ablation(found: Found) -> str:
 # --- the pictures ---
 
 
-MODULE_COLOURS = dict(zip(MODULES, (BLUE, VERMILLION), strict=True))
 PAPER: Style = {
     "marker": "D",
     "markerfacecolor": "none",
@@ -290,13 +272,10 @@ PAPER: Style = {
 def box(shares: pl.DataFrame) -> str:
     """Return Figure 2's box: mean, std, min and max of each flow over the second half, percent."""
     half = shares.filter(pl.col("t_s") >= float(shares["t_s"].max() or 0) / 2)  # type: ignore[arg-type]
+    percent, flows = pl.col("percent"), half.group_by("flow", maintain_order=True)
+    table = flows.agg(percent.mean(), std=percent.std(), min=percent.min(), max=percent.max())
     lines = [f"{'':7}{'mean':>6}{'std':>6}{'min':>6}{'max':>6}"]
-    for (flow,), some in half.group_by("flow", maintain_order=True):
-        percent = pl.col("percent")
-        numbers = some.select(
-            percent.mean(), std=percent.std(), min=percent.min(), max=percent.max()
-        )
-        lines.append(f"{flow:7}" + "".join(f"{number:6.1f}" for number in numbers.row(0)))
+    lines += [f"{row[0]:7}" + "".join(f"{it:6.1f}" for it in row[1:]) for row in table.rows()]
     return "\n".join(lines)
 
 
@@ -345,82 +324,52 @@ def table_1(found: Finding, path: Path) -> None:
         "Table I, min": "one CDG flow at G = 0.1 ms",
         "Table I, max": "both CDG flows at G = 120 ms",
     }
-    ring: Style = {"marker": "o", "fillstyle": "none", "linewidth": 0}
-    within = "#EDEDED"
-    with sheet(path, 1, 2, size=(11, 4.2), layout="constrained") as (figure, [panels]):
-        for axes, (which, title) in zip(panels, titles.items(), strict=True):
-            rows = found.summary.filter(stated=which).sort("rtt_ms")
-            rtts = rows["rtt_ms"].unique().sort().to_list()
-            for shift, (module, colour) in zip((-0.15, 0.15), MODULE_COLOURS.items(), strict=True):
-                here = rows.filter(cc=module)
-                at = [rtts.index(rtt) + shift for rtt in here["rtt_ms"]]
-                means(axes, at, here, "ours_percent", color=colour, marker="o", markersize=4.5)
-                axes.plot(at, here["of_tcp_percent"], color=colour, **ring)
-            for value in rows.unique("rtt_ms").iter_rows(named=True):
+    within: Style = {"width": 0.7, "color": "#EDEDED", "label": "within 25 % or 2 points"}
+    rows = found.summary.sort("stated", "rtt_ms", descending=[True, False]).drop_nulls("stated")
+    with facets(path, rows, ["stated"], size=(5.5, 4), title="{stated}", sharey=False) as panels:
+        for axes, here in panels:
+            rtts = here["rtt_ms"].unique().sort().to_list()
+            for value in here.unique("rtt_ms").iter_rows(named=True):
                 place, percent = rtts.index(value["rtt_ms"]), value["paper_percent"]
                 allowed = value["tolerance_points"]
-                axes.bar(place, 2 * allowed, bottom=percent - allowed, width=0.7, color=within)
+                axes.bar(place, 2 * allowed, bottom=percent - allowed, **within)
                 axes.plot(place, percent, **PAPER)
+            for number, (module, name) in enumerate(MODULES.items()):
+                one, colour = here.filter(cc=module), SERIES[number][0]
+                at = [rtts.index(rtt) + 0.3 * number - 0.15 for rtt in one["rtt_ms"]]
+                disc: Style = {"markersize": 4.5, "label": f"{name}, of the link"}
+                ring: Style = {"fillstyle": "none", "linewidth": 0, "label": f"{name}, of TCP's"}
+                means(axes, at, one, "ours_percent", color=colour, marker="o", **disc)
+                axes.plot(at, one["of_tcp_percent"], color=colour, marker="o", **ring)
+            title = titles[here["stated"][0]]
             axes.set_xticks(range(len(rtts)), [f"{rtt:g}" for rtt in rtts])
-            axes.set_title(f"{title}: {rows['met'].sum()} of {rows.height} within")
+            axes.set_title(f"{title}: {here['met'].sum()} of {here.height} within")
             axes.set(xlabel="base RTT, ms", ylabel="share, %", ylim=(0, None))
-        handles = [
-            *(
-                Patch(color=MODULE_COLOURS[m], label=f"{name}, of the link")
-                for m, name in MODULES.items()
-            ),
-            Line2D([], [], color="#5c5c5c", label="of TCP's", **ring),
-            Line2D([], [], **PAPER),
-            Patch(color=within, label="within 25 % or 2 points"),
-        ]
-        figure.legend(handles=handles, loc="outside lower center", ncols=5)
 
 
 def ablation(found: Finding, path: Path) -> None:
     """Draw an ablation: both CDG flows' share with its interval, per G and variant."""
-    rows = found.summary
-    gs = rows["g_ms"].unique().sort().to_list()
-    variants = rows["value"].unique(maintain_order=True).to_list()
-    width = 0.6 / max(1, len(variants) - 1)
-    with sheet(path, size=(8, 4)) as (_figure, [[axes]]):
-        for number, variant in enumerate(variants):
-            here = rows.filter(value=variant)
-            shift = (number - (len(variants) - 1) / 2) * width
-            look: Style = {
-                "color": SERIES[number % len(SERIES)][0],
-                "marker": "o",
-                "label": variant,
-            }
-            means(axes, [gs.index(g) + shift for g in here["g_ms"]], here, "both_percent", **look)
-        axes.set_xticks(range(len(gs)), [f"{g:g}" for g in gs])
-        axes.set(xlim=(-0.6, len(gs) - 0.4), ylim=(0, None), xlabel="G, ms")
-        axes.set_ylabel("share of both CDG flows, %")
+    rows = found.summary.sort("g_ms", maintain_order=True)
+    measures = {BOTH: ("share of both CDG flows, %",)}
+    look: Style = {"step": 0.6 / max(1, rows["value"].n_unique() - 1), "size": (8, 4)}
+    with measured(path, rows, measures, "value", "g_ms", **look) as [axes]:
+        axes.set(xlim=(-0.6, rows["g_ms"].n_unique() - 0.4), ylim=(0, None), xlabel="G, ms")
         axes.set_title(found.sentence.rstrip("."))
-        axes.legend(loc="upper left")
 
 
 def _say_points(found: Found) -> str:
     return f"{len(found.groups)} of {len(found.sweep.points)} points have runs."
 
 
-PLAIN = Study(measure, lambda _found: [], [ONE, BOTH], about=_about, say=_say_points)
+SHARES = Study(measure, lambda _found: [], about=_about, summary=_summary)
 STUDIES: Mapping[Figure | None, Study] = {
-    None: PLAIN,
-    "figure2": Study(
-        *(measure, lambda _found: []),
-        about=_about,
-        summary=_summary,
-        curves=_over_time,
-        say=_say_figure_2,
-        draw=figure_2,
+    None: replace(SHARES, means=[ONE, BOTH], summary=None, say=_say_points),
+    "figure2": replace(
+        SHARES, curves=engine.of_first_runs(_over_time), say=_say_figure_2, draw=figure_2
     ),
-    "figure3": Study(measure, _require_figure_3, about=_about, summary=_summary, draw=figure_3),
-    "table1": Study(measure, _judge_table_1, about=_about, summary=_summary, draw=table_1),
-    "ablation": Study(
-        *(measure, _require_agreement),
-        about=_about,
-        summary=_ablation,
-        say=_say_ablation,
-        draw=ablation,
+    "figure3": replace(SHARES, require=_require_figure_3, draw=figure_3),
+    "table1": replace(SHARES, require=_judge_table_1, draw=table_1),
+    "ablation": replace(
+        SHARES, require=_require_agreement, summary=_ablation, say=_say_ablation, draw=ablation
     ),
 }

@@ -21,7 +21,7 @@ from dalbe_testbed.papers.framework import TRANSFER, WINDOW_S
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine, regimes
 from dalbe_testbed.study.engine import Finding, Found, Study, Verdict
-from dalbe_testbed.study.results import OURS, Group, Results, Row, names, wire_bytes
+from dalbe_testbed.study.results import OURS, Group, Results, Row, Window, names, presence
 
 JUDGED, YARDSTICK = "mbc", "cubic"
 """The controller of which something is required, the module's default; and CUBIC in its place."""
@@ -57,45 +57,35 @@ def infeasible(point: Point) -> bool:
     return float(point.values["eta"]) not in framework.ETAS
 
 
-def _is_yardstick(point: Point) -> bool:
-    return point.values["controller"] == YARDSTICK
-
-
 def _knows_regimes(point: Point) -> bool:
     """Return whether the transfer looks for others: CUBIC and Vegas as its base do not."""
     return any(flow.name == OURS and flow.cc == "dalbe_cdg" for flow in point.experiment.flows)
 
 
-def _times(run: Run, flows: pl.DataFrame) -> dict[str, tuple[float, float]]:
-    """Return start and end, s, of every flow; one that outlived the run ends with it."""
-    ends = pl.col("end_s").fill_null(run.point.experiment.duration_s)
-    return {name: (start, end) for name, start, end in flows.select("flow", "start_s", ends).rows()}
-
-
-def spans(run: Run, flows: pl.DataFrame) -> Iterator[tuple[int, float, float, list[str]]]:
-    """Yield number, begin and end, s, of what counts of each span, and who of the others is there.
+def spans(run: Run, flows: pl.DataFrame) -> Iterator[tuple[int, Window, list[str]]]:
+    """Yield number and what counts of each span, and who of the others is there.
 
     The number counts the comings and goings before it. From the transfer's start to its end or
     deadline, whichever is first. flows: flows.parquet.
     """
-    times = _times(run, flows)
-    over = min(times[OURS][1], TRANSFER.stop_s)
+    times = presence(flows, run.point.experiment.duration_s)
+    over = min(times[OURS].end_s, TRANSFER.stop_s)
     there = {name: times[name] for name in names(run.point, "xsender")}
-    changes = sorted({t for some in there.values() for t in some} | {TRANSFER.start_s, over})
-    for number, (begin, end) in enumerate(pairwise(changes)):
-        present = [name for name, (start, stop) in there.items() if start <= begin < end <= stop]
-        counts = begin + SETTLE_S
-        if begin >= TRANSFER.start_s and end <= over and end - counts >= SHORTEST_S and present:
-            yield number, counts, end, present
+    ends = {t for some in there.values() for t in (some.start_s, some.end_s)}
+    for number, (begin, end) in enumerate(pairwise(sorted(ends | {TRANSFER.start_s, over}))):
+        present = [n for n, its in there.items() if its.start_s <= begin < end <= its.end_s]
+        counts = Window(begin + SETTLE_S, end)
+        if begin >= TRANSFER.start_s and end <= over and counts.length_s >= SHORTEST_S and present:
+            yield number, counts, present
 
 
 def _gap_percent(run: Run, rates: pl.DataFrame, over_s: float) -> float | None:
-    gap = framework.GAP_S
-    if over_s < gap[1]:
+    gap = Window(*framework.GAP_S)
+    if over_s < gap.end_s:
         return None
     others = [name for name in rates["flow"].unique() if name != OURS]
-    free = run.point.experiment.link.rate_bps / 8 * (gap[1] - gap[0])
-    return 100 * wire_bytes(rates, [OURS], *gap) / (free - wire_bytes(rates, others, *gap))
+    free = run.point.experiment.link.rate_bps / 8 * gap.length_s
+    return 100 * gap.total(rates, [OURS]) / (free - gap.total(rates, others))
 
 
 def _rounds_to_yield(rounds: pl.DataFrame, arrival_s: float) -> int | None:
@@ -140,17 +130,17 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
     """
     rates, flows = (results.table(run, name) for name in ("rates", "flows"))
     done = flows.filter(flow=OURS)["finished"].item()
-    times = _times(run, flows)
-    over_s = times[OURS][1]
-    starts = [times[name][0] for name in names(run.point, "xsender")]
+    times = presence(flows, run.point.experiment.duration_s)
+    over_s = times[OURS].end_s
+    starts = [times[name].start_s for name in names(run.point, "xsender")]
     until: list[int | None] = []
     if _knows_regimes(run.point):
         rounds = results.table(run, "rounds")
         arrivals = [start for start in starts if TRANSFER.start_s < start < over_s]
         until = [_rounds_to_yield(rounds, start) for start in arrivals]
     parts = {
-        number: wire_bytes(rates, [OURS], *span) * len(present) / wire_bytes(rates, present, *span)
-        for number, *span, present in spans(run, flows)
+        number: span.total(rates, [OURS]) * len(present) / span.total(rates, present)
+        for number, span, present in spans(run, flows)
     }
     status = results.control(run).sort("t_s")["status"]
     return {
@@ -160,14 +150,15 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
         "least_part": min(parts.values(), default=None),
         "greatest_part": max(parts.values(), default=None),
         "_parts": parts,
-        "_carried": wire_bytes(rates, [OURS], TRANSFER.start_s, TRANSFER.stop_s),
+        "_carried": Window(TRANSFER.start_s, TRANSFER.stop_s).total(rates, [OURS]),
         "_declared_tw": _first(status == "infeasible"),
     }
 
 
 def _compare(found: Found) -> Sequence[Group]:
     """Add what a transfer has in parts of what CUBIC in its place has, the mean of its runs."""
-    usual = [row for group in found.groups if _is_yardstick(group.point) for row in group.rows]
+    yardsticks = (g for g in found.groups if g.point.values["controller"] == YARDSTICK)
+    usual = [row for group in yardsticks for row in group.rows]
     by_span: dict[int, list[float]] = {}
     for row in usual:
         for number, part in row["_parts"].items():
@@ -187,12 +178,6 @@ def _compare(found: Found) -> Sequence[Group]:
 def _counts(group: Group) -> Row:
     finishes = group.values("finish")
     return {"done": len(finishes), "in_time": sum(finish <= 1 for finish in finishes)}
-
-
-def _curves(found: Found) -> pl.DataFrame:
-    """Return the curves of the first run of every point."""
-    measured = found.results.measured(found.sweep)
-    return engine.concat([_curve(found.results, first) for _point, (first, *_others) in measured])
 
 
 def _require(found: Found) -> list[Verdict]:
@@ -258,8 +243,11 @@ def draw(found: Finding, path: Path) -> None:
             axes.set(xlabel="s; dashed: the deadline", ylabel="Mbit/s", ylim=(0, 1.05 * highest))
 
 
-MEANS = (
-    *("finish", "gap_percent", "yield_rounds", "least_part", "greatest_part"),
-    *("least_of_cubic", "greatest_of_cubic", "carried_of_cubic", "declared_tw"),
+STUDY = Study(
+    measure,
+    _require,
+    compare=_compare,
+    counts=_counts,
+    curves=engine.of_first_runs(_curve),
+    draw=draw,
 )
-STUDY = Study(measure, _require, MEANS, compare=_compare, counts=_counts, curves=_curves, draw=draw)

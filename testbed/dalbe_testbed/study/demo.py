@@ -18,14 +18,13 @@ from typing import Any
 
 import polars as pl
 from matplotlib.axes import Axes
-from matplotlib.patches import Patch
 
 from dalbe_testbed.charts import BLUE, BUSY, GREY, SKY, TARGET, VERMILLION, Style, sheet
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.reduce import capture
 from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Finding, Found, Study, Verdict
-from dalbe_testbed.study.results import Group, Results, Row, Window, window
+from dalbe_testbed.study.results import Group, Results, Row, Window, presence, window
 
 FILE, OURS, CUBIC, INFEASIBLE = "file", "dalbe_cdg", "cubic", "infeasible"
 GUARD_S = 2.0
@@ -73,13 +72,6 @@ def mean_bps(
     return float(rows[column].sum()) / bins.height if bins.height else None
 
 
-def _times(run: Run, flows: pl.DataFrame, rates: pl.DataFrame) -> dict[str, Window]:
-    """Return when each flow was sending: until its program ended, or the run."""
-    last_s = capture.rates_end_s(rates, run.point.experiment.bin_s)
-    columns = flows.select("flow", "start_s", pl.col("end_s").fill_null(last_s))
-    return {name: Window(start_s, end_s) for name, start_s, end_s in columns.rows()}
-
-
 def measure(results: Results, run: Run, sweep: Sweep) -> Row:
     """Return what a run's tables show; null where there was nothing to measure.
 
@@ -89,7 +81,8 @@ def measure(results: Results, run: Run, sweep: Sweep) -> Row:
     on its way.
     """
     rates, queue, flows = (results.table(run, name) for name in ("rates", "queue", "flows"))
-    what, times = run.point.experiment, _times(run, flows, rates)
+    what = run.point.experiment
+    times = presence(flows, capture.rates_end_s(rates, what.bin_s))
     sending, link_bps = times.pop(FILE), what.link.rate_bps
     rates = rates.with_columns(payload_bps=pl.col("payload_bytes") * 8 / what.bin_s)
     phases = phase_table(rates, what.bin_s, sending, list(times.values()))
@@ -121,15 +114,13 @@ def _part(own: float | None, whole: float | None) -> float | None:
 
 def _compare(found: Found) -> Sequence[Group]:
     """Add what the file has in parts of what plain CUBIC has with the same seed."""
-    cubic = next((group for group in found.groups if contender(group.point) == CUBIC), None)
-    for row in (row for group in found.groups for row in group.rows):
-        usual = (cubic.of_seed(row["seed"]) if cubic else None) or {}
-        one = [usual.get("contended_percent"), row["one_flow_percent"]]
-        row["alone_of_cubic"] = _part(row["alone_percent"], usual.get("alone_percent"))
-        row["contended_of_cubic"] = _part(row["contended_percent"], one[0])
-        row["contended_of_one_flow"] = _part(
-            row["contended_percent"], max(filter(None, one), default=None)
-        )
+    for _group, pairs in found.paired("contender", CUBIC):
+        for row, cubic in pairs:
+            alone, contended = row["alone_percent"], row["contended_percent"]
+            one = [cubic.get("contended_percent"), row["one_flow_percent"]]
+            row["alone_of_cubic"] = _part(alone, cubic.get("alone_percent"))
+            row["contended_of_cubic"] = _part(contended, one[0])
+            row["contended_of_one_flow"] = _part(contended, max(filter(None, one), default=None))
     return found.groups
 
 
@@ -202,12 +193,6 @@ def _curve(results: Results, run: Run) -> pl.DataFrame:
     )
 
 
-def _curves(found: Found) -> pl.DataFrame:
-    """Return the curves of the first run of every contender."""
-    measured = found.results.measured(found.sweep)
-    return engine.concat([_curve(found.results, first) for _point, (first, *_others) in measured])
-
-
 LABEL = {
     "dalbe_cdg": "dalbe_cdg under a goal",
     "cubic": "plain CUBIC",
@@ -215,6 +200,7 @@ LABEL = {
     "infeasible": "dalbe_cdg, impossible goal",
 }
 STACK = {"file_mbps": BLUE, "cubic_mbps": VERMILLION, "background_mbps": GREY}
+SENDERS = ("the file", "CUBIC flows", "D-ITG background")
 REGIME = {1: "alone", 2: "yielding", 3: "contended"}  # DALBE_REGIME_*
 COMPETES_MBPS = 0.01
 """CUBIC competes in bins in which it has more."""
@@ -256,12 +242,13 @@ def draw(found: Finding, path: Path) -> None:
     module = found.curves.filter(contender=OURS).drop_nulls("w")
     rows = len(names) + (not module.is_empty())
     size = (13, 2.35 * rows)
-    with sheet(path, rows, 2, size=size, layout="constrained", sharex=True) as (figure, panels):
+    with sheet(path, rows, 2, size=size, sharex=True) as (figure, panels):
         for name, (rates, queue) in zip(names, panels, strict=False):
             curve = found.curves.filter(contender=name)
             row = found.runs.filter(contender=name).row(0, named=True)
             stack = [curve[column] for column in STACK]
-            rates.stackplot(curve["t_s"], stack, colors=STACK.values(), linewidth=0)
+            look: Style = {"colors": STACK.values(), "labels": SENDERS, "linewidth": 0}
+            rates.stackplot(curve["t_s"], stack, **look)
             rates.set(title=f"{LABEL[name]}: {outcome(row)}", ylabel="Mbit/s")
             queue.plot(curve["t_s"], curve["queue_ms"], color=BLUE, linewidth=0.9)
             queue.set(ylabel="queue, ms", ylim=(0, None))
@@ -274,9 +261,8 @@ def draw(found: Finding, path: Path) -> None:
                 _over_time(axes, found.curves.filter(contender=OURS), row["due_s"])
         for axes in panels[-1]:
             axes.set_xlabel("seconds; dashed: the deadline; shaded: CUBIC competes")
-        keys = zip(STACK.values(), ("the file", "CUBIC flows", "D-ITG background"), strict=True)
-        handles = [Patch(color=colour, label=label) for colour, label in keys]
-        figure.legend(handles=handles, loc="outside lower center", ncols=3)
+        keys = panels[0, 0].get_legend_handles_labels()
+        figure.legend(*keys, loc="outside lower center", ncols=3)
 
 
 MEANS = (
@@ -290,7 +276,7 @@ STUDY = Study(
     MEANS,
     about=lambda point: {"contender": contender(point)},
     compare=_compare,
-    curves=_curves,
+    curves=engine.of_first_runs(_curve),
     say=_say,
     draw=draw,
 )

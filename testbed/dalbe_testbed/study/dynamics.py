@@ -151,7 +151,7 @@ def _counts(group: Group) -> Row:
     return columns | {"late": len(late)} | means
 
 
-def _curve(group: Group, event: str, column: str, unit_s: float) -> pl.DataFrame:
+def _around(group: Group, event: str, column: str, unit_s: float) -> pl.DataFrame:
     """Return, around an event, the runs' median and the band that holds 80 % of them."""
     bin_s = group.point.experiment.bin_s
     before, after = (window_bins(time * unit_s, bin_s) for time in (BEFORE_S, AFTER_S))
@@ -182,17 +182,9 @@ def _curve(group: Group, event: str, column: str, unit_s: float) -> pl.DataFrame
     )
 
 
-def _curves(found: Found) -> pl.DataFrame:
-    return engine.concat(
-        [
-            _curve(group, *event)
-            for group in found.groups
-            for event in (
-                ("arrival", "share_percent", 3 * rtt_ms(group.point) / 1e3),
-                ("departure", "link_percent", 1.0),
-            )
-        ]
-    )
+def _curve(_results: Results, group: Group) -> pl.DataFrame:
+    arrival = _around(group, "arrival", "share_percent", 3 * rtt_ms(group.point) / 1e3)
+    return pl.concat([arrival, _around(group, "departure", "link_percent", 1.0)])
 
 
 def _require(found: Found) -> list[Verdict]:
@@ -239,4 +231,4 @@ def draw(found: Finding, path: Path) -> None:
             axes.set_xlabel(f"seconds since the {event}; dashed: what is required")
 
 
-STUDY = Study(measure, _require, counts=_counts, curves=_curves, draw=draw)
+STUDY = Study(measure, _require, (), counts=_counts, curves=engine.by_point(_curve), draw=draw)

@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import polars as pl
@@ -100,6 +101,7 @@ class Against:
 
     name: the new column; column: the one compared; who: whose flows are in the other runs, whose
     mean is the second argument of `of`. itself: whether the other's own runs are compared too.
+    whatever: axes in which the other may differ.
     """
 
     name: str
@@ -107,23 +109,23 @@ class Against:
     who: str
     of: Callable[[float, float], float]
     itself: bool = True
+    whatever: Sequence[str] = ()
 
     def base(self, group: Group, groups: Iterable[Group]) -> Group | None:
         """Return the point that a group is set against; None if that has no value."""
-        base = beside(group, groups, self.who)
+        base = beside(group, groups, "who", self.who, *self.whatever)
         if base is None or not base.values(self.column):
             return None
-        return base if self.itself or base.point.name != group.point.name else None
+        return base if self.itself or base is not group else None
 
     def add(self, groups: Sequence[Group]) -> None:
         """Add the column to every row; null without the value or the other's."""
         for group in groups:
             base = self.base(group, groups)
-            others = base.values(self.column) if base else []
+            mean = fmean(base.values(self.column)) if base else None
             for row in group.rows:
-                known = others and row.get(self.column) is not None
-                mean = sum(others) / len(others) if known else 0.0
-                row[self.name] = self.of(row[self.column], mean) if known else None
+                own = row.get(self.column)
+                row[self.name] = None if own is None or mean is None else self.of(own, mean)
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,17 @@ class Found:
         """Return what was found at a point; a group without rows if nothing was."""
         there = (group for group in self.groups if group.point.name == point.name)
         return next(there, Group(point, [], len(self.sweep.seeds)))
+
+    def paired(
+        self, axis: str, value: str, *whatever: str
+    ) -> Iterator[tuple[Group, list[tuple[Row, Row]]]]:
+        """Yield each point, and its rows with those of the same seed at the point beside() it.
+
+        A row that has none there has an empty one.
+        """
+        for group in self.groups:
+            base = beside(group, self.groups, axis, value, *whatever)
+            yield group, [(row, base.of_seed(row["seed"]) if base else {}) for row in group.rows]
 
     def judge(
         self, requirement: str, points: Iterable[Point], case: Callable[[Group], Case]
@@ -233,15 +246,14 @@ class Study:
     against: columns that compare with other points. compare: returns the groups that the tables are
     of, where more depends on other points. about: columns that tell points apart. by: columns whose
     values have a row of the summary each. counts, more: columns of the summary before and behind
-    the means. means: the columns that it has the mean of.
+    the means. means: the columns that it has the mean of, by default all that were measured.
     summary: its rows, where that is not it. curves: what a figure draws besides. say: the finding
     in a sentence, by default the verdicts. draw: makes a picture, of the finding's tables alone.
-    rounded: to five digits, in the row per run.
     """
 
     measure: Callable[[Results, Run, Sweep], Row | list[Row] | None]
     require: Callable[[Found], Sequence[Verdict]]
-    means: Sequence[str] = ()
+    means: Sequence[str] | None = None
     about: Callable[[Point], Row] = settings
     against: Sequence[Against] = ()
     compare: Callable[[Found], Sequence[Group]] | None = None
@@ -252,7 +264,6 @@ class Study:
     curves: Callable[[Found], pl.DataFrame] | None = None
     say: Callable[[Found], str] | None = None
     draw: Callable[[Finding, Path], None] | None = None
-    rounded: bool = False
 
     def look(self, results: Results, sweep: Sweep) -> Found:
         """Measure and compare the runs. Raises TestbedError if a table is missing or damaged."""
@@ -294,14 +305,13 @@ class Study:
         """Return what a sweep showed. Raises TestbedError as look() does."""
         found = self.look(results, sweep)
         verdicts = self.require(found)
-        runs = table(found.groups, self.about)
         sentence = self.say(found) if self.say else say_verdicts(verdicts)
         if sweep.left_out:
             sentence += f" Left out, as {PEERS} is not set: {', '.join(sweep.left_out)}."
         return Finding(
             sentence,
             verdicts,
-            rounded(runs) if self.rounded else runs,
+            table(found.groups, self.about),
             frame(self._summary(found)),
             self.curves(found) if self.curves else pl.DataFrame(),
         )
@@ -320,9 +330,22 @@ def split(group: Group, by: Sequence[str]) -> list[Group]:
     return [Group(group.point, rows, group.missing) for rows in parts.values()]
 
 
-def concat(curves: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return curves below one another; an empty table if there are none."""
-    return pl.concat(curves, how="vertical_relaxed") if curves else pl.DataFrame()
+def by_point(
+    curve: Callable[[Results, Group], pl.DataFrame],
+) -> Callable[[Found], pl.DataFrame]:
+    """Return what puts a curve of each point that has runs below one another."""
+
+    def curves(found: Found) -> pl.DataFrame:
+        empty = pl.DataFrame()
+        tables = [curve(found.results, group) for group in found.groups]
+        return pl.concat([empty, *tables], how="diagonal_relaxed")
+
+    return curves
+
+
+def of_first_runs(curve: Callable[[Results, Run], pl.DataFrame]) -> Callable[[Found], pl.DataFrame]:
+    """Return what puts a curve of each point's first run below one another."""
+    return by_point(lambda results, group: curve(results, Run(group.point, group.rows[0]["seed"])))
 
 
 def interval(name: str, estimate: Estimate | None) -> Row:
@@ -339,8 +362,13 @@ def percentage(name: str, count: int, n: int) -> Row:
     return {name: percent, f"{name}_low": 100 * low, f"{name}_high": 100 * high}
 
 
-def means(group: Group, names: Iterable[str]) -> Row:
-    """Return the columns of the means of some columns; a "_" that one begins with is left out."""
+def means(group: Group, names: Iterable[str] | None) -> Row:
+    """Return the columns of the means of some columns; a "_" that one begins with is left out.
+
+    By default of all that a table shows.
+    """
+    if names is None:
+        names = [name for name in group.rows[0] if name != "seed" and not name.startswith("_")]
     row: Row = {}
     for name in names:
         row |= interval(name.removeprefix("_"), group.mean(name))
@@ -360,14 +388,23 @@ def who(point: Point) -> str:
     return str(point.values["who"])
 
 
-def place(point: Point) -> dict[str, Value]:
-    """Return where the flows are, whoever they are: in which cell, or at which other values."""
-    if point.cell is not None:
-        return {"cell": point.cell}
-    return {name: value for name, value in point.values.items() if name != "who"}
+def place(point: Point, *axes: str) -> Row:
+    """Return where a point is but for some axes: in which drawn cell, at which values."""
+    cell = {} if point.cell is None else {"cell": point.cell}
+    return cell | {name: value for name, value in point.values.items() if name not in axes}
 
 
-def beside(group: Group, groups: Iterable[Group], name: str) -> Group | None:
-    """Return what was found for `name` in the place of a group's flows; None without a run."""
-    there = place(group.point)
-    return next((o for o in groups if who(o.point) == name and place(o.point) == there), None)
+def beside(
+    group: Group, groups: Iterable[Group], axis: str, value: Value | None, *whatever: str
+) -> Group | None:
+    """Return the point with a value of an axis in the place of a group's; None without a run.
+
+    whatever: other axes in which the two may differ.
+    """
+
+    def there(point: Point) -> Row:
+        return place(point, axis, *whatever)
+
+    at = there(group.point)
+    same = (o for o in groups if o.point.values.get(axis) == value and there(o.point) == at)
+    return next(same, None)

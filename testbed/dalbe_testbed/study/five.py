@@ -10,13 +10,13 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 
-from dalbe_testbed.charts import MARKERS, REQUIRED, sheet
+from dalbe_testbed.charts import Style, measured
 from dalbe_testbed.plan.experiment import Flow, Goal
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, split
 from dalbe_testbed.study.goals import LAST, shown
-from dalbe_testbed.study.results import Group, Results, Row, rtt_ms, wire_bytes
+from dalbe_testbed.study.results import Group, Results, Row, Window, rtt_ms
 
 
 def transfers(point: Point) -> list[tuple[Flow, Goal]]:
@@ -37,9 +37,8 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> list[Row]:
     rows: list[Row] = []
     for flow, goal in pairs:
         start_s, finish = results.transfer(run, flow.name, goal.deadline_s)
-        sent = wire_bytes(rates, [flow.name], start_s, start_s + first_s)
-        row = {"deadline_s": goal.deadline_s, "finish": finish, "early_mbps": sent * 8e-6 / first_s}
-        rows.append(row)
+        early = Window(start_s, start_s + first_s).mean_mbps(rates, [flow.name], "wire_bytes")
+        rows.append({"deadline_s": goal.deadline_s, "finish": finish, "early_mbps": early})
     return rows
 
 
@@ -60,31 +59,22 @@ def _require(found: Found) -> list[Verdict]:
     ]
 
 
-def _about(point: Point) -> Row:
-    return engine.settings(point) | {"rtt": rtt_ms(point)}
-
-
 def draw(found: Finding, path: Path) -> None:
     """Draw each transfer's end in parts of its window, and its rate until the first deadline."""
-    rtts = found.runs["rtt"].unique().sort().to_list()
-    deadlines = found.runs["deadline_s"].unique().sort().to_list()
-    with sheet(path, 1, 2, size=(10, 3.8), layout="constrained") as (_figure, [[ends, rates]]):
-        for n, rtt in enumerate(rtts):
-            here = found.runs.filter(rtt=rtt)
-            shift = 0.2 * (n - (len(rtts) - 1) / 2)
-            at = [deadlines.index(due) + shift for due in here["deadline_s"]]
-            look = {"s": 14, "marker": MARKERS[n % len(MARKERS)], "label": f"{rtt:g} ms"}
-            ends.scatter(at, shown(here["finish"]), **look)
-            rates.scatter(at, here["early_mbps"], **look)
-        ends.axhline(1, **REQUIRED)
-        ends.set(ylim=(0, LAST + 0.05), ylabel="done, parts of its window")
-        rates.set(ylim=(0, None), ylabel="Mbit/s until the first deadline")
-        for axes in (ends, rates):
-            axes.set_xticks(range(len(deadlines)), [f"{due:g}" for due in deadlines])
-            axes.set_xlabel("deadline, s")
-            axes.legend(fontsize=8)
+    runs = found.runs.with_columns(shown(found.runs["finish"])).sort("rtt", "deadline_s")
+    measures = {
+        "finish": ("done, parts of its window", 1),
+        "early_mbps": ("Mbit/s until the first deadline",),
+    }
+    look: Style = {"step": 0.2, "series": "{:g} ms", "size": (10, 3.8), "style": {"markersize": 4}}
+    with measured(path, runs, measures, "rtt", "deadline_s", **look) as (ends, rates):
+        ends.set(ylim=(0, LAST + 0.05), xlabel="deadline, s")
+        rates.set(ylim=(0, None), xlabel="deadline, s")
 
 
 STUDY = Study(
-    measure, _require, ["finish", "early_mbps"], about=_about, by=["deadline_s"], draw=draw
+    *(measure, _require, ["finish", "early_mbps"]),
+    about=lambda point: engine.settings(point) | {"rtt": rtt_ms(point)},
+    by=["deadline_s"],
+    draw=draw,
 )

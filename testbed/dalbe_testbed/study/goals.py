@@ -13,10 +13,10 @@ from matplotlib.axes import Axes
 
 from dalbe_testbed.charts import MARKERS, REQUIRED, Style, facets
 from dalbe_testbed.plan.experiment import CONTROLLER_DEFAULT
-from dalbe_testbed.plan.sweep import Point, Run, Sweep
+from dalbe_testbed.plan.sweep import Point, Run
 from dalbe_testbed.study import engine, stats
 from dalbe_testbed.study.engine import Finding, Found, Study, Verdict
-from dalbe_testbed.study.results import OURS, Group, Results, Row, wire_bytes
+from dalbe_testbed.study.results import OURS, Group, Results, Row, Window
 
 CUBIC_PART = 0.8
 """A goal counts that CUBIC meets within this part of the window."""
@@ -40,13 +40,6 @@ def window_s(point: Point) -> float:
     return float(point.values["window"])
 
 
-def scenario(point: Point) -> frozenset[tuple[str, object]]:
-    """Return what a run of ours and one of CUBIC in its place have in common: all but who sends."""
-    who = ("in_place", "controller")
-    common = {"cell": point.cell, **point.values}
-    return frozenset((key, value) for key, value in common.items() if key not in who)
-
-
 def outcome(results: Results, run: Run, length_s: float) -> Row:
     """Return what a run with a window of length_s shows. Raises TestbedError without its tables.
 
@@ -57,13 +50,9 @@ def outcome(results: Results, run: Run, length_s: float) -> Row:
     start_s, finish = results.transfer(run, OURS, length_s)
     flows = run.point.experiment.flows
     others = [flow.name for flow in flows if flow.host == "xsender" and flow.bytes is None]
-    sent = wire_bytes(results.table(run, "rates"), others, start_s, start_s + length_s)
-    return {"finish": finish, "others_mbps": sent * 8e-6 / length_s if others else None}
-
-
-def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
-    """Return the outcome of a run whose sweep says how long the window is."""
-    return outcome(results, run, window_s(run.point))
+    due = Window(start_s, start_s + length_s)
+    mbps = due.mean_mbps(results.table(run, "rates"), others, "wire_bytes") if others else None
+    return {"finish": finish, "others_mbps": mbps}
 
 
 def _compared(ours: Row, cubic: Row) -> Row:
@@ -82,22 +71,17 @@ def _compared(ours: Row, cubic: Row) -> Row:
 
 def against_cubic(found: Found) -> list[Group]:
     """Return the points of ours, a row per seed that CUBIC in the same scenario has, too."""
-    cubic = {scenario(g.point): g for g in found.groups if in_place(g.point) == "cubic"}
-    pairs = []
-    for group in found.groups:
-        base = cubic.get(scenario(group.point))
-        if base is None or base is group:
-            continue
-        both = [(row, same) for row in group.rows if (same := base.of_seed(row["seed"]))]
-        if both:
-            rows = [_compared(*pair) for pair in both]
-            pairs.append(Group(group.point, rows, len(found.sweep.seeds) - len(rows)))
-    return pairs
+    compared = []
+    for group, pairs in found.paired("in_place", "cubic", "controller"):
+        rows = [_compared(row, cubic) for row, cubic in pairs if cubic]
+        if rows and in_place(group.point) != "cubic":
+            compared.append(Group(group.point, rows, len(found.sweep.seeds) - len(rows)))
+    return compared
 
 
 def _about(point: Point) -> Row:
-    values = {key: value for key, value in point.values.items() if key != "in_place"}
-    return {"cell": point.cell or point.name, **values, "controller": controller(point)}
+    named = {"cell": point.name} | engine.place(point, "in_place")
+    return named | {"controller": controller(point)}
 
 
 def _rows(found: Found) -> list[Row]:
@@ -198,4 +182,11 @@ def draw(found: Finding, path: Path) -> None:
             axes.set_ylabel(f"our transfer is done, parts of the window ({LAST:g}: or later)")
 
 
-STUDY = Study(measure, _require, about=_about, compare=against_cubic, summary=_summary, draw=draw)
+STUDY = Study(
+    lambda results, run, _sweep: outcome(results, run, window_s(run.point)),
+    _require,
+    about=_about,
+    compare=against_cubic,
+    summary=_summary,
+    draw=draw,
+)

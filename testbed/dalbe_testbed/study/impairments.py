@@ -36,8 +36,8 @@ Null for strict priority itself and on paths without a run of it."""
 
 def _require(found: Found) -> list[Verdict]:
     unfair = [p for p in found.ours if p.experiment.link.qdisc not in FAIR_QUEUEING]
-    with_corner = [place(point) for point in found.sweep.points if who(point) == CORNER]
-    harmed = [point for point in found.ours if place(point) in with_corner]
+    with_corner = [place(point, "who") for point in found.sweep.points if who(point) == CORNER]
+    harmed = [point for point in found.ours if place(point, "who") in with_corner]
     share = f"share at most {SHARE_PERCENT:g} %"
     harm = f"CUBIC's goodput at most {HARM_PERCENT:g} % below that beside strict priority"
     return [
@@ -55,19 +55,20 @@ def draw(found: Finding, path: Path) -> None:
     """
     rows = found.summary
     measures = {
-        "alone_mbps": ("goodput while alone, Mbit/s", None),
+        "alone_mbps": ("goodput while alone, Mbit/s",),
         "share_percent": ("share taken from two CUBIC flows, %", SHARE_PERCENT),
-        "others_mbps": ("goodput of these two CUBIC flows, Mbit/s", None),
+        "others_mbps": ("goodput of these two CUBIC flows, Mbit/s",),
     }
-    look: Style = {"shifts": (0, 0.15), "black": CORNER, "size": (15, 5)}
-    with measured(path, rows, measures, "who", "impairment", **look) as (_alone, shares, others):
+    look: Style = {"step": 0.15, "black": CORNER, "size": (15, 5)}
+    with measured(path, rows, measures, "who", "impairment", **look) as panels:
+        _alone, shares, others = panels
+        for axes in panels:
+            axes.set_ylim(bottom=0)
         paths = rows["impairment"].unique(maintain_order=True).to_list()
         for row in rows.filter(who=CORNER).iter_rows(named=True):
-            place, least = (
-                paths.index(row["impairment"]),
-                row["others_mbps"] * (1 - HARM_PERCENT / 100),
-            )
-            others.plot([place - 0.3, place + 0.6], [least] * 2, color="black", linestyle="--")
+            place, least = paths.index(row["impairment"]), 1 - HARM_PERCENT / 100
+            line = [row["others_mbps"] * least] * 2
+            others.plot([place - 0.4, place + 0.4], line, color="black", linestyle="--")
         for row in rows.drop_nulls(["w", "harm_percent"]).iter_rows(named=True):
             text = (paths.index(row["impairment"]), 0.1, f"{-row['harm_percent']:+.1f} %")
             others.text(*text, color=BLUE, fontsize=8, ha="center")
@@ -76,6 +77,4 @@ def draw(found: Finding, path: Path) -> None:
 
 
 MEANS = (*tradeoff.MEANS, HARM.name)
-STUDY = Study(
-    tradeoff.measure, _require, MEANS, against=[tradeoff.USE, HARM], rounded=True, draw=draw
-)
+STUDY = Study(tradeoff.measure, _require, MEANS, against=[tradeoff.USE, HARM], draw=draw)

@@ -14,7 +14,8 @@ import polars as pl
 
 from dalbe_testbed.charts import Style, facets, lines
 from dalbe_testbed.plan.experiment import Experiment
-from dalbe_testbed.plan.sweep import Run, Sweep
+from dalbe_testbed.plan.sweep import Point, Run, Sweep
+from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, who
 from dalbe_testbed.study.results import Group, Results, Row, Window
 from dalbe_testbed.study.tradeoff import SETTLED_S
@@ -136,37 +137,32 @@ def _together(group: Group) -> Case:
 
 
 def _require(found: Found) -> list[Verdict]:
-    sweep = found.sweep
 
-    def at(scene: str, name: str) -> list[Group]:
-        points = [p for p in sweep.points if p.values["scene"] == scene and who(p) == name]
-        return [found.at(point) for point in points]
+    def at(scene: str, name: str) -> list[Point]:
+        points = found.sweep.points
+        return [p for p in points if p.values["scene"] == scene and who(p) == name]
 
-    def added(name: str) -> Group | None:
-        there = [g for g in at("voice", name) if g.point.experiment.link.rate_mbps == PAPER_MBPS]
-        return there[0] if there else None
+    def calls(name: str) -> list[Point]:
+        return [p for p in at("voice", name) if p.experiment.link.rate_mbps == PAPER_MBPS]
 
     verdicts = []
     if others := at("equal", "ledbat"):
         text = "LEDBAT: the last to come has the most, in every run"
-        verdicts.append(found.judge(text, [g.point for g in others], _latecomer))
+        verdicts.append(found.judge(text, others, _latecomer))
     if four := at("equal", OUR_WHO):
         text = f"ours: four within {DEVIATION_PERCENT:g} % of their mean, in every run; off by"
-        verdicts.append(found.judge(text, [g.point for g in four], _together))
-    theirs, mine = added(CALLED), added(OUR_WHO)
-    if theirs is None or mine is None:  # another rate, or LEDBAT is left out
-        return verdicts
-    ledbat = theirs.mean("added_ms")
-
-    def judged(text: str, group: Group, least_ms: float, most_ms: float) -> Verdict:
-        bounds = {"least": least_ms, "most": most_ms, "form": "{} ms"}
-        return found.judge_mean(text, "added_ms", [group.point], **bounds)
-
-    text = f"LEDBAT adds {PAPER_MS:g} ms to a call on average, within a factor of {FACTOR:g}"
-    verdicts.append(judged(text, theirs, PAPER_MS / FACTOR, PAPER_MS * FACTOR))
-    text = "ours adds at most half of what LEDBAT adds to a call"
-    half_ms = HALF * ledbat.mean if ledbat else -math.inf
-    verdicts.append(judged(text, mine, -math.inf, half_ms))
+        verdicts.append(found.judge(text, four, _together))
+    theirs, mine = calls(CALLED), calls(OUR_WHO)
+    if theirs and mine:  # neither if the rate is another, or LEDBAT is left out
+        ledbat = found.at(theirs[0]).mean("added_ms")
+        half_ms = HALF * ledbat.mean if ledbat else -math.inf
+        near = f"LEDBAT adds {PAPER_MS:g} ms to a call on average, within a factor of {FACTOR:g}"
+        half = "ours adds at most half of what LEDBAT adds to a call"
+        bounds = {"least": PAPER_MS / FACTOR, "most": PAPER_MS * FACTOR, "form": "{} ms"}
+        verdicts += [
+            found.judge_mean(near, "added_ms", theirs, **bounds),
+            found.judge_mean(half, "added_ms", mine, most=half_ms, form="{} ms"),
+        ]
     return verdicts
 
 
@@ -177,20 +173,13 @@ MEANS = (
 )
 
 
-def _counts(group: Group) -> Row:
-    return {"worst_off_percent": max(group.values("off_percent"), default=None)}
-
-
-def _curves(found: Found) -> pl.DataFrame:
-    """Return the rates of every flow over time, of the seed that the picture shows."""
-    curves = []
-    for group in found.groups:
-        if group.point.experiment.voice or all(row["seed"] != SEED for row in group.rows):
-            continue
-        rates = found.results.mbps(Run(group.point, SEED), CURVE_S, "payload_bytes")
-        place = {name: pl.lit(str(group.point.values[name])) for name in ("scene", "who")}
-        curves.append(rates.sort("flow", "t_s").with_columns(**place))
-    return pl.concat(curves) if curves else pl.DataFrame(schema=CURVES)
+def _curve(results: Results, group: Group) -> pl.DataFrame:
+    """Return the rates of every flow over time, of the seed that is drawn; not of calls."""
+    if group.point.experiment.voice or not group.of_seed(SEED):
+        return pl.DataFrame(schema=CURVES)
+    rates = results.mbps(Run(group.point, SEED), CURVE_S, "payload_bytes")
+    place = {name: pl.lit(str(group.point.values[name])) for name in ("scene", "who")}
+    return rates.sort("flow", "t_s").with_columns(**place)
 
 
 def draw(found: Finding, path: Path) -> None:
@@ -208,8 +197,7 @@ def draw(found: Finding, path: Path) -> None:
 STUDY = Study(
     *(measure, _require, MEANS),
     by=["phase"],
-    counts=_counts,
-    curves=_curves,
+    counts=lambda group: {"worst_off_percent": max(group.values("off_percent"), default=None)},
+    curves=engine.by_point(_curve),
     draw=draw,
-    rounded=True,
 )

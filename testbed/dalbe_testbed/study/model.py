@@ -39,7 +39,7 @@ from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.plan.web import SEGMENT_BYTES
 from dalbe_testbed.study import engine, regimes
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, judge
-from dalbe_testbed.study.results import OURS, Group, Results, Row, Window, weight
+from dalbe_testbed.study.results import OURS, Results, Row, Window, weight
 from dalbe_testbed.study.tradeoff import windows
 
 MODELS = {"ladder": ("fair",), "CDG": ("all", "random")}
@@ -86,9 +86,8 @@ def _measure_ladder(
     beside, w = others(run.point), weight(run.point)
     assert w is not None
     fair = during.mean_mbps(rates, [OURS, *beside]) * w / (w + len(beside))
-    phase = (results.table(run, "rounds"), [OURS], during.start_s, during.end_s)
-    about = {"alone_percent": regimes.alone_percent(*phase)}
-    return {"own": ladder(updates), "fair": fair}, about
+    alone = regimes.alone_percent(results.table(run, "rounds"), [OURS], during)
+    return {"own": ladder(updates), "fair": fair}, {"alone_percent": alone}
 
 
 # --- CDG ---
@@ -201,20 +200,18 @@ def measure(results: Results, run: Run, sweep: Sweep) -> Row:
     return row | about
 
 
-def _off_percent(group: Group, name: str) -> float:
-    """Return the mean error of a prediction, whatever its sign."""
-    return abs(statistics.fmean(group.values(f"{name}_error_percent")))
-
-
 def _require(found: Found) -> list[Verdict]:
     """Judge either model that the sweep has points of: every run, and the median of the points."""
     verdicts = []
     for name in MODELS:
         points = [point for point in found.sweep.points if model(point) == name]
         wanted = [found.at(point) for point in points]
+        errors = [
+            statistics.fmean(group.values("own_error_percent")) for group in wanted if group.rows
+        ]
         cases = []
-        if errors := [_off_percent(group, "own") for group in wanted if group.rows]:
-            median = statistics.median(errors)
+        if errors:
+            median = statistics.median(map(abs, errors))
             what = f"median of {len(errors)} points: {median:.1f} %"
             lacks = sum(group.missing for group in wanted)
             cases = [Case("", what, median <= MEDIAN_PERCENT, lacks)]
@@ -235,11 +232,6 @@ def _about(point: Point) -> Row:
         "g_ms": point.experiment.flows[0].fixed_g_ms,
         "others": len(others(point)),
     }
-
-
-def _means(group: Group) -> Row:
-    names = [name for name in group.rows[0] if name != "seed" and not name.startswith("_")]
-    return engine.means(group, names)
 
 
 def _panel(axes: Axes, points: pl.DataFrame, looks: dict[str, Style]) -> None:
@@ -278,4 +270,4 @@ def draw(found: Finding, path: Path) -> None:
             axes.set_ylabel(f"predicted by the flow's own state, Mbit/s\n{off}")
 
 
-STUDY = Study(measure, _require, about=_about, counts=_means, rounded=True, draw=draw)
+STUDY = Study(measure, _require, about=_about, draw=draw)

@@ -7,11 +7,11 @@ Rates are TCP payload. The latecomer is the flow called so; it starts when the o
 from collections.abc import Sequence
 from pathlib import Path
 
-from dalbe_testbed.charts import BLUE, REQUIRED, means, sheet
-from dalbe_testbed.plan.sweep import Point, Run, Sweep
+from dalbe_testbed.charts import BLUE, measured
+from dalbe_testbed.plan.sweep import Run, Sweep
 from dalbe_testbed.study import engine
-from dalbe_testbed.study.engine import Finding, Found, Study, Verdict, who
-from dalbe_testbed.study.results import Group, Results, Row, Window
+from dalbe_testbed.study.engine import Against, Finding, Found, Study, Verdict
+from dalbe_testbed.study.results import Results, Row, Window
 from dalbe_testbed.study.tradeoff import SETTLED_S, YARDSTICK
 
 LATECOMER = "latecomer"
@@ -53,25 +53,17 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
         late = 100 * (own * len(there) / theirs - 1) if theirs else None
     return {
         "mbps": sum(at_end),
-        "use_percent": None,
+        USE.name: None,  # until it is compared
         "jain_before": before,
         "jain": jain(at_end) if len(every) > 1 else None,
         "late_percent": late,
     }
 
 
-def _compare(found: Found) -> Sequence[Group]:
-    """Add the use in percent of the yardstick's mean rate."""
-    yardsticks = (group for group in found.groups if who(group.point) == YARDSTICK)
-    whole = [mbps for group in yardsticks for mbps in group.values("mbps")]
-    for group in found.groups if whole else []:
-        for row, mbps in zip(group.rows, group.values("mbps"), strict=True):
-            row["use_percent"] = 100 * mbps * len(whole) / sum(whole)
-    return found.groups
-
-
-def _about(point: Point) -> Row:
-    return engine.settings(point) | {"flows": len(point.experiment.flows)}
+USE = Against(
+    "use_percent", "mbps", YARDSTICK, lambda own, whole: 100 * own / whole, whatever=["own_flows"]
+)
+"""Use in percent of the yardstick's mean rate, that of a flow alone."""
 
 
 def _require(found: Found) -> list[Verdict]:
@@ -95,28 +87,24 @@ def _require(found: Found) -> list[Verdict]:
 def draw(found: Finding, path: Path) -> None:
     """Draw use, Jain's index and the latecomer's advantage over the number of flows."""
     measures = {
-        "use_percent": (f"use, % of a {YARDSTICK.upper()} flow's", [USE_PERCENT]),
-        "jain": ("Jain's index of all flows", [JAIN]),
-        "late_percent": ("latecomer above the others' mean, %", [-LATE_PERCENT, LATE_PERCENT]),
+        "use_percent": (f"use, % of a {YARDSTICK.upper()} flow's", USE_PERCENT),
+        "jain": ("Jain's index of all flows", JAIN),
+        "late_percent": ("latecomer above the others' mean, %", -LATE_PERCENT, LATE_PERCENT),
     }
     ours, runs = found.summary.drop_nulls("w").sort("flows"), found.runs.drop_nulls("w")
     counts = ours["flows"].to_list()
-    with sheet(path, 1, len(measures), size=(13, 4)) as (_figure, [panels]):
-        for axes, (name, (label, limits)) in zip(panels, measures.items(), strict=True):
-            each, there = runs.drop_nulls(name), ours.drop_nulls(name)
-            places = [counts.index(count) for count in each["flows"]]
-            axes.scatter(places, each[name], color=BLUE, s=12, alpha=0.4)
-            beside = [counts.index(count) + 0.15 for count in there["flows"]]
-            means(axes, beside, there, name, color=BLUE, marker="o")
-            for limit in limits:
-                axes.axhline(limit, **REQUIRED)
-            axes.set_xticks(range(len(counts)), [str(count) for count in counts])
-            axes.set(
-                xlim=(-0.5, len(counts) - 0.5),
-                xlabel="flows of ours; dots are runs, dashed what is required",
-                ylabel=label,
-            )
+    with measured(path, ours, measures, "who", "flows", step=0, size=(13, 4)) as panels:
+        for axes, name in zip(panels, measures, strict=True):
+            each = runs.drop_nulls(name)
+            at = [counts.index(count) - 0.15 for count in each["flows"]]
+            axes.scatter(at, each[name], color=BLUE, s=12, alpha=0.4)
+            axes.set_xlim(-0.5, len(counts) - 0.5)
+            axes.set_xlabel("flows of ours; dots are runs, dashed what is required")
 
 
-MEANS = ("use_percent", "jain_before", "jain", "late_percent")
-STUDY = Study(measure, _require, MEANS, about=_about, compare=_compare, draw=draw)
+STUDY = Study(
+    *(measure, _require, ["use_percent", "jain_before", "jain", "late_percent"]),
+    about=lambda point: engine.settings(point) | {"flows": len(point.experiment.flows)},
+    against=[USE],
+    draw=draw,
+)

@@ -11,19 +11,21 @@ from collections.abc import Sequence
 import polars as pl
 
 from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.study.results import Window
 
 ALONE = 0
 """The regime of a flow that sees nobody else's queue; in the others it holds back."""
 
 
-def spans(rounds: pl.DataFrame, flows: Sequence[str], start_s: float, end_s: float) -> pl.DataFrame:
+def spans(rounds: pl.DataFrame, flows: Sequence[str], during: Window) -> pl.DataFrame:
     """Return a row per round of the flows, and one for what was before their first.
 
     Columns: t_s, flow, regime_state, before (the flow's regime until then) and seconds, the part of
-    [start_s, end_s) for which it held. Raises TestbedError for a flow without a round before end_s.
+    the window for which it held. Raises TestbedError for a flow without a round before its end.
     """
     if "regime_state" not in rounds.columns:
         raise TestbedError("rounds.parquet lacks regime_state: the module traced no regime")
+    start_s, end_s = during.start_s, during.end_s
     silent = set(flows) - set(rounds.filter(pl.col("t_s") < end_s)["flow"])
     if silent:
         raise TestbedError(f"rounds.parquet: {min(silent)} has no round before {end_s:g} s")
@@ -40,27 +42,20 @@ def spans(rounds: pl.DataFrame, flows: Sequence[str], start_s: float, end_s: flo
     )
 
 
-def yields_per_minute(
-    rounds: pl.DataFrame, flows: Sequence[str], start_s: float, end_s: float
-) -> float:
-    """Return how often a flow ceased to be alone within [start_s, end_s), per minute and flow.
+def yields_per_minute(rounds: pl.DataFrame, flows: Sequence[str], during: Window) -> float:
+    """Return how often a flow ceased to be alone within a window, per minute and flow.
 
     Raises TestbedError as spans() does.
     """
-    found = spans(rounds, flows, start_s, end_s).filter(
-        pl.col("t_s").is_between(start_s, end_s, closed="left"),
-        pl.col("before") == ALONE,
-        pl.col("regime_state") != ALONE,
-    )
-    return found.height * 60 / (end_s - start_s) / len(flows)
+    found = during.of(spans(rounds, flows, during))
+    yields = found.filter(pl.col("before") == ALONE, pl.col("regime_state") != ALONE)
+    return yields.height * 60 / during.length_s / len(flows)
 
 
-def alone_percent(
-    rounds: pl.DataFrame, flows: Sequence[str], start_s: float, end_s: float
-) -> float:
-    """Return the part of [start_s, end_s) for which the flows were alone, their mean.
+def alone_percent(rounds: pl.DataFrame, flows: Sequence[str], during: Window) -> float:
+    """Return the part of a window for which the flows were alone, their mean.
 
     For the rest they held back. Raises TestbedError as spans() does.
     """
-    alone = spans(rounds, flows, start_s, end_s).filter(pl.col("regime_state") == ALONE)
-    return 100 * float(alone["seconds"].sum()) / (end_s - start_s) / len(flows)
+    alone = spans(rounds, flows, during).filter(pl.col("regime_state") == ALONE)
+    return 100 * float(alone["seconds"].sum()) / during.length_s / len(flows)

@@ -55,9 +55,9 @@ class Group:
         """Return a column's values by seed, of those runs that have one."""
         return [float(row[name]) for row in self.rows if row.get(name) is not None]
 
-    def of_seed(self, seed: int) -> Row | None:
-        """Return the row of a seed, of runs that have one row; None if it is not there."""
-        return next((row for row in self.rows if row["seed"] == seed), None)
+    def of_seed(self, seed: int) -> Row:
+        """Return the row of a seed, of runs that have one row; an empty one if it is not there."""
+        return next((row for row in self.rows if row["seed"] == seed), {})
 
     def mean(self, name: str) -> Estimate | None:
         """Return the mean of a column over those runs that have a value.
@@ -72,16 +72,15 @@ class Group:
 class Results:
     """The runs of some sweeps, as far as they are there.
 
-    runs: a row per run. shares: by the point's directory, in percent, of each flow, of `one` and
-    of `both`, and the means of these in percent of what all TCP flows got, `one_of_tcp`; a point
-    without any run is not in it. missing: by the run's directory, why there is no result.
-    manifests: of the runs that are there.
+    runs: a row per run. shares: by the run's directory, in percent, of each flow, of `one` and of
+    `both`, and the means of these in percent of what all TCP flows got, `one_of_tcp`. missing: by
+    the run's directory, why there is no result. manifests: of the runs that are there.
     """
 
     out: Path
     sweeps: tuple[Sweep, ...]
     runs: pl.DataFrame
-    shares: Mapping[str, Group]
+    shares: Mapping[str, Row]
     missing: Mapping[str, str]
     planned: int
     manifests: tuple[Mapping[str, Any], ...]
@@ -118,10 +117,6 @@ class Results:
         start_s, end_s, done = own.select("start_s", "end_s", "finished").row(0)
         return start_s, (end_s - start_s) / length_s if done and end_s is not None else None
 
-    def at(self, point: Point) -> Group:
-        """Return the shares at a point; without any run a group without rows."""
-        return self.shares.get(point.directory, Group(point, []))
-
     def provenance(self) -> dict[str, list[str]]:
         """Return what the runs were made with: kernels, modules and tools, each value once."""
         found: dict[str, set[str]] = {}
@@ -154,10 +149,21 @@ class Window:
         """Return the bins of a table that begin in it."""
         return table.filter(pl.col("t_s").is_between(self.start_s, self.end_s, closed="left"))
 
-    def mean_mbps(self, rates: pl.DataFrame, flows: Sequence[str]) -> float:
-        """Return the flows' summed payload rate in Mbit/s."""
-        rows = self.of(rates).filter(pl.col("flow").is_in(flows))
-        return float(rows["payload_bytes"].sum()) * 8e-6 / self.length_s
+    def total(self, rates: pl.DataFrame, flows: Sequence[str], column: str = "wire_bytes") -> float:
+        """Return the bytes of some flows that left the bottleneck in it."""
+        return float(self.of(rates).filter(pl.col("flow").is_in(flows))[column].sum())
+
+    def mean_mbps(
+        self, rates: pl.DataFrame, flows: Sequence[str], column: str = "payload_bytes"
+    ) -> float:
+        """Return the flows' summed rate in Mbit/s, by default of payload."""
+        return self.total(rates, flows, column) * 8e-6 / self.length_s
+
+
+def presence(flows: pl.DataFrame, last_s: float) -> dict[str, Window]:
+    """Return when each flow of flows.parquet was sending; until last_s if it had not ended."""
+    columns = flows.select("flow", "start_s", pl.col("end_s").fill_null(last_s))
+    return {name: Window(*times) for name, *times in columns.rows()}
 
 
 def window(sweep: Sweep) -> Window:
@@ -172,14 +178,6 @@ def window(sweep: Sweep) -> Window:
     if len(found) > 1:
         raise TestbedError(f"{sweep.name}: give all transfers one deadline, not {len(found)}")
     return Window(*found.pop())
-
-
-def wire_bytes(rates: pl.DataFrame, flows: Sequence[str], begin_s: float, end_s: float) -> float:
-    """Return the bytes of some flows that left the bottleneck from begin_s up to end_s."""
-    part = rates.filter(
-        pl.col("flow").is_in(flows) & pl.col("t_s").is_between(begin_s, end_s, closed="left")
-    )
-    return float(part["wire_bytes"].sum())
 
 
 def g_ms(point: Point) -> float | None:
@@ -276,27 +274,23 @@ def collect(out: Path, sweeps: Sequence[Sweep], runs: Mapping[str, Run]) -> Resu
     """Read the results of `runs`, the sweeps', in OUT. Raises TestbedError if there are none."""
     missing: dict[str, str] = {}
     manifests: list[dict[str, Any]] = []
-    rows: list[Row] = []
-    shares: dict[str, Group] = {}
+    shares: dict[str, Row] = {}
     for name, run in runs.items():
         try:
             manifest = _manifest(out, run)
-            row = _row(run, _percent(out, run), manifest)
+            shares[name] = _row(run, _percent(out, run), manifest)
         except TestbedError as error:
             missing[name] = str(error)
-            continue
-        manifests.append(manifest)
-        rows.append(row)
-        group = shares.get(run.point.directory, Group(run.point, []))
-        shares[run.point.directory] = Group(run.point, [*group.rows, row])
-    if not rows:
+        else:
+            manifests.append(manifest)
+    if not shares:
         raise TestbedError(f"{out}: none of {len(runs)} runs is there: make them first")
     return Results(
         out=out,
         sweeps=tuple(sweeps),
         runs=frame(
             {k: round(v, 4) if k.endswith("_percent") else v for k, v in row.items()}
-            for row in rows
+            for row in shares.values()
         ),
         shares=shares,
         missing=missing,

@@ -12,11 +12,11 @@ from pathlib import Path
 import polars as pl
 
 from dalbe_testbed.charts import BLUE, GREY, REQUIRED, page
-from dalbe_testbed.plan.sweep import Point, Run, Sweep
+from dalbe_testbed.plan.sweep import Point
 from dalbe_testbed.study import goals
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict
 from dalbe_testbed.study.goals import CUBIC_PART, LAST, in_place, shown
-from dalbe_testbed.study.results import OURS, Group, Results, Row, window
+from dalbe_testbed.study.results import OURS, Group, Row, window
 
 BIN_S = 5.0
 """Width of a bin of the curves."""
@@ -26,11 +26,6 @@ def where(point: Point) -> str:
     """Return a point's conditions in a few words: "loss0.01", "idle, longer50ms"."""
     load = [str(point.values["load"])] if "load" in point.values else []
     return ", ".join([*load, str(point.values["impairment"])])
-
-
-def measure(results: Results, run: Run, sweep: Sweep) -> Row:
-    """Return the outcome of a run, as `goals` has it."""
-    return goals.outcome(results, run, window(sweep).length_s)
 
 
 def _curves(found: Found) -> pl.DataFrame:
@@ -59,13 +54,13 @@ def _curves(found: Found) -> pl.DataFrame:
     )
 
 
-def _counted(group: Group) -> Group:
+def _counted(group: Group) -> list[Row]:
     """Return the runs whose goal CUBIC meets with ease."""
-    return Group(group.point, [row for row in group.rows if row["counts"]])
+    return [row for row in group.rows if row["counts"]]
 
 
 def _case(group: Group) -> Case:
-    counted = _counted(group).rows
+    counted = _counted(group)
     missed = [
         "not done" if row["finish"] is None else f"{row['finish']:.3f}"
         for row in counted
@@ -86,7 +81,7 @@ def _require(found: Found) -> list[Verdict]:
 
 
 def _counts(group: Group) -> Row:
-    counted = _counted(group).rows
+    counted = _counted(group)
     return {"count": len(counted), "in_time": sum(bool(row["met"]) for row in counted)}
 
 
@@ -101,7 +96,7 @@ def draw(found: Finding, path: Path) -> None:
     over_time = [place for place in places if any(word in place for word in TIMED)]
     rows = math.ceil(len(over_time) / COLUMNS)
     highest = float(found.curves["mbps"].max())  # type: ignore[arg-type]
-    with page(path, (12, 4 + 2.6 * rows), layout="constrained") as figure:
+    with page(path, (12, 4 + 2.6 * rows)) as figure:
         grid = figure.add_gridspec(1 + rows, COLUMNS, height_ratios=[1.5, *[1] * rows])
         axes = figure.add_subplot(grid[0, :])
         for column, colour, label, shift in (
@@ -126,7 +121,7 @@ def draw(found: Finding, path: Path) -> None:
 
 
 STUDY = Study(
-    measure,
+    lambda results, run, sweep: goals.outcome(results, run, window(sweep).length_s),
     _require,
     means=("finish", "cubic_finish", "others_mbps", "others_beside_cubic_mbps"),
     about=lambda point: {"where": where(point)},

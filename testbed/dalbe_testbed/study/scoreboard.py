@@ -22,12 +22,14 @@ from matplotlib.axes import Axes
 from dalbe_testbed.charts import BLUE, MARKERS, Style, bars, legend_below, sheet
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.experiment import Flow
-from dalbe_testbed.plan.sample import Value
 from dalbe_testbed.plan.sweep import Point, Run, Sweep, axes, axis
 from dalbe_testbed.study import engine
-from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, judge
-from dalbe_testbed.study.results import OURS, Group, Results, Row, Window, window
+from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, beside, judge
+from dalbe_testbed.study.results import OURS, Group, Results, Row, Window, presence, window
 from dalbe_testbed.study.short_flows import NOBODY, NOBODY_BYTES
+
+PACED, SIZE = "flows.ours.paced_s", "flows.ours.link_s"
+"""Axes: the seconds that a transfer is paced to take; its size, in seconds of the link."""
 
 CAP = "cap-"
 """How CUBIC's name begins that is paced to its size in so many seconds."""
@@ -71,23 +73,16 @@ def transfer(point: Point) -> str:
     return str(point.values["controller"]) if paced_s is None else f"{CAP}{paced_s:g}s"
 
 
-def task(point: Point) -> dict[str, Value]:
+def task(point: Point) -> Row:
     """Return what is to be done and where, whatever does it: eta, others, size."""
-    own = ("controller", "flows.ours.paced_s")
-    return {name: value for name, value in point.values.items() if name not in own}
+    return engine.place(point, "controller", PACED)
 
 
-def _place(point: Point) -> dict[str, Value]:
-    """Return where the transfer is: what nobody in its place shares with it."""
-    values = task(point).items()
-    return {k: v for k, v in values if k != "eta" and not k.startswith(f"flows.{OURS}.")}
-
-
-def say_task(values: Mapping[str, Value]) -> str:
+def say_task(values: Row) -> str:
     """Return a task in words, "eta = 0.1"; that of varying.toml is "busy and idle minutes"."""
     said = []
     for name, value in values.items():
-        if name == f"flows.{OURS}.link_s":
+        if name == SIZE:
             said.append(f"as much as {value:g} s of the link")
         elif name in axes():
             said.append(axis(name).say(value))
@@ -146,12 +141,9 @@ def _idle(results: Results, run: Run, when: Window, over_s: float) -> pl.DataFra
     mine, end_s = pl.col("flow") == OURS, pl.col("t_s") + what.bin_s
     even = (_ours(run.point).bytes or 0) * (pl.col("t_s") - when.start_s) / when.length_s
     quiet = pl.lit(value=True)
-    for start, end in (
-        flows.filter(pl.col("flow").is_in(_greedy(run)))
-        .select("start_s", pl.col("end_s").fill_null(math.inf))
-        .rows()
-    ):
-        quiet &= (end_s <= start) | (pl.col("t_s") >= end)
+    for name, its in presence(flows, math.inf).items():
+        if name in _greedy(run):
+            quiet &= (end_s <= its.start_s) | (pl.col("t_s") >= its.end_s)
     return (
         rates.group_by("t_s")
         .agg(
@@ -206,38 +198,32 @@ def harm_percent(solo: float, together: float, *, more_is_better: bool) -> float
     return 100 * (together - solo) / together
 
 
-def _against(row: Row, solo: Row | None, where: str) -> Row:
+def _against(row: Row, solo: Row, where: str) -> Row:
     """Return a run's measures; harm and added queue are null without a run of nobody."""
     if solo and solo["_schedule"] != row["_schedule"]:
         raise TestbedError(f"{where}/seed{row['seed']}: other short flows than with nobody there")
-    others, alone = row["_others"], solo["_others"] if solo else {}
-    columns: Row = {name: value for name, value in row.items() if not name.startswith("_")}
-    for name, more_is_better in SOLO.items():
-        if solo and name in others:
-            columns[HARMS[name]] = harm_percent(
-                alone[name], others[name], more_is_better=more_is_better
-            )
-    for name in QUEUES:
-        if solo and name in others:
-            columns[ADDED[name]] = others[name] - alone[name]
-    return {**columns, **{name: row[f"_{name}"] for name in USES}, **others}
+    others: Row = row["_others"]
+    alone: Row = solo.get("_others", {})
+    both = others.keys() & alone.keys()
+    harms = {
+        HARMS[name]: harm_percent(alone[name], others[name], more_is_better=more)
+        for name, more in SOLO.items()
+        if name in both
+    }
+    added = {ADDED[name]: others[name] - alone[name] for name in QUEUES if name in both}
+    own = {name: value for name, value in row.items() if not name.startswith("_")}
+    return own | harms | added | {name: row[f"_{name}"] for name in USES} | others
 
 
 def _compare(found: Found) -> Sequence[Group]:
     """Return every point but nobody's; missing also counts runs that nobody's lack."""
-    nobody = [group for group in found.groups if transfer(group.point) == NOBODY]
-    groups = []
-    for group in found.groups:
-        point = group.point
-        here = [other for other in nobody if _place(other.point) == _place(point)]
-        alone = [here[0].of_seed(row["seed"]) if here else None for row in group.rows]
-        rows = [
-            _against(row, solo, point.directory)
-            for row, solo in zip(group.rows, alone, strict=True)
-        ]
-        missing = len(found.sweep.seeds) - len(alone) + alone.count(None)
-        groups += [] if group in nobody else [Group(point, rows, missing)]
-    return groups
+    compared = []
+    for group, pairs in found.paired("controller", NOBODY, PACED, SIZE, "eta"):
+        rows = [_against(row, solo, group.point.directory) for row, solo in pairs]
+        missing = group.missing + sum(not solo for _row, solo in pairs)
+        if transfer(group.point) != NOBODY:
+            compared.append(Group(group.point, rows, missing))
+    return compared
 
 
 def _about(point: Point) -> Row:
@@ -252,28 +238,21 @@ def _counts(group: Group) -> Row:
 def _beside_caps(found: Found, column: str, part: float = 1.0) -> list[Case]:
     """Return for every rate cap whether our mean of a column is at most a part of the cap's."""
     cases = []
-    for point in found.sweep.points:
-        if not transfer(point).startswith(CAP):
+    for group in map(found.at, found.sweep.points):
+        if not transfer(group.point).startswith(CAP):
             continue
-        same = [p for p in _of_ours(found.sweep) if task(p) == task(point)]
-        groups = [found.at(p) for p in [*same[:1], point]]
-        means = [mean for group in groups if (mean := group.mean(column))]
-        where = f"{point.name}, {column}"
-        if len(means) < len(groups) or not same:
+        where, cap = f"{group.point.name}, {column}", group.mean(column)
+        ours = beside(group, found.groups, "controller", JUDGED, PACED)
+        if ours and cap and (mine := ours.mean(column)):
+            said, met = f"{mine}, cap {cap}", mine.mean <= part * cap.mean
+            cases.append(Case(where, said, met, ours.missing + group.missing))
+        else:
             cases.append(Case(where, "no run to compare", met=False))
-            continue
-        mine, cap = means
-        missing = sum(group.missing for group in groups)
-        cases.append(Case(where, f"{mine}, cap {cap}", mine.mean <= part * cap.mean, missing))
     return cases
 
 
-def _of_ours(sweep: Sweep) -> list[Point]:
-    return [point for point in sweep.points if transfer(point) == JUDGED]
-
-
 def _require(found: Found) -> list[Verdict]:
-    ours = _of_ours(found.sweep)
+    ours = [point for point in found.sweep.points if transfer(point) == JUDGED]
     misses = f"{JUDGED} misses no more deadlines than a rate cap"
     harms = (
         f"{JUDGED} does at most {HARM_PART:g} of a rate cap's harm to the completion of short flows"
@@ -398,8 +377,7 @@ def draw(found: Finding, path: Path) -> None:
     names = [name for name in PANELS if rows[name].null_count() < rows.height]
     lines = math.ceil(len(names) / COLUMNS)
     size = (3.1 * COLUMNS, (0.8 + 0.27 * rows["transfer"].n_unique()) * lines)
-    options: Style = {"sharey": True, "layout": "constrained"}
-    with sheet(path, lines, COLUMNS, size=size, **options) as (figure, panels):
+    with sheet(path, lines, COLUMNS, size=size, sharey=True) as (figure, panels):
         for axes in panels.flat[len(names) :]:
             axes.set_visible(False)
         for axes, name in zip(panels.flat, names, strict=False):

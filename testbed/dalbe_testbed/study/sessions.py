@@ -22,7 +22,7 @@ from dalbe_testbed.plan.web import object_wire_bytes
 from dalbe_testbed.reduce import capture
 from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, judge
-from dalbe_testbed.study.results import OURS, Group, Results, Row, frame, rtt_ms, window, wire_bytes
+from dalbe_testbed.study.results import OURS, Group, Results, Row, Window, frame, rtt_ms, window
 
 COMPLETIONS = 60
 """A point has so many at least."""
@@ -59,7 +59,7 @@ def measure(results: Results, run: Run, sweep: Sweep) -> Row:
     return {
         "transfers": len(parts),
         "late": sum(part > 1 for part in parts),
-        "carried": wire_bytes(rates, ["web"], begin_s, end_s) / could,
+        "carried": Window(begin_s, end_s).total(rates, ["web"]) / could,
         "carried_back": sum(map(object_wire_bytes, fetched)) / could,
         "_parts": parts,
     }
@@ -92,17 +92,15 @@ def _missed(parts: list[float]) -> Row:
 
 def _carried_cases(group: Group) -> list[Case]:
     """Return a case for each direction that has sessions."""
-    web = _web(group.point)
-    cases = []
-    for column, which, offered in (
-        ("carried", "", web.load),
-        ("carried_back", ", back", web.load * web.reverse_part),
-    ):
-        mean = statistics.fmean(group.values(column))
-        where, said = f"{group.point.name}{which}", f"{mean:.3f}"
-        if offered:
-            cases.append(Case(where, said, abs(mean / offered - 1) <= LOAD_OFF, group.missing))
-    return cases
+    web, name = _web(group.point), group.point.name
+    back = web.load * web.reverse_part
+    ways = [(name, "carried", web.load), (f"{name}, back", "carried_back", back)]
+    return [
+        Case(where, f"{mean:.3f}", abs(mean / offered - 1) <= LOAD_OFF, group.missing)
+        for where, column, offered in ways
+        for mean in [statistics.fmean(group.values(column))]
+        if offered
+    ]
 
 
 def _missed_case(where: str, parts: list[float], most_percent: float, missing: int) -> Case:
@@ -165,14 +163,11 @@ def _counts(group: Group) -> Row:
     }
 
 
-def _curves(found: Found) -> pl.DataFrame:
+def _curve(_results: Results, group: Group) -> pl.DataFrame:
     """Return a row per transfer, by RTT, load and congestion control."""
-    return frame(
-        {"rtt": rtt_ms(p), "load": _web(p).load, "cc": _sends(p), "part": part}
-        for group in found.groups
-        for p in [group.point]
-        for part in _parts(group)
-    )
+    point = group.point
+    about = {"rtt": rtt_ms(point), "load": _web(point).load, "cc": _sends(point)}
+    return frame(about | {"part": part} for part in _parts(group))
 
 
 LAST = 1.5
@@ -229,7 +224,7 @@ def draw(found: Finding, path: Path) -> None:
     everybody = found.curves.with_columns(pl.col("part").clip(0, LAST))
     transfers = everybody.filter(cc="dalbe_cdg")
     rtts = transfers["rtt"].unique().sort().to_list()
-    with page(path, (max(3.2 * len(rtts), 8), 6.4), layout="constrained") as figure:
+    with page(path, (max(3.2 * len(rtts), 8), 6.4)) as figure:
         top, bottom = figure.subfigures(2, 1, squeeze=False)[:, 0]
         panels = top.subplots(1, len(rtts), sharey=True, squeeze=False)[0]
         for axes, rtt in zip(panels, rtts, strict=True):
@@ -252,6 +247,6 @@ STUDY = Study(
     *(measure, _require, ["carried", "carried_back"]),
     about=lambda point: engine.settings(point) | {"cc": _sends(point)},
     counts=_counts,
-    curves=_curves,
+    curves=engine.by_point(_curve),
     draw=draw,
 )

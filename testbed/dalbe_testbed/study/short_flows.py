@@ -6,6 +6,7 @@ time. We compare quantiles over one run's requests; a request that was not over 
 """
 
 import itertools
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,17 +16,7 @@ from dalbe_testbed.charts import facets, lines, one_two_five
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
-from dalbe_testbed.study.engine import (
-    Case,
-    Finding,
-    Found,
-    Study,
-    Verdict,
-    beside,
-    judge,
-    place,
-    who,
-)
+from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, judge, place, who
 from dalbe_testbed.study.results import Group, Results, Row, frame, names
 from dalbe_testbed.study.tradeoff import CORNER
 
@@ -46,51 +37,37 @@ def check_nobody(results: Results, run: Run) -> None:
         raise TestbedError(f"{run.directory}: who = '{NOBODY}' sent {sent_bytes} bytes")
 
 
-def _quantile_s(seconds: pl.Series, quantile: float) -> float:
-    """Return the least time that so many requests do not exceed."""
-    return float(seconds.quantile(quantile, "higher"))  # type: ignore[arg-type]
-
-
 def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
     """Return a run's completion times; inf: not over. Raises TestbedError as check_nobody()."""
     check_nobody(results, run)
     table = results.table(run, "requests")
-    seconds = (table["end_s"] - table["start_s"]).fill_null(float("inf"))
-    return {
-        "requests": seconds.len(),
-        "unfinished": int(seconds.is_infinite().sum()),
-        "_seconds": seconds,
-        "_bytes": table["bytes"],
-    }
+    seconds = (table["end_s"] - table["start_s"]).fill_null(math.inf)
+    row: Row = {"requests": seconds.len(), "unfinished": int(seconds.is_infinite().sum())}
+    for kind, quantile in QUANTILES.items():
+        row[f"{kind}_s"] = seconds.quantile(quantile, "higher")
+        row |= dict.fromkeys(_above(kind))  # until _compare()
+    return row | {"_seconds": seconds, "_bytes": table["bytes"]}
 
 
-def _slower_percent(row: Row, base: Group | None, where: str, quantile: float) -> object:
-    """Return by how much a quantile exceeds that of the same seed in another group.
-
-    None if the group lacks the seed, or where either is not finite. Raises TestbedError if the
-    schedules differ.
-    """
-    same = base.of_seed(row["seed"]) if base else None
-    if not base or not same:
-        return None
-    if not row["_bytes"].equals(same["_bytes"]):
-        raise TestbedError(
-            f"seed {row['seed']}: {where} and {base.point.name} have different requests"
-        )
-    ours, theirs = (_quantile_s(one["_seconds"], quantile) for one in (row, same))
-    return 100 * (ours / theirs - 1) if max(ours, theirs) < float("inf") else None
+def _above(kind: str) -> list[str]:
+    return [f"{kind}_above_{name}_percent" for name in SLOWER_PERCENT]
 
 
 def _compare(found: Found) -> Sequence[Group]:
-    """Add quantiles, and by how much each exceeds that with another in our place."""
-    for group in found.groups:
-        bases = {name: beside(group, found.groups, name) for name in SLOWER_PERCENT}
-        for row in group.rows:
-            for kind, quantile in QUANTILES.items():
-                row[f"{kind}_s"] = _quantile_s(row["_seconds"], quantile)
-                for name, base in bases.items():
-                    slower = _slower_percent(row, base, group.point.name, quantile)
-                    row[f"{kind}_above_{name}_percent"] = slower
+    """Add by how much quantiles exceed those of the same seed with another in our place.
+
+    Null without that run, or where either is not finite. Raises TestbedError if schedules differ.
+    """
+    for name in SLOWER_PERCENT:
+        for group, pairs in found.paired("who", name):
+            for row, base in pairs:
+                if base and not row["_bytes"].equals(base["_bytes"]):
+                    where = f"seed {row['seed']}: {group.point.name}"
+                    raise TestbedError(f"{where} and that with {name} have different requests")
+                for kind in QUANTILES:
+                    ours, theirs = (one.get(f"{kind}_s", math.inf) for one in (row, base))
+                    if max(ours, theirs) < math.inf:
+                        row[f"{kind}_above_{name}_percent"] = 100 * (ours / theirs - 1)
     return found.groups
 
 
@@ -105,16 +82,15 @@ def _counts(group: Group) -> Row:
     row: Row = {"requests": seconds.len(), "unfinished": int(seconds.is_infinite().sum())}
     for kind, quantile in QUANTILES.items():
         row[f"{kind}_s"] = seconds.quantile(quantile, "higher")
-        row |= engine.means(group, [f"{kind}_above_{name}_percent" for name in SLOWER_PERCENT])
+        row |= engine.means(group, _above(kind))
     return row
 
 
-def _curves(found: Found) -> pl.DataFrame:
+def _curve(_results: Results, group: Group) -> pl.DataFrame:
     """Return the distribution of all seeds' completion times, at every percent."""
+    seconds, at = _all_seconds(group), group.point.values
     return frame(
-        {**group.point.values, "percent": step, "seconds": seconds.quantile(step / 100, "higher")}
-        for group in found.groups
-        for seconds in [_all_seconds(group)]
+        {**at, "percent": step, "seconds": seconds.quantile(step / 100, "higher")}
         for step in range(101)
     )
 
@@ -126,7 +102,7 @@ def _require(found: Found) -> list[Verdict]:
         return found.mean_case(
             point,
             f"{kind}_above_{name}_percent",
-            ", ".join([*(f"{k} {v}" for k, v in place(point).items()), kind]),
+            ", ".join([*(f"{k} {v}" for k, v in place(point, "who").items()), kind]),
             most=limit,
             form="{} % longer",
             absent="no run to compare",
@@ -154,4 +130,10 @@ def draw(found: Finding, path: Path) -> None:
             one_two_five(axes.xaxis)
 
 
-STUDY = Study(measure, _require, compare=_compare, counts=_counts, curves=_curves, draw=draw)
+STUDY = Study(
+    *(measure, _require, ()),
+    compare=_compare,
+    counts=_counts,
+    curves=engine.by_point(_curve),
+    draw=draw,
+)

@@ -5,12 +5,13 @@ A late packet looks like a newcomer's queue at first. The limits are those of a 
 in percent of CUBIC's on a path that stands still for as long.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from dalbe_testbed.charts import Style, measured
 from dalbe_testbed.plan.sweep import Point
 from dalbe_testbed.study import tradeoff
-from dalbe_testbed.study.engine import Finding, Found, Study, Verdict
+from dalbe_testbed.study.engine import Finding, Found, Verdict
 from dalbe_testbed.study.tradeoff import SHARE_PERCENT, USE_PERCENT, YARDSTICK
 
 
@@ -43,17 +44,15 @@ def draw(found: Finding, path: Path) -> None:
         "use_percent": (f"use of the idle link, % of {YARDSTICK.upper()}'s", USE_PERCENT),
         "share_percent": ("share taken from a CUBIC flow, %", SHARE_PERCENT),
     }
-    look: Style = {"shifts": (-0.24, 0.12), "size": (13, 5)}
-    with measured(path, rows, measures, "path", "late", **look) as (_use, shares):
-        shares.set_xlabel("dashed: required")
+    look: Style = {"step": 0.12, "size": (13, 5)}
+    with measured(path, rows, measures, "path", "late", **look) as panels:
+        for axes in panels:
+            axes.set(ylim=(0, None), xlabel="dashed: required")
 
 
-STUDY = Study(
-    tradeoff.measure,
-    _require,
-    tradeoff.MEANS,
-    against=[tradeoff.USE],
+STUDY = replace(
+    tradeoff.STUDY,
+    require=_require,
     more=lambda group: {"path": path(group.point), "late": late(group.point)},
-    rounded=True,
     draw=draw,
 )

@@ -7,6 +7,7 @@ fixed seed.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from scipy import stats
@@ -111,12 +112,10 @@ def inversions(curve: Sequence[Estimate]) -> list[tuple[int, int]]:
     That is: the interval of j lies below that of i. All pairs count, not only neighbours, so that
     a fall in small steps is found too. Raises ValueError if a point has no interval.
     """
-    for point in curve:
-        if point.low is None:
-            raise ValueError("an inversion needs intervals: two seeds or more")
+    if any(point.low is None for point in curve):
+        raise ValueError("an inversion needs intervals: two seeds or more")
     return [
         (i, j)
-        for i, early in enumerate(curve)
-        for j, late in enumerate(curve[i + 1 :], start=i + 1)
+        for (i, early), (j, late) in combinations(enumerate(curve), 2)
         if late.high < early.low  # type: ignore[operator]
     ]

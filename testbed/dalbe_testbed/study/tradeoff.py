@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from dalbe_testbed.charts import BLUE, SERIES, bars, means, sheet
+from dalbe_testbed.charts import BLUE, SERIES, Style, bars, means, sheet
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import EXPERIMENTS
 from dalbe_testbed.plan.experiment import Experiment, load
@@ -83,12 +83,12 @@ def measure(results: Results, run: Run, sweep: Sweep) -> Row:
     ours = names(run.point, "sender")
     weighted = [flow.name for flow in run.point.experiment.flows if flow.w is not None]
     rates = results.table(run, "rates")
-    found: dict[str, float] = {}
+    found: Row = {}
     if idle_phase is not None:
         queue = idle_phase.of(results.table(run, "queue"))["queue_ms"]
         found["alone_mbps"] = idle_phase.mean_mbps(rates, ours)
-        found["queue_ms"] = float(queue.mean())  # type: ignore[arg-type]
-        found["queue_p95_ms"] = float(queue.quantile(0.95, "linear"))  # type: ignore[arg-type]
+        found["queue_ms"] = queue.mean()
+        found["queue_p95_ms"] = queue.quantile(0.95, "linear")
     if busy_phase is not None:
         mbps = busy_phase.mean_mbps(rates, ours)
         others = busy_phase.mean_mbps(rates, names(run.point, "xsender"))
@@ -98,15 +98,15 @@ def measure(results: Results, run: Run, sweep: Sweep) -> Row:
         rounds = results.table(run, "rounds")
         try:
             if idle_phase is not None:
-                phase = (rounds, weighted, idle_phase.start_s, idle_phase.end_s)
-                found["yields_per_minute"] = regimes.yields_per_minute(*phase)
-                found["held_percent"] = 100 - regimes.alone_percent(*phase)
+                yields = regimes.yields_per_minute(rounds, weighted, idle_phase)
+                found["yields_per_minute"] = yields
+                found["held_percent"] = 100 - regimes.alone_percent(rounds, weighted, idle_phase)
             if busy_phase is not None:
-                phase = (rounds, weighted, busy_phase.start_s, busy_phase.end_s)
-                found["carried_on_percent"] = regimes.alone_percent(*phase)
+                carried_on = regimes.alone_percent(rounds, weighted, busy_phase)
+                found["carried_on_percent"] = carried_on
         except TestbedError as error:
             raise TestbedError(f"{run.directory}: {error}") from None
-    return {name: found[name] for name in MEASURES if name in found}
+    return found
 
 
 USE = Against("_use_percent", "alone_mbps", YARDSTICK, lambda own, whole: 100 * own / whole)
@@ -182,29 +182,20 @@ def draw(found: Finding, path: Path) -> None:
     rows = found.summary.filter(pl.col("who") != CORNER)
     left = min([1.0, *(0.8 * share for share in rows["share_percent"].drop_nulls() if share > 0)])
     rows = rows.with_columns(pl.col("^share_percent.*$").clip(left))  # its interval, too
-    ours = rows.filter(pl.col("w").is_not_null()).sort("w")
-    peers = rows.filter(~pl.col("w").is_not_null())["who"].to_list()
-    where, others = _in_common(rows), SERIES[1:]  # the first is ours
+    ours, peers = rows.drop_nulls("w").sort("w"), rows.filter(pl.col("w").is_null())
+    where, (own, *others) = _in_common(rows), SERIES
+
+    def points(some: pl.DataFrame, look: tuple[str, str], **style: Any) -> None:
+        usual: Style = {"color": look[0], "marker": look[1], "markersize": 6, "capsize": 2}
+        usual["xerr"] = bars(some, "share_percent")
+        means(axes, some["share_percent"], some, "use_percent", **usual | style)
+
     with sheet(path, size=(9, 5)) as (_figure, [[axes]]):
-        for row in rows.iter_slices(1):
-            name, mine = row.item(0, "who"), row.item(0, "w") is not None
-            number = 0 if mine else peers.index(name)
-            colour, marker = SERIES[0] if mine else others[number % len(others)]
-            means(
-                axes,
-                row["share_percent"],
-                row,
-                "use_percent",
-                xerr=bars(row, "share_percent"),
-                color=colour,
-                marker=marker,
-                markerfacecolor="none" if number >= len(others) else colour,
-                markersize=6,
-                capsize=2,
-                label=None if mine else name.replace("-g", ", G = "),
-            )
-        line = {"color": BLUE, "linewidth": 1.2, "label": "dalbe_cdg at weight w"}
-        axes.plot(ours["share_percent"], ours["use_percent"], **line)
+        points(ours, own, linestyle="-", linewidth=1.2, label="dalbe_cdg at weight w")
+        for number, peer in enumerate(peers.iter_slices(1)):
+            style = {"markerfacecolor": "none"} if number >= len(others) else {}
+            label = peer.item(0, "who").replace("-g", ", G = ")
+            points(peer, others[number % len(others)], label=label, **style)
         for place, text in _ladder_labels(list(ours.select("share_percent", "w").iter_rows())):
             axes.text(place, 95, f"w = {text}", color=BLUE, ha="center", va="top", fontsize=9)
         axes.set(
@@ -227,4 +218,4 @@ def draw(found: Finding, path: Path) -> None:
 
 
 MEANS = (MEASURES[0], USE.name, *MEASURES[1:])
-STUDY = Study(measure, _require, MEANS, against=[USE], rounded=True, draw=draw)
+STUDY = Study(measure, _require, MEANS, against=[USE], draw=draw)

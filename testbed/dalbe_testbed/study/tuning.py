@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The tuning range: the share that flows of weight w take from as many CUBIC flows, over RTTs."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from dalbe_testbed.charts import SERIES, Style, means, sheet
 from dalbe_testbed.study import tradeoff
-from dalbe_testbed.study.engine import Finding, Found, Study, Verdict
+from dalbe_testbed.study.engine import Finding, Found, Verdict
 from dalbe_testbed.study.results import weight
 from dalbe_testbed.study.tradeoff import YARDSTICK
 
@@ -70,6 +71,4 @@ def draw(found: Finding, path: Path) -> None:
         axes.legend(loc="upper left", title="base RTT")
 
 
-STUDY = Study(
-    tradeoff.measure, _require, tradeoff.MEANS, against=[tradeoff.USE], rounded=True, draw=draw
-)
+STUDY = replace(tradeoff.STUDY, require=_require, draw=draw)

@@ -55,10 +55,6 @@ def _rate_mbps(point: Point) -> float:
     return point.experiment.link.rate_mbps
 
 
-def _about(point: Point) -> Row:
-    return engine.settings(point) | {"rate_mbps": _rate_mbps(point)}
-
-
 def _require(found: Found) -> list[Verdict]:
     def judged(text: str, limit_ms: float, points: list[Point]) -> Verdict:
         said = f"p95 delay added to voice below {limit_ms:g} ms at {text}"
@@ -84,8 +80,8 @@ def draw(found: Finding, path: Path) -> None:
     )
     rates = rows["rate_mbps"].unique().sort().to_list()
     measures = {
-        "added_p95_ms": ("95th percentile of the added delay, ms", None),
-        "added_median_ms": ("median of the added delay, ms", None),
+        "added_p95_ms": ("95th percentile of the added delay, ms",),
+        "added_median_ms": ("median of the added delay, ms",),
     }
     look: Style = {"size": (12, 4.5), "sharey": True}
     look["style"] = {"linewidth": 1.2, "linestyle": "-"}
@@ -102,4 +98,9 @@ def draw(found: Finding, path: Path) -> None:
         panels[0].set_title("dashed: what is required of ours")
 
 
-STUDY = Study(measure, _require, MEANS, about=_about, against=ADDED, draw=draw)
+STUDY = Study(
+    *(measure, _require, MEANS),
+    about=lambda point: engine.settings(point) | {"rate_mbps": _rate_mbps(point)},
+    against=ADDED,
+    draw=draw,
+)
