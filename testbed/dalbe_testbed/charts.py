@@ -194,9 +194,9 @@ def lines(axes: Axes, table: pl.DataFrame, x: str, y: str, by: str, **style: Any
         axes.plot(one[x], one[y], color=colour, label=kind, **{"linewidth": 1} | style)
 
 
-def legend_below(figure: Figure, axes: Axes, ncols: int = 8) -> None:
-    """Put the legend of `axes`, which is that of all panels, below the figure, in ncols columns."""
+def legend_below(figure: Figure, axes: Axes) -> None:
+    """Put the legend of `axes`, which is that of all panels, below the figure."""
     handles, labels = axes.get_legend_handles_labels()
     once = dict(zip(labels, handles, strict=True))
-    place: Style = {"loc": "outside lower center", "ncols": ncols, "fontsize": 9}
+    place: Style = {"loc": "outside lower center", "ncols": 8, "fontsize": 9}
     figure.legend(once.values(), once.keys(), **place)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import polars as pl
@@ -55,11 +56,6 @@ CURVE_S = 5.0
 def infeasible(point: Point) -> bool:
     """Return whether the point's deadline cannot be met: a size that is none of the paper's."""
     return float(point.values["eta"]) not in framework.ETAS
-
-
-def _knows_regimes(point: Point) -> bool:
-    """Return whether the transfer looks for others: CUBIC and Vegas as its base do not."""
-    return any(flow.name == OURS and flow.cc == "dalbe_cdg" for flow in point.experiment.flows)
 
 
 def spans(run: Run, flows: pl.DataFrame) -> Iterator[tuple[int, Window, list[str]]]:
@@ -134,7 +130,8 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
     over_s = times[OURS].end_s
     starts = [times[name].start_s for name in names(run.point, "xsender")]
     until: list[int | None] = []
-    if _knows_regimes(run.point):
+    # CUBIC and Vegas as its base look for nobody
+    if any(f.name == OURS and f.cc == "dalbe_cdg" for f in run.point.experiment.flows):
         rounds = results.table(run, "rounds")
         arrivals = [start for start in starts if TRANSFER.start_s < start < over_s]
         until = [_rounds_to_yield(rounds, start) for start in arrivals]
@@ -159,12 +156,9 @@ def _compare(found: Found) -> Sequence[Group]:
     """Add what a transfer has in parts of what CUBIC in its place has, the mean of its runs."""
     yardsticks = (g for g in found.groups if g.point.values["controller"] == YARDSTICK)
     usual = [row for group in yardsticks for row in group.rows]
-    by_span: dict[int, list[float]] = {}
-    for row in usual:
-        for number, part in row["_parts"].items():
-            by_span.setdefault(number, []).append(part)
-    parts = {number: sum(values) / len(values) for number, values in by_span.items()}
-    carried = sum(row["_carried"] for row in usual) / len(usual) if usual else None
+    numbers = {number for row in usual for number in row["_parts"]}
+    parts = {n: fmean(row["_parts"][n] for row in usual if n in row["_parts"]) for n in numbers}
+    carried = fmean(row["_carried"] for row in usual) if usual else None
     rows = [row for group in found.groups for row in group.rows]
     for row in rows:
         of_cubic = [part / parts[n] for n, part in row["_parts"].items() if n in parts]

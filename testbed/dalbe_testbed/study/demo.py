@@ -20,7 +20,7 @@ import polars as pl
 from matplotlib.axes import Axes
 
 from dalbe_testbed.charts import BLUE, BUSY, GREY, SKY, TARGET, VERMILLION, Style, sheet
-from dalbe_testbed.plan.sweep import Point, Run, Sweep
+from dalbe_testbed.plan.sweep import Run, Sweep
 from dalbe_testbed.reduce import capture
 from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Finding, Found, Study, Verdict
@@ -37,11 +37,6 @@ OF_ONE_FLOW = 1.1
 
 CURVE_S = 1.0
 """The means that the curves are made of."""
-
-
-def contender(point: Point) -> str:
-    """Return what sends the file."""
-    return str(point.values["contender"])
 
 
 def phase_table(
@@ -129,7 +124,7 @@ def _require(found: Found) -> list[Verdict]:
     due_s = window(found.sweep).length_s
 
     def judged(text: str, name: str, column: str, least: float, most: float) -> Verdict:
-        points = [point for point in found.sweep.points if contender(point) == name]
+        points = [point for point in found.sweep.points if point.values["contender"] == name]
         return found.judge_every(text, column, points, (least, most))
 
     alone = f"alone: at least {ALONE_OF_CUBIC:g} of plain CUBIC's share"
@@ -160,7 +155,7 @@ def outcome(values: Mapping[str, Any]) -> str:
 def _say(found: Found) -> str:
     """Return what became of the file by each means: the means of the runs."""
     said = [
-        f"{contender(group.point)}: {outcome({name: group.mean(name) for name in MEANS})}"
+        f"{group.point.values['contender']}: {outcome({name: group.mean(name) for name in MEANS})}"
         for group in found.groups
     ]
     return ". ".join(said) + "."
@@ -189,7 +184,7 @@ def _curve(results: Results, run: Run) -> pl.DataFrame:
         .join(queue, on="t_s", how="left")
         .join(of_module, on="t_s", how="left")
         .sort("t_s")
-        .select(pl.lit(contender(run.point)).alias("contender"), pl.all())
+        .select(pl.lit(run.point.values["contender"]).alias("contender"), pl.all())
     )
 
 
@@ -274,7 +269,7 @@ STUDY = Study(
     measure,
     _require,
     MEANS,
-    about=lambda point: {"contender": contender(point)},
+    about=lambda point: {"contender": point.values["contender"]},
     compare=_compare,
     curves=engine.of_first_runs(_curve),
     say=_say,

@@ -13,7 +13,7 @@ afterwards.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -46,15 +46,9 @@ USE_PERCENT = 90.0
 BEHIND_S = 30.0
 """A use while behind schedule is one of so long at least: slow start takes its part of it."""
 
-SOLO: Mapping[str, bool] = {
-    "goodput_mbps": True,
-    "short_mean_s": False,
-    "short_median_s": False,
-    "short_p95_s": False,
-    "delay_mean_ms": False,
-    "delay_p95_ms": False,
-}
-"""Measures of others that harm is computed from, and whether more is better."""
+GOODPUT = "goodput_mbps"
+SOLO = (GOODPUT, "short_mean_s", "short_median_s", "short_p95_s", "delay_mean_ms", "delay_p95_ms")
+"""Measures of others that harm is computed from; more is better of goodput alone."""
 
 USES = ("idle_percent", "behind_percent")
 QUEUES = ("queue_mean_ms", "queue_p95_ms")
@@ -96,7 +90,7 @@ def _others(results: Results, run: Run, when: Window) -> Row:
     what = run.point.experiment
     found: Row = {}
     if greedy := _greedy(run):
-        found["goodput_mbps"] = when.mean_mbps(results.table(run, "rates"), greedy)
+        found[GOODPUT] = when.mean_mbps(results.table(run, "rates"), greedy)
     if what.short_flows:
         took = _requests(results, run, when)["seconds"]
         found["short_mean_s"], found["short_median_s"] = took.mean(), took.median()
@@ -206,8 +200,8 @@ def _against(row: Row, solo: Row, where: str) -> Row:
     alone: Row = solo.get("_others", {})
     both = others.keys() & alone.keys()
     harms = {
-        HARMS[name]: harm_percent(alone[name], others[name], more_is_better=more)
-        for name, more in SOLO.items()
+        HARMS[name]: harm_percent(alone[name], others[name], more_is_better=name == GOODPUT)
+        for name in SOLO
         if name in both
     }
     added = {ADDED[name]: others[name] - alone[name] for name in QUEUES if name in both}
@@ -382,7 +376,7 @@ def draw(found: Finding, path: Path) -> None:
             axes.set_visible(False)
         for axes, name in zip(panels.flat, names, strict=False):
             draw_panel(axes, rows, name, tasks)
-        legend_below(figure, panels[0, 0], ncols=len(tasks))
+        legend_below(figure, panels[0, 0])
 
 
 STUDY = Study(

@@ -74,10 +74,6 @@ def _parts(group: Group) -> list[float]:
     return [part for row in group.rows for part in row["_parts"]]
 
 
-def _has_goals(group: Group) -> bool:
-    return any(flow.goal for flow in group.point.experiment.flows)
-
-
 def _sends(point: Point) -> str:
     """Return what makes the transfers: a congestion control, or a base and how w changes it."""
     sends = point.values.get("in_place", "dalbe")
@@ -126,7 +122,7 @@ def _lateness(group: Group) -> Case:
 
 def _require(found: Found) -> list[Verdict]:
     """Judge transfers that have a goal. Raises TestbedError without any."""
-    judged = [group for group in found.groups if _has_goals(group)]
+    judged = [g for g in found.groups if any(flow.goal for flow in g.point.experiment.flows)]
     if not any(map(_parts, judged)):
         raise TestbedError("sessions: no transfer with a goal yet: nothing to judge or to draw")
     missed = [
