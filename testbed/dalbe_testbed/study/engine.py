@@ -334,13 +334,10 @@ def by_point(
     curve: Callable[[Results, Group], pl.DataFrame],
 ) -> Callable[[Found], pl.DataFrame]:
     """Return what puts a curve of each point that has runs below one another."""
-
-    def curves(found: Found) -> pl.DataFrame:
-        empty = pl.DataFrame()
-        tables = [curve(found.results, group) for group in found.groups]
-        return pl.concat([empty, *tables], how="diagonal_relaxed")
-
-    return curves
+    empty = pl.DataFrame()
+    return lambda found: pl.concat(
+        [empty, *(curve(found.results, group) for group in found.groups)], how="diagonal_relaxed"
+    )
 
 
 def of_first_runs(curve: Callable[[Results, Run], pl.DataFrame]) -> Callable[[Found], pl.DataFrame]:

@@ -34,10 +34,6 @@ class Estimate:
         interval = "" if self.low is None else f" [{self.low:{spec}}, {self.high:{spec}}]"
         return f"{self.mean:{spec}}{interval}"
 
-    def __str__(self) -> str:
-        """Return the mean and its interval with one digit behind the point."""
-        return format(self)
-
     def contains(self, value: float) -> bool:
         """Return whether the interval holds a value; False without an interval."""
         return self.low is not None and self.high is not None and self.low <= value <= self.high
