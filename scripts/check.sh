@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # `make check`: every test there is, in stages, on two cores.
 #
-#	lane 1   guest kernels (plain, debug) -> KUnit -> guest tests
-#	lane 2   lint -> kernel matrix -> installation -> README -> stock kernel -> Python tests -> demo
+#	lane 1   guest kernels (plain, debug) -> KUnit -> guest tests -> stock kernel -> demo
+#	lane 2   lint -> kernel matrix -> installation -> README
 #
-# The lanes run side by side after set-up and the tests of the tools, which run in
-# real time and are the only ones that a busy machine disturbs. Lane 1 is what takes longest; lane 2
-# comes to the Python tests, which need the plain guest kernel, when that exists.
+# The lanes run side by side after set-up and the tests of the tools, which run in real time and are
+# the only ones that a busy machine disturbs. The Python tests follow, on both processors: they need
+# the plain guest kernel.
 #
 # A stage is a command that prints "ok - NAME" or "not ok - NAME" per test. A
 # stage that fails does not stop the others. One without a test is a failure.
@@ -78,7 +78,7 @@ stage_install() { "$repo/scripts/install-test.sh" make:trixie dkms:bookworm setu
 stage_fresh() { "$repo/scripts/fresh.sh" bookworm; }
 stage_tools() { make -C "$repo/tools" test; }
 stage_vng() { "$repo/scripts/vng-test.sh"; }
-stage_python() { "$repo/scripts/pytest.sh"; }
+stage_python() { "$repo/scripts/pytest.sh" -n 2 --dist worksteal; }
 
 # One seed of the demo: what it has to show, a test each.
 stage_demo()
@@ -142,6 +142,20 @@ lane()
 	done
 }
 
+# together STAGES...: a lane for each argument, side by side
+together()
+{
+	local stages
+	set -m # a process group for each lane
+	for stages; do
+		# shellcheck disable=SC2086 # names of stages
+		lane $stages &
+		lanes+=($!)
+	done
+	set +m
+	wait "${lanes[@]}" || true
+}
+
 # Stopped by a signal: nothing that was started stays. Each lane leads a process
 # group, and so does each stage in it (timeout makes one).
 stop()
@@ -179,24 +193,13 @@ if [[ -e $out/setup.count && $(<"$out/setup.count") != *" 0" ]]; then
 	echo "$(cut -d ' ' -f 1 "$out/setup.count") passed, $(cut -d ' ' -f 2 "$out/setup.count") failed"
 	exit 1
 fi
-lane1=(kernels kunit guest)
-lane2=(changes arithmetic lint matrix install fresh vng python demo)
-lane3=()
 if [[ ${stages[*]} == "${quick[*]}" ]]; then
-	lane1=(tools) # they wait, most of the time
-	lane3=(testbed)
+	together tools "changes arithmetic" testbed # the tools' tests wait, most of the time
 else
 	lane tools
+	together "kernels kunit guest vng demo" "lint matrix install fresh"
+	together python
 fi
-set -m # a process group for each lane
-lane "${lane1[@]}" &
-lanes+=($!)
-lane "${lane2[@]}" &
-lanes+=($!)
-lane "${lane3[@]}" &
-lanes+=($!)
-set +m
-wait "${lanes[@]}" || true
 
 passed=0 failed=0
 for stage in "${chosen[@]}"; do
