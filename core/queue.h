@@ -23,13 +23,15 @@
 #define QUEUE_SHORTEST_SHIFT	4
 #define QUEUE_SHORTEST_US	1000
 
-/* Scavengers leave a queue longer than 4 G among themselves once in fifty backoffs, exp(-4). Where
- * buffers are short CUBIC's queue is no longer than 4 G either, but longer than a quarter of the
- * base RTT. With half of these scavengers take each other for competitors; with twice, a
- * competitor in a short buffer passes for a scavenger.
+/* The longest queue that scavengers leave among themselves: a quarter of the base RTT, as CUBIC's in
+ * a short buffer is longer, and at least 3 ms, as jitter may be no queue, and at most 4 G. With
+ * half of the least jitter of 2 ms leaves short paths idle. With twice CUBIC at 1 Gbit/s, 10 ms and
+ * half a BDP of buffer loses a third of the link to us, and of four scavengers at 100 Mbit/s, 5 ms
+ * one starves.
  */
-#define QUEUE_SCAVENGERS_US	(4 * QUEUE_ALONE_G_NS / 1000)
-#define QUEUE_SCAVENGERS_SHIFT	2
+#define QUEUE_SCAVENGERS_LEAST_US	3000
+#define QUEUE_SCAVENGERS_MOST_US	(4 * QUEUE_ALONE_G_NS / 1000)
+#define QUEUE_SCAVENGERS_SHIFT		2
 
 /* A queue of which no more than a quarter is left was ours, or nobody's. With half of it
  * two stalls in a row passed for a newcomer on a path of 0.5 ms (11 ms of queue, then 1.5). With
@@ -75,14 +77,18 @@ static inline u32 queue_shortest_us(u32 base_rtt_us)
 }
 
 /**
- * queue_scavengers_us - the longest mean queue that scavengers leave among themselves
+ * queue_scavengers_us - the longest queue that scavengers leave among themselves
  * @base_rtt_us: lowest RTT known
  *
- * Return: us, whatever their number.
+ * Each drains a longer one (room_urgent()), and takes one that is as short on average for other
+ * scavengers' (regime_judge_cut()), whatever their number.
+ *
+ * Return: us.
  */
 static inline u32 queue_scavengers_us(u32 base_rtt_us)
 {
-	return min_t(u32, base_rtt_us >> QUEUE_SCAVENGERS_SHIFT, QUEUE_SCAVENGERS_US);
+	return clamp_t(u32, base_rtt_us >> QUEUE_SCAVENGERS_SHIFT,
+		       QUEUE_SCAVENGERS_LEAST_US, QUEUE_SCAVENGERS_MOST_US);
 }
 
 /**

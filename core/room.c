@@ -116,7 +116,8 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
  *
  * Our window grows by a packet per round. A queue that grows by much more has a newcomer in it,
  * and CDG's gradient, a mean of eight rounds, is slow to tell. CDG does not look at the length
- * of the queue either: scavengers drain any queue that is longer than they usually leave it.
+ * of the queue either: a scavenger drains any queue that is longer than what regime_judge_cut() takes
+ * for other scavengers', or they would take each other for competitors.
  * Tells the next room_cut() of the surge.
  *
  * Return: true to back off now; false unless REGIME_ALONE.
@@ -124,8 +125,6 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 bool room_urgent(struct regime *r, u32 rtt_us, u32 before_us,
 		 u32 base_rtt_us)
 {
-	u32 longest_us = max_t(u32, queue_scavengers_us(base_rtt_us),
-			       2 * QUEUE_ALONE_G_NS / 1000);
 	u32 surge_us = room_surge_us(rtt_us, before_us, base_rtt_us,
 				       ROOM_SURGE_SHIFT);
 
@@ -136,7 +135,7 @@ bool room_urgent(struct regime *r, u32 rtt_us, u32 before_us,
 		r->room.surge_us = surge_us;
 	return surge_us ||
 	       (base_rtt_us &&
-		queue_above_us(rtt_us, base_rtt_us) > longest_us);
+		queue_above_us(rtt_us, base_rtt_us) > queue_scavengers_us(base_rtt_us));
 }
 
 /**

@@ -208,7 +208,7 @@ def test_a_contended_flow_tries_ever_more_rarely(pure: Any, lossy: bool, first_s
     assert set(rounds(pure, effect, [KIN_US * 2] * 99, 10**9)) == {pure.VERDICT_NONE}
 
 
-@pytest.mark.parametrize(("base_us", "surge_us"), [(BASE_US, 6250), (10_000, 4000), (0, 4000)])
+@pytest.mark.parametrize(("base_us", "surge_us"), [(BASE_US, 6250), (24_000, 4000), (0, 4000)])
 def test_a_surge_is_a_growth_by_an_eighth_of_the_base_rtt(
     pure: Any, base_us: int, surge_us: int
 ) -> None:
@@ -223,7 +223,7 @@ def test_a_surge_is_a_growth_by_an_eighth_of_the_base_rtt(
 
 
 @pytest.mark.parametrize(("base_us", "longest_us"), [
-    (BASE_US, KIN_US), (200_000, 16_000), (20_000, 8_000), (1_000, 8_000),
+    (BASE_US, KIN_US), (200_000, 16_000), (20_000, 5_000), (12_000, 3_000), (1_000, 3_000),
 ])  # fmt: skip
 def test_a_queue_longer_than_flows_like_us_leave_it_is_not_left_to_the_gradient(
     pure: Any, base_us: int, longest_us: int
@@ -235,6 +235,20 @@ def test_a_queue_longer_than_flows_like_us_leave_it_is_not_left_to_the_gradient(
             alone = state == pure.REGIME_ALONE
             assert pure.room_urgent(effect, rtt_us, rtt_us, base_us) == (alone and urgent)
             assert not pure.room_urgent(effect, rtt_us, rtt_us, 0)
+
+
+@pytest.mark.parametrize("base_us", [500, 9_000, 20_000, 50_000, 200_000])
+def test_flows_like_us_forgive_the_queue_that_they_leave(pure: Any, base_us: int) -> None:
+    """Else they would take each other for competitors."""
+    effect = pure.new("regime")
+    left_us = max(
+        us for us in range(0, 20_000, 50)
+        if not pure.room_urgent(effect, base_us + us, base_us + us, base_us)
+    )  # fmt: skip
+    for more_us, verdict in ((0, pure.VERDICT_NONE), (58, pure.VERDICT_CUT_DEEPER)):
+        effect = pure.new("regime", looks__mean_us=left_us + more_us)
+        pure.evidence_test_cut(effect, 100, 70, base_us + left_us + more_us, base_us)
+        assert pure.regime_round(effect, base_us + left_us + more_us, base_us, 0) == verdict
 
 
 # The part of a window that fits the path
