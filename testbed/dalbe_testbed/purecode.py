@@ -5,8 +5,6 @@ The declarations are read from the headers by way of the preprocessor, so that n
 described twice. The library is built under UBSAN: undefined behaviour ends the program.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import re

@@ -47,10 +47,8 @@ Figure = Literal[OfPaper, OfDeadlines, OfOwn, OfOthers]
 """The uses of the runs: the CDG paper's figures; deadlines; a scavenger, and its neighbours."""
 
 
-class Environment(BaseModel):
+class Environment(Model):
     """Where a run takes place. hz: timer interrupts per second of the guest kernel, 100 or 250."""
-
-    model_config = ConfigDict(frozen=True)
 
     kernel: Kernel = "6.12"
     hz: Literal[100, 250] = 100
@@ -96,9 +94,10 @@ class Axis(Model):
             value = in_tree_g_ms(float(value))
         return [f"{key}={value}" for key in self.keys]
 
-    def needs_peers(self, value: Value) -> bool:
-        """Return whether a value's settings name the peers' directory."""
-        return any(f"${PEERS}" in text for text in self.settings.get(str(value), []))
+    def lacks_peers(self, value: Value) -> bool:
+        """Return whether a value's settings name the peers' directory, and nobody has."""
+        named = any(f"${PEERS}" in text for text in self.settings.get(str(value), []))
+        return named and not os.environ.get(PEERS)
 
 
 class _Axes(RootModel[dict[str, Axis]]):
@@ -129,6 +128,12 @@ class _Grid(BaseModel):
     def lists(self) -> dict[str, list[Value]]:
         """The values of each axis."""
         return self.__pydantic_extra__
+
+    @property
+    def left_out(self) -> list[str]:
+        """Values whose points are not there, as nobody named the peers' directory."""
+        pairs = [(axis(name), value) for name, values in self.lists.items() for value in values]
+        return [str(value) for of, value in pairs if of.lacks_peers(value)]
 
 
 class _File(Model):
@@ -360,15 +365,10 @@ def _points(file: Path, grid: _Grid, draw: Draw | None) -> Iterator[Point]:
         for combination in itertools.product(*grid.lists.values()):
             listed = dict(zip(grid.lists, combination, strict=True))
             merged = drawn | listed
-            if any(_needs_missing_peers(name, value) for name, value in merged.items()):
+            if any(axis(name).lacks_peers(value) for name, value in merged.items()):
                 continue
             cell = draw.name(number) if draw else None
             yield _point(file, merged | _times(grid, merged), listed.keys() - drawn.keys(), cell)
-
-
-def _needs_missing_peers(name: str, value: Value) -> bool:
-    """Return whether a value needs the peers' directory, and nobody has named it."""
-    return not os.environ.get(PEERS) and axis(name).needs_peers(value)
 
 
 def find(name: str) -> Path:
@@ -412,15 +412,7 @@ def load(path: Path) -> Sweep:
         last_s=data.last_s,
         seeds=tuple(range(1, min(data.seeds, int(limit or data.seeds)) + 1)),
         points=tuple(points.values()),
-        left_out=tuple(
-            dict.fromkeys(
-                str(value)
-                for grid in data.grid
-                for name, values in grid.lists.items()
-                for value in values
-                if _needs_missing_peers(name, value)
-            )
-        ),
+        left_out=tuple(dict.fromkeys(value for grid in data.grid for value in grid.left_out)),
     )
 
 

@@ -11,22 +11,12 @@ from dalbe_testbed.errors import TestbedError
 TCP = 6  # IP's number of the protocol
 SSTHRESH_INFINITE = 0x7FFFFFFF  # TCP_INFINITE_SSTHRESH: no cut yet
 MIN_RTT_NONE = 2**32 - 1  # no RTT measured yet
-COLUMNS = {
-    "time_us": pl.Int64,
-    "sport": pl.Int64,
-    "dport": pl.Int64,
-    "cc": pl.String,
-    "cwnd_packets": pl.Int64,
-    "ssthresh_packets": pl.Int64,
-    "srtt_us": pl.Int64,
-    "rttvar_us": pl.Int64,
-    "min_rtt_us": pl.Int64,
-    "bytes_acked": pl.Int64,
-    "bytes_retrans": pl.Int64,
-    "delivery_rate_Bps": pl.Int64,
-    "unacked_packets": pl.Int64,
-    "lost_packets": pl.Int64,
-}
+NAMES = (
+    *("time_us", "sport", "dport", "cc", "cwnd_packets", "ssthresh_packets"),
+    *("srtt_us", "rttvar_us", "min_rtt_us", "bytes_acked", "bytes_retrans"),
+    *("delivery_rate_Bps", "unacked_packets", "lost_packets"),
+)
+COLUMNS = dict.fromkeys(NAMES, pl.Int64) | {"cc": pl.String}
 
 
 def _read_one(path: Path) -> pl.DataFrame:
