@@ -7,7 +7,7 @@ Sub-packages, each importing only from those above it:
              make; schedule, shortflows and web: what the seed decides
     papers   what the papers state: cdg, framework; numeric: the framework's own simulation
     reduce   from a guest's records to tables: capture, trace, tcpinfo; proof: the link was as said
-    run      runner: one run; backends: where it takes place; pool: several; workflow: a sweep's
+    run      runner: one run, or several; backends: where it takes place; workflow: a sweep's
     study    a file per kind of sweep: what is measured, required and drawn; results: the runs that
              are there; engine and declarations carry studies out; stats: what repetitions say
     report   the HTML report

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan import experiment, sweep
-from dalbe_testbed.run import backends, pool, workflow
+from dalbe_testbed.run import backends, runner, workflow
 from dalbe_testbed.run.scenario import Tools
 
 app = typer.Typer(
@@ -83,12 +83,13 @@ def run_command(
     numbers = range(seed, seed + seeds)
     places = {n: out / f"seed{n}" if seeds > 1 else out for n in numbers}
     name = contender or what.name
-    for run in pool.run_all(
+    runs = runner.run_all(
         what, name, places, tools, workers=jobs, console=console, keep_captures=keep_captures
-    ):
+    )
+    for (number, place), run in zip(places.items(), runs, strict=True):
         megabytes = (pl.col("payload_bytes") / 1e6).round(1).alias("MB")
         columns = ("flow", "cc", "start_s", "end_s", megabytes, "drops")
-        _show(f"{run.name}, seed {run.seed}: {run.directory}", run.tables["flows"].select(columns))
+        _show(f"{name}, seed {number}: {place}", run.tables["flows"].select(columns))
 
 
 @app.command("numeric")

@@ -16,7 +16,7 @@ from dalbe_testbed.paths import TESTBED
 from dalbe_testbed.plan import shortflows
 from dalbe_testbed.plan.experiment import ShortFlows
 from dalbe_testbed.plan.shortflows import Transfer
-from dalbe_testbed.reduce import requests
+from dalbe_testbed.reduce import tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -69,7 +69,7 @@ THREE = [Transfer(1.0, 500), Transfer(2.0, 600), Transfer(3.0, 700)]
 def test_what_was_over_and_what_was_not(tmp_path: Path) -> None:
     log = tmp_path / "requests.log"
     log.write_text("1\t102000100\t104000000\n0\t101000000\t110500000\n")
-    table = requests.read(log, 100_000_000, THREE, 10.0)
+    table = tables.transfer_table(log, 100_000_000, THREE, 10.0)
     assert table.rows() == [(1.0, 500, None), (2.0001, 600, 4.0), (3.0, 700, None)]
     assert table.columns == ["start_s", "bytes", "end_s"]
 
@@ -87,7 +87,7 @@ def test_a_run_without_a_transfer_is_no_result(tmp_path: Path, text: str, words:
     log = tmp_path / "requests.log"
     log.write_text(text)
     with pytest.raises(TestbedError, match=words):
-        requests.read(log, 100_000_000, THREE, 10.0)
+        tables.transfer_table(log, 100_000_000, THREE, 10.0)
 
 
 # The helper

@@ -2,8 +2,9 @@
 """From what a guest recorded to the tables of a run, each as NAME.parquet."""
 
 import json
+import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan import schedule
 from dalbe_testbed.plan.experiment import Experiment
 from dalbe_testbed.plan.schedule import BACKGROUND_PORT, PEER, VOICE_PORT, PlannedFlow, Stream
-from dalbe_testbed.reduce import capture, flentfile, proof, requests, tcpinfo, trace
+from dalbe_testbed.plan.shortflows import Transfer
+from dalbe_testbed.reduce import capture, flentfile, proof, tcpinfo, trace
 from dalbe_testbed.reduce.proof import LinkProof
 
 VOICE_SENT = 0.5  # at least, of the packets of [voice]: its signalling may meet with loss
@@ -21,12 +23,8 @@ VOICE_SENT = 0.5  # at least, of the packets of [voice]: its signalling may meet
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run. Tables, by name, as described in the module's docstring."""
+    """What a run showed: the proof of its link, and its tables, which run/runner.py lists."""
 
-    name: str
-    seed: int
-    directory: Path
-    experiment: Experiment
     proof: LinkProof
     tables: dict[str, pl.DataFrame]
 
@@ -94,6 +92,33 @@ def flow_table(
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+def transfer_table(
+    log: Path, clock_us: int, transfers: Sequence[Transfer], end_s: float
+) -> pl.DataFrame:
+    """Return one row per short transfer, in order of the schedule: start_s, bytes, end_s.
+
+    log: what shortflows.c wrote. clock_us: CLOCK_REALTIME of T=0. end_s is null if the transfer was
+    not over at that time. Raises TestbedError if the program failed or no transfer was over.
+    """
+    over: dict[int, tuple[float, float]] = {}
+    for line in log.read_text().splitlines():
+        try:
+            number, *times_us = map(int, line.split("\t"))
+            start_s, stop_s = ((at_us - clock_us) / 1e6 for at_us in times_us)
+        except ValueError:
+            raise TestbedError(f"{log}: {line}") from None
+        over[number] = start_s, stop_s
+    rows = []
+    for number, transfer in enumerate(transfers):
+        start_s, stop_s = over.get(number, (transfer.start_s, math.inf))
+        rows.append((start_s, transfer.bytes, stop_s if stop_s <= end_s else None))
+    schema = {"start_s": pl.Float64, "bytes": pl.Int64, "end_s": pl.Float64}
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    if table["end_s"].null_count() == table.height:
+        raise TestbedError(f"none of {table.height} short flows was over at {end_s:g} s: see {log}")
+    return table
+
+
 def _other_traffic(experiment: Experiment, streams: list[Stream]) -> dict[int, str]:
     """Return what goes to which port besides the flows."""
     ports: dict[int, str] = {}
@@ -143,7 +168,7 @@ def _extra_tables(
         tables["back"].append(tcpinfo.read(samples, clock_us, names, "sport"))
     for stream in streams:
         log = records / f"{stream.name}.log"
-        table = requests.read(log, clock_us, stream.transfers, end_s)
+        table = transfer_table(log, clock_us, stream.transfers, end_s)
         if stream.name == "requests":
             tables["requests"].append(table)
         else:
@@ -220,4 +245,4 @@ def reduce(
         connections=connections,
         rounds=rounds,
     )
-    return Run(name, seed, out, experiment, measured, tables)
+    return Run(measured, tables)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""One run: from an experiment and a seed to a directory of tables.
+"""Runs: from an experiment and a seed to a directory of tables, one or several at once.
 
 The directory holds
 
@@ -29,12 +29,16 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import polars as pl
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Display
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
@@ -155,3 +159,50 @@ def run(
                 path.unlink()
     report("done", experiment.duration_s)
     return result
+
+
+def run_all(
+    experiment: Experiment,
+    name: str,
+    places: Mapping[int, Path],
+    tools: Tools,
+    *,
+    workers: int | None,
+    console: Console,
+    keep_captures: bool,
+) -> list[Run]:
+    """Run an experiment with some seeds, each into a directory, their progress on the console.
+
+    Returns the runs in the order of `places`. workers: how many at once; None: as many as do not
+    disturb each other. Raises the first TestbedError; runs that have not begun by then are not
+    begun.
+    """
+    columns = (
+        TextColumn("[bold]{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f} of {task.total:.0f} virtual s"),
+        TextColumn("{task.fields[stage]:<9}"),
+        TimeElapsedColumn(),
+    )
+    workers = workers or tools.backend.on_clock(experiment.clock).parallel()
+    with Display(*columns, console=console) as display, ThreadPoolExecutor(workers) as pool:
+
+        def one(seed: int, out: Path) -> Run:
+            label = f"{name}, seed {seed}"
+            task = display.add_task(label, total=experiment.duration_s, stage="waiting")
+
+            def show(stage: str, t_s: float) -> None:
+                display.update(task, stage=stage, completed=t_s)
+                if not console.is_terminal and stage != "running":
+                    console.print(f"{label}: {stage}")
+
+            return run(
+                experiment, seed, out, tools, name=name, keep_captures=keep_captures, progress=show
+            )
+
+        futures = [pool.submit(one, *place) for place in places.items()]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
