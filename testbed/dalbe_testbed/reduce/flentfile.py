@@ -12,7 +12,6 @@ well, in the summary and in the CSV that flent writes.
 """
 
 import gzip
-import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,7 +58,7 @@ def write(
     should not be among them. queue: t_s, queue_ms on the same bins. connections: as of
     tcpinfo.read(). rounds: t_s, flow and g_ns of dalbe_cdg's, as of trace.read().
 
-    Raises TestbedError if the bins of rates and queue differ or the file cannot be written.
+    Raises TestbedError if the bins of rates and queue differ.
     """
     if not path.name.endswith(SUFFIX):
         raise TestbedError(f"{path}: flent opens only names that end in {SUFFIX}: rename it")
@@ -124,9 +123,4 @@ def write(
     add("Queue (ms)", "ms", queue_ms.to_list())
     add("Ping (ms)::ICMP", "ms", (queue_ms + base_rtt_ms).round(4).to_list())
 
-    partial = path.with_name(path.name + ".part")
-    try:
-        partial.write_bytes(gzip.compress(result.dumps().encode(), mtime=0))
-        os.replace(partial, path)
-    except OSError as error:
-        raise TestbedError(f"{path}: {error.strerror}") from None
+    path.write_bytes(gzip.compress(result.dumps().encode(), mtime=0))

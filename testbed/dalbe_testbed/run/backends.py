@@ -38,11 +38,12 @@ EMULATED_STALLS = 10
 
 @dataclass(frozen=True)
 class Backend(ABC):
-    """A kernel to run in: by default one that is installed, with its modules.
+    """A kernel to run in.
 
     name: uml, host or qemu. script plays an input. no_clock: why there is no virtual clock.
-    release, sha256: the kernel's, and what tells it from others. virtual_clock: the guest's waits
-    for its processors, so that load of the host cannot show.
+    release, sha256: the kernel's, and what tells it from others. directory: where it was built;
+    None: it is installed, with its modules. virtual_clock: the guest's waits for its processors, so
+    that load of the host cannot show.
     """
 
     name: ClassVar[str]
@@ -50,6 +51,7 @@ class Backend(ABC):
     no_clock: ClassVar[str] = ""
     release: str
     sha256: str
+    directory: Path | None = None
     virtual_clock: bool = field(default=True, kw_only=True)
 
     @classmethod
@@ -60,11 +62,13 @@ class Backend(ABC):
     @property
     def build_dir(self) -> Path:
         """Build directory for external modules of this kernel."""
-        return Path("/lib/modules") / self.release / "build"
+        return self.directory or Path("/lib/modules") / self.release / "build"
 
     def in_tree(self, module: str) -> str:
         """Return how the input's file `modules` names a module of the kernel's own."""
-        return module  # modprobe finds it
+        if self.directory is None:
+            return module  # modprobe finds it
+        return str(self.directory / "net/ipv4" / f"{module}.ko")
 
     def parallel(self) -> int:
         """Return how many runs at once do not disturb each other: in real time 1."""
@@ -125,7 +129,6 @@ class Uml(Backend):
 
     name = "uml"
     script = TESTBED / "guest/boot.sh"
-    directory: Path
 
     @classmethod
     def choose(cls, kernel: str | None) -> Self:
@@ -146,19 +149,10 @@ class Uml(Backend):
         release = (build_dir / RELEASE).read_text().strip()
         return cls(release, process.sha256(build_dir / "linux"), build_dir)
 
-    @property
-    def build_dir(self) -> Path:
-        """Where the kernel was built."""
-        return self.directory
-
-    def in_tree(self, module: str) -> str:
-        """Return the module's path: a guest kernel is installed nowhere."""
-        return str(self.directory / "net/ipv4" / f"{module}.ko")
-
     def options(self, seed: int, limit_s: int, bits: int) -> list[str]:
         """Return the options of boot.sh, and the script that the guest runs."""
         wall_s = WALL_LIMIT_S + WALL_PER_GBIT_S * bits // 10**9
-        words = ["-k", str(self.directory), "-s", str(seed), "-m", MEMORY]
+        words = ["-k", str(self.build_dir), "-s", str(seed), "-m", MEMORY]
         words += ["-w", str(wall_s), "-t", str(limit_s), *([] if self.virtual_clock else ["-r"])]
         return [*words, str(TESTBED / "guest/play.sh")]
 
