@@ -5,7 +5,7 @@ It needs no network.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import get_args
 
@@ -18,21 +18,6 @@ from dalbe_testbed.study import declarations
 from dalbe_testbed.study.declarations import Findings
 from dalbe_testbed.study.engine import Finding, Verdict, rounded
 from dalbe_testbed.study.results import Results, Row
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the report: what was found, the picture that shows it, the figures behind it.
-
-    bad: rows to be marked.
-    """
-
-    title: str
-    finding: str
-    picture: str | None
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    bad: frozenset[int]
 
 
 def _cell(row: Row, name: str) -> str:
@@ -51,23 +36,22 @@ def _cell(row: Row, name: str) -> str:
     return str(value)
 
 
-def _section(sweep: Sweep, found: Finding, out: Path) -> Section:
-    """Return a sweep's section, having drawn its picture and written its tables into `out`.
+def _header(summary: pl.DataFrame) -> list[str]:
+    """Return the columns to show: bounds of an interval are beside its mean."""
+    bounds = {f"{name}_{end}" for name in summary.columns for end in ("low", "high")}
+    return [name for name in summary.columns if name not in bounds]
 
-    Bounds of an interval are beside its mean. Marked are points that are not `met`.
-    """
+
+def _write(sweep: Sweep, found: Finding, out: Path) -> str | None:
+    """Write a sweep's tables and picture into `out`; return the picture's name if there is one."""
     for suffix, table in found.tables():
         rounded(table).write_csv(out / f"{sweep.name}{suffix}.csv")
     draw = declarations.study(sweep.figure).draw
-    picture = f"{sweep.name}.png" if draw and not found.summary.is_empty() else None
-    if draw and picture:
-        draw(found, out / picture)
-    rows, names = found.summary.to_dicts(), found.summary.columns
-    bounds = {f"{name}_{end}" for name in names for end in ("low", "high")}
-    header = [name for name in names if name not in bounds]
-    cells = [[_cell(row, name) for name in header] for row in rows]
-    bad = frozenset(n for n, row in enumerate(rows) if row.get("met") is False)
-    return Section(sweep.title, found.sentence, picture, header, cells, bad)
+    if draw is None or found.summary.is_empty():
+        return None
+    picture = f"{sweep.name}.png"
+    draw(found, out / picture)
+    return picture
 
 
 def _title(results: Results) -> str:
@@ -98,7 +82,7 @@ def write(results: Results, findings: Findings, runs: Sequence[Run], out: Path) 
     results.runs.write_csv(out / "runs.csv")
     judged = verdicts(results, findings)
     pl.DataFrame([asdict(verdict) for verdict in judged]).write_csv(out / "verdicts.csv")
-    sections = [_section(sweep, findings[sweep.name], out) for sweep in results.sweeps]
+    pictures = {sweep.name: _write(sweep, findings[sweep.name], out) for sweep in results.sweeps}
     environment = Environment(
         loader=PackageLoader("dalbe_testbed.report"),
         autoescape=select_autoescape(enabled_extensions=("html", "j2")),
@@ -106,11 +90,14 @@ def write(results: Results, findings: Findings, runs: Sequence[Run], out: Path) 
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters |= {"cell": _cell, "header": _header}
     of_paper = any(sweep.figure in get_args(OfPaper) for sweep in results.sweeps)
     first = {run.point.directory: run for run in reversed(runs)}
     text = environment.get_template("report.html.j2").render(
         title=_title(results),
-        sections=sections,
+        sweeps=results.sweeps,
+        findings=findings,
+        pictures=pictures,
         verdicts=judged,
         missing=results.missing,
         planned=results.planned,
