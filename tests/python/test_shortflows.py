@@ -13,9 +13,8 @@ import polars as pl
 import pytest
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
-from dalbe_testbed.plan import shortflows
 from dalbe_testbed.plan.experiment import ShortFlows
-from dalbe_testbed.plan.shortflows import Transfer
+from dalbe_testbed.plan.traffic import Transfer, draw_short_flows, mean_bytes
 from dalbe_testbed.reduce import tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,9 +28,9 @@ def test_transfers_are_in_order_and_within_their_limits(
     load: float, low: int, start_s: float, seed: int
 ) -> None:
     short = ShortFlows(load=load, min_bytes=low, max_bytes=low * 4, start_s=start_s)
-    stop_s = start_s + 100 * shortflows.mean_bytes(short) * 8 / (load * RATE_BPS)
-    transfers = shortflows.draw(short, RATE_BPS, stop_s, seed)
-    assert transfers == shortflows.draw(short, RATE_BPS, stop_s, seed)
+    stop_s = start_s + 100 * mean_bytes(short) * 8 / (load * RATE_BPS)
+    transfers = draw_short_flows(short, RATE_BPS, stop_s, seed)
+    assert transfers == draw_short_flows(short, RATE_BPS, stop_s, seed)
     starts = [transfer.start_s for transfer in transfers]
     assert starts == sorted(starts)
     assert all(start_s - 1e-6 <= at_s <= stop_s + 1e-6 for at_s in starts)
@@ -40,10 +39,10 @@ def test_transfers_are_in_order_and_within_their_limits(
 
 def test_load_and_sizes_are_what_was_asked_for() -> None:
     short = ShortFlows(load=0.3)
-    transfers = shortflows.draw(short, RATE_BPS, 50_000, 1)
+    transfers = draw_short_flows(short, RATE_BPS, 50_000, 1)
     sizes = pl.Series([transfer.bytes for transfer in transfers])
     assert sizes.sum() * 8 / 50_000 == pytest.approx(0.3 * RATE_BPS, rel=0.02)
-    assert sizes.mean() == pytest.approx(shortflows.mean_bytes(short), rel=0.02)
+    assert sizes.mean() == pytest.approx(mean_bytes(short), rel=0.02)
     assert sizes.median() == pytest.approx(math.sqrt(1e5 * 1e6), rel=0.03)
     gaps = pl.Series([transfer.start_s for transfer in transfers]).diff().drop_nulls()
     assert gaps.std() == pytest.approx(gaps.mean(), rel=0.03)  # exponential
@@ -51,14 +50,14 @@ def test_load_and_sizes_are_what_was_asked_for() -> None:
 
 def test_one_size() -> None:
     short = ShortFlows(load=0.3, min_bytes=5000, max_bytes=5000)
-    assert {t.bytes for t in shortflows.draw(short, RATE_BPS, 10, 1)} == {5000}
+    assert {t.bytes for t in draw_short_flows(short, RATE_BPS, 10, 1)} == {5000}
 
 
 def test_seeds_differ_and_too_little_is_an_error() -> None:
     short = ShortFlows(load=0.3)
-    assert shortflows.draw(short, RATE_BPS, 60, 1) != shortflows.draw(short, RATE_BPS, 60, 2)
+    assert draw_short_flows(short, RATE_BPS, 60, 1) != draw_short_flows(short, RATE_BPS, 60, 2)
     with pytest.raises(TestbedError, match="seed 1 draws no transfer from 0 to"):
-        shortflows.draw(short, RATE_BPS, 0.001, 1)
+        draw_short_flows(short, RATE_BPS, 0.001, 1)
 
 
 # The table
@@ -123,7 +122,7 @@ def send(
 def test_every_transfer_starts_on_time_and_ends(helper: str, port: int, tmp_path: Path) -> None:
     transfers = [Transfer(0.0, 10_000_000), Transfer(0.1, 1), Transfer(0.1, 70_000)]
     schedule = tmp_path / "schedule"
-    schedule.write_text("".join(f"{line}\n" for line in shortflows.schedule(transfers)))
+    schedule.write_text("".join(f"{one.line}\n" for one in transfers))
     done = send(helper, port, schedule)
     assert (done.returncode, done.stderr) == (0, "")
     lines = {

@@ -4,9 +4,8 @@
 import random
 from dataclasses import dataclass
 
-from dalbe_testbed.plan import shortflows, web
 from dalbe_testbed.plan.experiment import Experiment, Flow
-from dalbe_testbed.plan.shortflows import Transfer
+from dalbe_testbed.plan.traffic import Transfer, draw_sessions, draw_short_flows
 
 FLOOD_PORT = 9900
 BACKGROUND_PORT = 9100
@@ -81,15 +80,15 @@ def streams(experiment: Experiment, seed: int) -> list[Stream]:
     found: list[Stream] = []
     rate_bps = experiment.link.rate_bps
     if short := experiment.short_flows:
-        transfers = shortflows.draw(short, rate_bps, experiment.short_flows_stop_s, seed)
+        transfers = draw_short_flows(short, rate_bps, experiment.short_flows_stop_s, seed)
         to = PEER[short.host]
         found.append(Stream("requests", short.host, to, REQUESTS_PORT, short.cc, transfers))
     if some := experiment.web:
         left, right = "xsender", PEER["xsender"]
-        transfers = web.draw(some, rate_bps, experiment.end_s, seed, "forward")
+        transfers = draw_sessions(some, rate_bps, experiment.end_s, seed, "forward")
         found.append(Stream("web", left, right, WEB_PORT, some.cc, transfers))
         if some.reverse_part:
-            transfers = web.draw(some, rate_bps, experiment.end_s, seed, "back")
+            transfers = draw_sessions(some, rate_bps, experiment.end_s, seed, "back")
             found.append(Stream("web_back", right, left, WEB_BACK_PORT, some.cc, transfers))
     return found
 

@@ -14,7 +14,7 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan import schedule
 from dalbe_testbed.plan.experiment import Experiment
 from dalbe_testbed.plan.schedule import BACKGROUND_PORT, PEER, VOICE_PORT, PlannedFlow, Stream
-from dalbe_testbed.plan.shortflows import Transfer
+from dalbe_testbed.plan.traffic import Transfer
 from dalbe_testbed.reduce import capture, flentfile, proof, tcpinfo, trace
 from dalbe_testbed.reduce.proof import LinkProof
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
-from dalbe_testbed.plan import shortflows
 from dalbe_testbed.plan.experiment import (
     CONTROLLER_DEFAULT,
     G_DEFAULT_MS,
@@ -388,7 +387,7 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
             for name in (planned.flow.name for planned in rsyncs)
         ],
     }
-    texts |= {stream.name: list(shortflows.schedule(stream.transfers)) for stream in drawn}
+    texts |= {stream.name: [one.line for one in stream.transfers] for stream in drawn}
     for name, lines in texts.items():
         (directory / name).write_text("".join(f"{line}\n" for line in lines))
     for planned in rsyncs:

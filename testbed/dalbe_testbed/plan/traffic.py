@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Web-like sessions: when they come, and the objects that each fetches, one after another.
+"""Transfers that the seed alone decides: short flows, and web-like sessions.
+
+Every congestion control of the other flows meets the same ones. testbed/guest/shortflows.c plays
+them, each over a TCP connection of its own.
 
 The framework paper replays a trace of its own, section V.C; what it says of it is that sessions
 are so many that one carries 38 kB on average (30 % of 100 Mbit/s in 99.5 sessions per second), that
-most flows are short, and that traffic is bursty. Here a session is a few objects whose sizes have
-a heavy tail, from a few packets to what the link carries in many seconds. As in the paper the times
-are scaled so that the offered load, which is that without losses and retransmissions, comes out.
-
-The schedule is drawn from the seed alone, and shortflows.c plays it: an object is a TCP connection.
+most flows are short, and that traffic is bursty. Here a session is a few objects, fetched one after
+another, whose sizes have a heavy tail, from a few packets to what the link carries in many seconds.
+As in the paper the times are scaled so that the offered load, which is that without losses and
+retransmissions, comes out.
 """
 
 import math
 import random
+from dataclasses import dataclass
 from typing import Literal
 
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.plan.experiment import Web
-from dalbe_testbed.plan.shortflows import Transfer
+from dalbe_testbed.plan.experiment import ShortFlows, Web
 
 MEAN_OBJECTS = 2.0  # of a session: geometric, at least one
 THINK_S = 1.0  # mean time between the beginnings of two objects of a session; exponential
@@ -31,11 +33,44 @@ LEAST_LOAD_BYTES = 1e6  # below it a session of a few packets might not fit into
 Direction = Literal["forward", "back"]
 
 
-def mean_bytes(most_bytes: int) -> float:
-    """Return the mean size of an object, of which the largest has most_bytes."""
-    ratio = LEAST_BYTES / most_bytes
-    head = LEAST_BYTES * SHAPE / (SHAPE - 1)
-    return head * (1 - math.pow(ratio, SHAPE - 1)) / (1 - math.pow(ratio, SHAPE))
+@dataclass(frozen=True)
+class Transfer:
+    """One transfer: `bytes` of payload from start_s, in seconds since T=0."""
+
+    start_s: float
+    bytes: int
+
+    @property
+    def line(self) -> str:
+        """Its line in shortflows.c's SCHEDULE."""
+        return f"{round(self.start_s * 1e6)} {self.bytes}"
+
+
+def mean_bytes(short: ShortFlows) -> float:
+    """Return the mean of the log-uniform distribution of sizes."""
+    low, high = short.min_bytes, short.max_bytes
+    return low if low == high else (high - low) / math.log(high / low)
+
+
+def draw_short_flows(short: ShortFlows, link_bps: int, stop_s: float, seed: int) -> list[Transfer]:
+    """Draw Poisson arrivals from short.start_s up to stop_s, in order, and their sizes.
+
+    Their mean rate of payload is short.load of link_bps. Raises TestbedError if none arrives.
+    """
+    source = random.Random(f"{seed} short_flows")
+    per_s = short.load * link_bps / 8 / mean_bytes(short)
+    transfers = []
+    at_s = short.start_s + source.expovariate(per_s)
+    while at_s < stop_s:
+        size = math.exp(source.uniform(math.log(short.min_bytes), math.log(short.max_bytes)))
+        transfers.append(Transfer(round(at_s, 6), round(size)))
+        at_s += source.expovariate(per_s)
+    if not transfers:
+        raise TestbedError(
+            f"short_flows: seed {seed} draws no transfer from {short.start_s:g} to {stop_s:g} s at "
+            f"{per_s:.3g} per second: raise load or the time"
+        )
+    return transfers
 
 
 def object_wire_bytes(size: int) -> int:
@@ -58,7 +93,9 @@ def _session(source: random.Random, most_bytes: int) -> list[Transfer]:
     return objects
 
 
-def draw(web: Web, link_bps: int, stop_s: float, seed: int, direction: Direction) -> list[Transfer]:
+def draw_sessions(
+    web: Web, link_bps: int, stop_s: float, seed: int, direction: Direction
+) -> list[Transfer]:
     """Draw the objects of one direction from web.start_s up to stop_s, in order.
 
     Sessions are drawn until they make the offered load, a part of link_bps on the wire; one that
