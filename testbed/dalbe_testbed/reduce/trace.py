@@ -83,10 +83,8 @@ def control(path: Path, flows: Mapping[int, str]) -> pl.DataFrame:
     table = _read(path, "dalbe_update", flows)
     if "status" not in table.columns:
         return table
-    names = pl.col("status").replace_strict(
-        STATUS, default=pl.col("status").cast(pl.String), return_dtype=pl.String
-    )
-    return table.with_columns(names)
+    status = pl.col("status")
+    return table.with_columns(status.replace_strict(STATUS, default=status.cast(pl.String)))
 
 
 def losses(path: Path, flows: Mapping[int, str], some: Collection[str] = ()) -> pl.DataFrame:

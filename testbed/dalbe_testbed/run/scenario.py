@@ -8,7 +8,7 @@ import random
 import shlex
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dalbe_testbed.errors import TestbedError
@@ -59,43 +59,36 @@ class Tools:
     """Programs and modules from outside the package that a run uses.
 
     backend: where it takes place. module: dalbe.ko, needed by flows of cc = 'dalbe_cdg'.
-    dalbectl: the program, needed by those with a goal, or with one of several G on a host.
+    dalbectl: the program, needed by those with a goal, or with one of several G on a host. peers:
+    modules of flows of cc = 'peer', by directory and parameters; write() builds them.
     """
 
     backend: Backend
     module: Path | None = None
     dalbectl: Path | None = None
+    peers: dict[tuple[str, str], Path] = field(default_factory=dict)
 
 
-def _peers(experiment: Experiment) -> dict[tuple[str, str], str]:
-    """Return by directory and parameters what is added to the name of each peer's module.
+def _with_peers(tools: Tools, experiment: Experiment) -> Tools:
+    """Build the peers' modules. Raises TestbedError.
 
     A kernel has one module of a name, with one set of parameters: the others get a number.
     """
+    peers = {}
+    script = str(TESTBED.parent / "scripts/guest-module.sh")
     asked = sorted({(f.peer, f.peer_parameters or "") for f in experiment.flows if f.peer})
-    return {pair: str(number or "") for number, pair in enumerate(asked)}
-
-
-def _build_peer(peer: str, number: str, tools: Tools) -> Path:
-    """Build the module in a directory. Raises TestbedError."""
-    words = [str(TESTBED.parent / "scripts/guest-module.sh"), str(tools.backend.build_dir), peer]
-    done = subprocess.run([*words, number], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise TestbedError(f"peer '{peer}': {done.stderr.strip()}")
-    return Path(done.stdout.strip())
-
-
-def _control(experiment: Experiment, flow: Flow, tools: Tools) -> str:
-    """Return the flow's congestion control; a peer's is called as its module, tcp_NAME."""
-    if flow.peer is None:
-        return flow.cc
-    number = _peers(experiment)[flow.peer, flow.peer_parameters or ""]
-    return _build_peer(flow.peer, number, tools).stem.removeprefix("tcp_")
+    for number, (peer, parameters) in enumerate(asked):
+        words = [script, str(tools.backend.build_dir), peer, str(number or "")]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise TestbedError(f"peer '{peer}': {done.stderr.strip()}")
+        peers[peer, parameters] = Path(done.stdout.strip())
+    return replace(tools, peers=peers)
 
 
 def _modules(experiment: Experiment, tools: Tools) -> Iterator[str]:
-    for (peer, parameters), number in _peers(experiment).items():
-        yield f"{_build_peer(peer, number, tools)} {parameters}".rstrip()
+    for (_directory, parameters), module in tools.peers.items():
+        yield f"{module} {parameters}".rstrip()
     ccs: set[str] = {flow.cc for flow in experiment.flows}
     ccs |= {some.cc for some in (experiment.short_flows, experiment.web) if some}
     for cc in sorted(ccs - {"cubic", "reno", "peer"}):
@@ -163,8 +156,11 @@ def _command(experiment: Experiment, planned: PlannedFlow, tools: Tools, payload
     if flow.both_ways:
         much.append("--full-duplex")
     family = ["-V"] if flow.ipv6 else []
+    name: str = flow.cc
+    if flow.peer:  # called as its module, tcp_NAME
+        name = tools.peers[flow.peer, flow.peer_parameters or ""].stem.removeprefix("tcp_")
     # dalbectl selects dalbe_cdg for what has a goal, unless the program has selected another.
-    cc = [] if flow.goal and flow.cc == "dalbe_cdg" else ["-Z", _control(experiment, flow, tools)]
+    cc = [] if flow.goal and flow.cc == "dalbe_cdg" else ["-Z", name]
     # SO_MAX_PACING_RATE, which TCP itself keeps where there is no fq
     pace = [] if flow.paced_bps is None else ["--fq-rate", str(flow.paced_bps)]
     program = ["iperf", *family, "-e", "-c", address, "-p", str(planned.port), *cc, *pace, *much]
@@ -363,6 +359,7 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
     Raises TestbedError if a tool that the experiment needs was not given.
     """
     directory.mkdir(parents=True, exist_ok=True)
+    tools = _with_peers(tools, experiment)
     flows, drawn = plan(experiment, seed), streams(experiment, seed)
     rsyncs = [planned for planned in flows if planned.flow.kind == "rsync"]
     here = directory.resolve()
