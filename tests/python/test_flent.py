@@ -57,10 +57,10 @@ def tables() -> dict[str, pl.DataFrame]:
 def write(path: Path, **changes: pl.DataFrame) -> Path:
     flentfile.write(
         path,
+        tables() | changes,
         title="50 ms, G = 3 ms, seed 1",
         clock_us=CLOCK_US,
         base_rtt_ms=50.0,
-        **(tables() | changes),
     )
     return path
 

@@ -12,7 +12,7 @@ well, in the summary and in the CSV that flent writes.
 """
 
 import gzip
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -42,26 +42,24 @@ def _per_bin(samples: pl.DataFrame, column: str, bins: pl.Series, bin_s: float) 
 
 def write(
     path: Path,
+    tables: Mapping[str, pl.DataFrame],
     *,
     title: str,
     clock_us: int,
     base_rtt_ms: float,
-    rates: pl.DataFrame,
-    queue: pl.DataFrame,
-    connections: pl.DataFrame,
-    rounds: pl.DataFrame,
 ) -> None:
     """Write a run as `path`, which is to end in .flent.gz. The same run gives the same bytes.
 
-    clock_us: CLOCK_REALTIME of T=0. base_rtt_ms: of the path, both ways, without a queue. rates:
-    t_s, flow, rate_bps, every flow with every bin; what sends without TCP, as the background,
-    should not be among them. queue: t_s, queue_ms on the same bins. connections: as of
-    tcpinfo.read(). rounds: t_s, flow and g_ns of dalbe_cdg's, as of trace.read().
+    clock_us: CLOCK_REALTIME of T=0. base_rtt_ms: of the path, both ways, without a queue. Tables:
+    rates: t_s, flow, rate_bps, every flow with every bin; what sends without TCP, as the
+    background, should not be among them. queue: t_s, queue_ms on the same bins. connections: as of
+    tcpinfo.read(). rounds: t_s, flow and g_ns of dalbe_cdg's, as of trace.rounds().
 
     Raises TestbedError if the bins of rates and queue differ.
     """
     if not path.name.endswith(SUFFIX):
         raise TestbedError(f"{path}: flent opens only names that end in {SUFFIX}: rename it")
+    rates, queue = tables["rates"], tables["queue"]
     bins = rates["t_s"].unique().sort()
     megabits = {
         str(flow): (table.sort("t_s")["rate_bps"] / 1e6).to_list()
@@ -100,7 +98,7 @@ def write(
         result.meta("SERIES_META")[name] = {"UNITS": units}
 
     for flow, rate in megabits.items():
-        samples = connections.filter(pl.col("flow") == flow)
+        samples = tables["connections"].filter(pl.col("flow") == flow)
         upload = f"TCP upload::{flow}"
         add(upload, "Mbits/s", rate)
         times_s = (round(t0_s + t_s, 6) for t_s in bins)
@@ -115,7 +113,7 @@ def write(
         result.raw_values[upload] = raw + of_tcp.to_dicts()
         add(f"cwnd::{flow}", "packets", _per_bin(samples, "cwnd_packets", bins, bin_s))
         add(f"srtt::{flow}", "ms", _per_bin(samples, "srtt_ms", bins, bin_s))
-        own = rounds.filter(pl.col("flow") == flow)
+        own = tables["rounds"].filter(pl.col("flow") == flow)
         if own.height:
             own = own.with_columns(g_ms=pl.col("g_ns") / 1e6)
             add(f"G::{flow}", "ms", _per_bin(own, "g_ms", bins, bin_s))

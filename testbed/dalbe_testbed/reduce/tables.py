@@ -216,16 +216,12 @@ def reduce(
     streams = schedule.streams(experiment, seed)
     ports = names | _other_traffic(experiment, streams)
     queued = packets if experiment.captures else packets.clear()
-    rates = capture.rate_table(packets, ports, experiment.bin_s, end_s)
-    queue = capture.queue_table(queued, experiment.bin_s, end_s)
-    connections = tcpinfo.read(_samples(records), clock_us, names)
-    rounds = trace.rounds(records / "trace", names)
     may_starve = low_ports or ()
     tables = {
-        "rates": rates,
-        "queue": queue,
-        "connections": connections,
-        "rounds": rounds,
+        "rates": capture.rate_table(packets, ports, experiment.bin_s, end_s),
+        "queue": capture.queue_table(queued, experiment.bin_s, end_s),
+        "connections": tcpinfo.read(_samples(records), clock_us, names),
+        "rounds": trace.rounds(records / "trace", names),
         "control": trace.control(records / "trace", names),
         "losses": trace.losses(records / "trace", names, vegas),
         "flows": flow_table(
@@ -235,14 +231,12 @@ def reduce(
     }
     for table, frame in tables.items():
         frame.write_parquet(out / f"{table}.parquet")
+    of_flows = tables["rates"].filter(pl.col("flow").is_in(list(names.values())))
     flentfile.write(
         out / "run.flent.gz",
+        tables | {"rates": of_flows},
         title=f"{name}, seed {seed}",
         clock_us=clock_us,
         base_rtt_ms=experiment.link.rtt_ms,
-        rates=rates.filter(pl.col("flow").is_in(list(names.values()))),
-        queue=queue,
-        connections=connections,
-        rounds=rounds,
     )
     return Run(measured, tables)
