@@ -13,7 +13,7 @@ import pytest
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
 from dalbe_testbed.plan import experiment
-from dalbe_testbed.run import backends, process, scenario
+from dalbe_testbed.run import backends, scenario
 from dalbe_testbed.run.backends import Host, Qemu, Uml
 from dalbe_testbed.run.scenario import Tools
 
@@ -145,7 +145,7 @@ def test_modules_are_paths_or_names(tmp_path: Path):
 def test_progress_and_console(tmp_path: Path):
     words = [str(script(tmp_path / "play", "echo T=5; echo hello; echo T=10\n"))]
     seen: list[float] = []
-    process.play(words, tmp_path / "out", name="x", progress=seen.append)
+    backends.play(words, tmp_path / "out", name="x", progress=seen.append)
     assert seen == [5.0, 10.0]
     assert "hello" in (tmp_path / "out/console.log").read_text()
     assert not (tmp_path / "out/boot.err").exists()
@@ -160,7 +160,7 @@ def test_progress_and_console(tmp_path: Path):
 )
 def test_a_script_that_fails(tmp_path: Path, text: str, message: str):
     with pytest.raises(TestbedError, match=message):
-        process.play([str(script(tmp_path / "play", text))], tmp_path / "out", name="x")
+        backends.play([str(script(tmp_path / "play", text))], tmp_path / "out", name="x")
 
 
 # --- a stock kernel ----------------------------------------------------------------

@@ -13,7 +13,7 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
 from dalbe_testbed.plan import experiment, sweep
 from dalbe_testbed.plan.link import FRAME_BYTES
-from dalbe_testbed.run import backends, process, runner
+from dalbe_testbed.run import backends, runner
 from dalbe_testbed.run.backends import Uml
 from dalbe_testbed.run.scenario import Tools
 
@@ -187,7 +187,7 @@ def test_a_host_that_stands_still(kernel: Path, tmp_path: Path, host: str):
 
 def boot(kernel: Path, out: Path, script: Path, name: str, *options: str) -> None:
     words = [str(Uml.script), "-k", str(kernel), "-o", str(out), "-n", name, *options]
-    process.play([*words, str(script)], out, name=name)
+    backends.play([*words, str(script)], out, name=name)
 
 
 def test_a_spinning_guest_is_killed_and_named(kernel: Path, tmp_path: Path):

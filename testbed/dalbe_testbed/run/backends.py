@@ -8,18 +8,20 @@
 docs/backends.md says what their kernels differ in.
 """
 
+import hashlib
 import os
 import platform
 import subprocess
+import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import ClassVar, Self
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
-from dalbe_testbed.run import process
-from dalbe_testbed.run.process import Progress
 
 RELEASE = "include/config/kernel.release"  # in the build directory of a guest kernel
 MEMORY = "768M"  # of a guest
@@ -34,6 +36,80 @@ EMULATED_PER_GBIT_S = 1000
 # While the guest waits for the host's files a virtual clock jumps from timer to timer: on a busy
 # host minutes of it can pass before a run begins.
 EMULATED_STALLS = 10
+
+Progress = Callable[[float], None]
+"""Called with the guest's T, in seconds of its clock, every five of them."""
+
+
+def _environment() -> dict[str, str]:
+    """Return ours, with the programs of the Python environment (vng) first in PATH."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    return os.environ | {"PATH": path}
+
+
+def ask(script: Path, *words: str) -> str:
+    """Return what a script prints. Raises TestbedError, its last line, if it fails."""
+    done = subprocess.run(
+        [str(script), *words],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        env=_environment(),
+    )
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        raise TestbedError(lines[-1] if lines else f"{script.name} failed: {done.returncode}")
+    return done.stdout
+
+
+def play(words: Sequence[str], out: Path, *, name: str, progress: Progress | None = None) -> None:
+    """Run a script of a backend to its end; what it prints goes to out/console.log.
+
+    Raises TestbedError, which names the run and when it was last seen, if the script fails. If
+    we are interrupted the script is told to end what it started.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    errors = out / "boot.err"
+    with (
+        (out / "console.log").open("w") as console,
+        errors.open("w") as stderr,
+        subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            errors="replace",
+            env=_environment(),
+        ) as process,
+    ):
+        assert process.stdout is not None
+        try:
+            last = ""
+            for line in process.stdout:
+                console.write(line)
+                if line.startswith("T="):
+                    last = line.strip()
+                    if progress:
+                        progress(float(last[2:]))
+            status = process.wait()
+        except BaseException:
+            process.terminate()  # the script kills the guest
+            raise
+    if status == 0:
+        errors.unlink()
+        return
+    lines = errors.read_text(errors="replace").strip().splitlines()
+    reason = lines[-1] if lines else f"run '{name}' failed with status {status}"
+    raise TestbedError(f"{reason} (last seen at {last or 'boot'}); see {out / 'console.log'}")
+
+
+@cache
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal, for manifest.json; read once per process."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(frozen=True)
@@ -116,7 +192,7 @@ class Backend(ABC):
         """
         words = [str(self.script), "-n", name, "-o", str(out)]
         words += [*self.options(seed, limit_s, bits), str(input_dir.resolve())]
-        process.play(words, out, name=name, progress=progress)
+        play(words, out, name=name, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -147,7 +223,7 @@ class Uml(Backend):
                     "testbed/guest/build-kernel.sh prints, or nothing"
                 )
         release = (build_dir / RELEASE).read_text().strip()
-        return cls(release, process.sha256(build_dir / "linux"), build_dir)
+        return cls(release, sha256(build_dir / "linux"), build_dir)
 
     def options(self, seed: int, limit_s: int, bits: int) -> list[str]:
         """Return the options of boot.sh, and the script that the guest runs."""
@@ -174,8 +250,8 @@ class Host(Backend):
         """Check that this machine can do it. Raises TestbedError, which says what is missing."""
         if kernel is not None:
             raise TestbedError("--backend host runs the kernel that is running: give no --kernel")
-        process.ask(cls.script, "-c")
-        return cls(platform.release(), process.sha256(Path("/sys/kernel/notes")))
+        ask(cls.script, "-c")
+        return cls(platform.release(), sha256(Path("/sys/kernel/notes")))
 
     def options(self, _seed: int, limit_s: int, _bits: int) -> list[str]:
         """Return the options of run.sh."""
@@ -198,7 +274,7 @@ class Qemu(Backend):
     def choose(cls, kernel: str | None) -> Self:
         """Find the kernel, and whether KVM boots one (tried once). Raises TestbedError."""
         chosen = ["-k", kernel] if kernel else []
-        lines = process.ask(cls.script, *chosen, "-p").splitlines()
+        lines = ask(cls.script, *chosen, "-p").splitlines()
         facts = dict(line.split("=", 1) for line in lines)
         virtual = facts["clock"] == "virtual"
         return cls(facts["release"], facts["sha256"], virtual_clock=virtual)

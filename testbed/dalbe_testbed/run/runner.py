@@ -46,7 +46,7 @@ from dalbe_testbed.plan.experiment import Experiment
 from dalbe_testbed.reduce import tables
 from dalbe_testbed.reduce.tables import Run
 from dalbe_testbed.run import scenario
-from dalbe_testbed.run.process import sha256
+from dalbe_testbed.run.backends import sha256
 from dalbe_testbed.run.scenario import Tools
 
 KERNEL_FAULT = re.compile(  # its line
