@@ -162,11 +162,7 @@ def pair(sent: pl.DataFrame, left: pl.DataFrame, delay_us: int) -> pl.DataFrame:
         "sent_us",
         in_us.alias("in_us"),
         "out_us",
-        "source",
-        "port",
-        "protocol",
-        "wire_bytes",
-        "payload_bytes",
+        pl.col("source", "port", "protocol", "wire_bytes", "payload_bytes"),
         marked=pl.col("ce").fill_null(value=False) & ~pl.col("ce_before"),
     )
 
@@ -204,15 +200,17 @@ def rate_table(
         present = known.drop_nulls(time)
         part = present.group_by("flow", bin=pl.col(time) // bin_us).agg(**columns)
         table = table.join(part, on=["flow", "bin"], how="left")
-    return table.select(
-        "t_s",
-        "flow",
-        pl.col("sent_bytes").fill_null(0),
-        (pl.col("sent_bytes").fill_null(0) * 8 / bin_s).alias("sent_bps"),
-        pl.col("wire_bytes").fill_null(0),
-        (pl.col("wire_bytes").fill_null(0) * 8 / bin_s).alias("rate_bps"),
-        pl.col("payload_bytes", "drops", "marks").fill_null(0),
-    ).sort("t_s", "flow")
+    return (
+        table.fill_null(0)
+        .select(
+            pl.col("t_s", "flow", "sent_bytes"),
+            (pl.col("sent_bytes") * 8 / bin_s).alias("sent_bps"),
+            "wire_bytes",
+            (pl.col("wire_bytes") * 8 / bin_s).alias("rate_bps"),
+            pl.col("payload_bytes", "drops", "marks"),
+        )
+        .sort("t_s", "flow")
+    )
 
 
 def packet_table(packets: pl.DataFrame, port: int, end_s: float) -> pl.DataFrame:

@@ -85,20 +85,16 @@ def read(
         .drop_nulls("flow")
         .select(
             ((pl.col("time_us") - clock_us) / 1e6).alias("t_s"),
-            "flow",
-            "cc",
-            "cwnd_packets",
+            pl.col("flow", "cc", "cwnd_packets"),
             pl.when(pl.col("ssthresh_packets") < SSTHRESH_INFINITE).then("ssthresh_packets"),
             (pl.col("srtt_us") / 1e3).alias("srtt_ms"),
             (pl.col("rttvar_us") / 1e3).alias("rttvar_ms"),
             pl.when(pl.col("min_rtt_us") < MIN_RTT_NONE)
             .then(pl.col("min_rtt_us") / 1e3)
             .alias("min_rtt_ms"),
-            "bytes_acked",
-            "bytes_retrans",
+            pl.col("bytes_acked", "bytes_retrans"),
             (pl.col("delivery_rate_Bps") * 8).alias("delivery_rate_bps"),
-            "unacked_packets",
-            "lost_packets",
+            pl.col("unacked_packets", "lost_packets"),
         )
         .sort("t_s", "flow")
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
+from dalbe_testbed.plan import schedule
 from dalbe_testbed.plan.experiment import (
     CONTROLLER_DEFAULT,
     G_DEFAULT_MS,
@@ -20,17 +21,7 @@ from dalbe_testbed.plan.experiment import (
     Flow,
     cdg_backoff_factor,
 )
-from dalbe_testbed.plan.schedule import (
-    BACKGROUND_PORT,
-    PEER,
-    REVERSE_PORT,
-    VOICE_PORT,
-    PlannedFlow,
-    Stream,
-    plan,
-    reverse_flows,
-    streams,
-)
+from dalbe_testbed.plan.schedule import PEER, PlannedFlow, Stream
 from dalbe_testbed.run.backends import Backend
 
 SNAPLEN_BYTES = 96  # Ethernet, IPv6 and TCP with timestamps, with ten bytes to spare
@@ -207,12 +198,12 @@ def _host_settings(experiment: Experiment) -> Iterator[str]:
         yield f"echo {value} | ip netns exec {host} tee /proc/sys/net/{file} >/dev/null"
 
 
-def _other_servers(experiment: Experiment, streams_: list[Stream]) -> Iterator[str]:
+def _other_servers(experiment: Experiment, streams: list[Stream]) -> Iterator[str]:
     """Yield the commands that start the receiving ends of what is not a flow."""
-    for stream in streams_:
+    for stream in streams:
         yield _serve(stream.to, f"$HELPERS/shortflows serve {stream.port}")
-    for host in dict.fromkeys(host for _name, host in reverse_flows(experiment)):
-        yield _serve(host, f"{QUIETLY} iperf -s -p {REVERSE_PORT}")
+    for host in dict.fromkeys(host for _name, host in schedule.reverse_flows(experiment)):
+        yield _serve(host, f"{QUIETLY} iperf -s -p {schedule.REVERSE_PORT}")
 
 
 def _start(at_s: float, name: str, host: str, command: str) -> Event:
@@ -235,7 +226,7 @@ def _pause(planned: PlannedFlow) -> Iterator[Event]:
 
 
 def _other_traffic(
-    experiment: Experiment, streams_: list[Stream], seed: int, directory: Path
+    experiment: Experiment, streams: list[Stream], seed: int, directory: Path
 ) -> Iterator[Event]:
     """Yield the starts of what is not a flow, and lasts until after the end."""
     last_s = round(experiment.end_s + AFTER_END_S)
@@ -251,21 +242,21 @@ def _other_traffic(
         for index, (host, receiver) in enumerate(PEER.items()):
             draw = random.Random(f"{seed} background {host}").random()
             pace = f"-E {some.packets_per_s:.3f} -s {draw:.6f}"
-            command = udp(receiver, BACKGROUND_PORT + index, some.packet_bytes, pace)
+            command = udp(receiver, schedule.BACKGROUND_PORT + index, some.packet_bytes, pace)
             if host in some.hosts:
                 yield _start(0.0, f"background{index + 1}", host, command)
     if voice := experiment.voice:
         pace = f"-C {voice.packets_per_s}"
-        command = udp(PEER[voice.host], VOICE_PORT, voice.packet_bytes, pace)
+        command = udp(PEER[voice.host], schedule.VOICE_PORT, voice.packet_bytes, pace)
         yield _start(voice.start_s, "voice", voice.host, command)
-    for stream in streams_:
+    for stream in streams:
         command = (
             f"$HELPERS/shortflows send {ADDRESS[stream.to][0]} {stream.port} {stream.cc} "
             f"{shlex.quote(str(directory / stream.name))}"
         )
         yield _start(0.0, stream.name, stream.host, command)
-    for name, host in reverse_flows(experiment):
-        iperf = f"iperf -e -c {ADDRESS[host][0]} -p {REVERSE_PORT} -Z cubic -t {last_s}"
+    for name, host in schedule.reverse_flows(experiment):
+        iperf = f"iperf -e -c {ADDRESS[host][0]} -p {schedule.REVERSE_PORT} -Z cubic -t {last_s}"
         yield _start(0.0, name, PEER[host], f"{QUIETLY} {iperf}")
 
 
@@ -360,7 +351,7 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
     """
     directory.mkdir(parents=True, exist_ok=True)
     tools = _with_peers(tools, experiment)
-    flows, drawn = plan(experiment, seed), streams(experiment, seed)
+    flows, drawn = schedule.plan(experiment, seed), schedule.streams(experiment, seed)
     rsyncs = [planned for planned in flows if planned.flow.kind == "rsync"]
     here = directory.resolve()
     others = _other_traffic(experiment, drawn, seed, here)
