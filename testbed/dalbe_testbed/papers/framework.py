@@ -32,9 +32,3 @@ CROSS = (
 )
 TRANSFER = Source(OUR_SOURCE, 400, 1700)
 WINDOW_S = TRANSFER.stop_s - TRANSFER.start_s
-
-
-def arrivals() -> list[float]:
-    """Return when another source joins those that the transfer competes with, s."""
-    low_s, high_s = TRANSFER.start_s, TRANSFER.stop_s
-    return [source.start_s for source in CROSS if low_s < source.start_s < high_s]

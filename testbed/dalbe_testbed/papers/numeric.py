@@ -209,8 +209,8 @@ def gives_way(run: pl.DataFrame, for_s: float = 60.0) -> float | None:
 
     Over the so many seconds that follow each arrival at a busy link; None if it is done before.
     """
-    busy_s = [begin_s for begin_s in framework.arrivals() if begin_s != framework.GAP_S[1]]
-    spans = [_span(run, begin_s, for_s) for begin_s in busy_s]
+    arrivals = [s.start_s for s in CROSS if TRANSFER.start_s < s.start_s < TRANSFER.stop_s]
+    spans = [_span(run, at_s, for_s) for at_s in arrivals if at_s != framework.GAP_S[1]]
     left = [
         1 - span[OUR_SOURCE] / span["target"] for span in spans if not span[OUR_SOURCE].null_count()
     ]

@@ -49,11 +49,6 @@ class Background(Model):
     packet_bytes: Annotated[int, Field(ge=64, le=1472)] = 1450
     hosts: Annotated[list[Host], Field(min_length=1, max_length=2)] = ["sender", "xsender"]  # noqa: RUF012 (pydantic copies it)
 
-    @property
-    def packets_per_s(self) -> float:
-        """Mean packets per second of one sender."""
-        return self.rate_mbps * 1e6 / 8 / self.packet_bytes
-
 
 class Voice(Model):
     """One UDP flow of small packets at a constant rate, as of a telephone call."""
@@ -124,7 +119,7 @@ class Flow(Model):
     both_ways: the receiver sends as well, as much as it can, on the same connection. read_mbps: the
     most that the receiving program reads. inflate: what w changes of dalbe_cubic, for all flows of
     the host. peer: the directory with the module of cc = 'peer'. peer_parameters: of this module.
-    count: so many such flows, see expand().
+    count: so many such flows, see _copies().
     """
 
     name: Name
@@ -407,18 +402,15 @@ def parse(data: dict[str, Any], where: str) -> Experiment:
 
 
 def _copies(flow: Any) -> list[Any]:
-    """Return the flows that one with a count stands for; itself if there is nothing to count."""
+    """Return the flows that one with a count stands for.
+
+    Itself if there is nothing to count; what is wrong with it, explain() tells.
+    """
     match flow:
         case {"count": int(count), "name": str(name), **one}:
             if type(count) is int and 0 <= count <= FLOWS_MAX:
                 return [copy.deepcopy(one) | {"name": f"{name}{n + 1}"} for n in range(count)]
     return [flow]
-
-
-def expand(data: dict[str, Any]) -> None:
-    """Replace flows that have a count by so many, in place; what is wrong, explain() tells."""
-    if isinstance(flows := data.get("flows"), list):
-        data["flows"] = [each for flow in flows for each in _copies(flow)]
 
 
 def override(data: dict[str, Any], setting: str) -> None:
@@ -466,7 +458,8 @@ def load(path: Path, settings: list[str] | None = None) -> Experiment:
     data = read(path)
     for setting in filter(sets_count, settings or []):
         override(data, setting)
-    expand(data)
+    if isinstance(flows := data.get("flows"), list):
+        data["flows"] = [each for flow in flows for each in _copies(flow)]
     for setting in itertools.filterfalse(sets_count, settings or []):
         override(data, setting)
     contender = data.pop("contender", None)

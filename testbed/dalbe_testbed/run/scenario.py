@@ -78,8 +78,8 @@ def _with_peers(tools: Tools, experiment: Experiment) -> Tools:
 
 
 def _modules(experiment: Experiment, tools: Tools) -> Iterator[str]:
-    for (_directory, parameters), module in tools.peers.items():
-        yield f"{module} {parameters}".rstrip()
+    for (_directory, parameters), peer in tools.peers.items():
+        yield f"{peer} {parameters}".rstrip()
     ccs: set[str] = {flow.cc for flow in experiment.flows}
     ccs |= {some.cc for some in (experiment.short_flows, experiment.web) if some}
     for cc in sorted(ccs - {"cubic", "reno", "peer"}):
@@ -239,9 +239,10 @@ def _other_traffic(
         )
 
     if some := experiment.background:
+        packets_per_s = some.rate_mbps * 1e6 / 8 / some.packet_bytes
         for index, (host, receiver) in enumerate(PEER.items()):
             draw = random.Random(f"{seed} background {host}").random()
-            pace = f"-E {some.packets_per_s:.3f} -s {draw:.6f}"
+            pace = f"-E {packets_per_s:.3f} -s {draw:.6f}"
             command = udp(receiver, schedule.BACKGROUND_PORT + index, some.packet_bytes, pace)
             if host in some.hosts:
                 yield _start(0.0, f"background{index + 1}", host, command)
