@@ -136,5 +136,6 @@ def test_a_size_in_seconds_of_the_link():
     assert what.flows[0].bytes == 7_500_000
     with pytest.raises(TestbedError, match="give one of bytes and link_s"):
         experiment.load(file, ["flows.ours.bytes=10000"])
-    with pytest.raises(TestbedError, match="link_s"):
-        experiment.load(file, ["flows.ours.link_s=soon"])
+    for no_time in ("soon", "inf"):
+        with pytest.raises(TestbedError, match="link_s"):
+            experiment.load(file, [f"flows.ours.link_s={no_time}"])

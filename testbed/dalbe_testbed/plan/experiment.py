@@ -238,7 +238,7 @@ class Experiment(Model):
             for flow in flows:
                 if "link_s" in flow and "bytes" not in flow:
                     flow["bytes"] = round(flow.pop("link_s") * rate_bps / 8)
-        except (KeyError, TypeError, AttributeError, ValueError):
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
             return data
         return {**data, "flows": flows}
 
