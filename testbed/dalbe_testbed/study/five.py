@@ -73,7 +73,9 @@ def draw(found: Finding, path: Path) -> None:
 
 
 STUDY = Study(
-    *(measure, _require, ["finish", "early_mbps"]),
+    measure,
+    _require,
+    ["finish", "early_mbps"],
     about=lambda point: engine.settings(point) | {"rtt": rtt_ms(point)},
     by=["deadline_s"],
     draw=draw,

@@ -195,7 +195,9 @@ def draw(found: Finding, path: Path) -> None:
 
 
 STUDY = Study(
-    *(measure, _require, MEANS),
+    measure,
+    _require,
+    MEANS,
     by=["phase"],
     counts=lambda group: {"worst_off_percent": max(group.values("off_percent"), default=None)},
     curves=engine.by_point(_curve),

@@ -103,7 +103,9 @@ def draw(found: Finding, path: Path) -> None:
 
 
 STUDY = Study(
-    *(measure, _require, ["use_percent", "jain_before", "jain", "late_percent"]),
+    measure,
+    _require,
+    ["use_percent", "jain_before", "jain", "late_percent"],
     about=lambda point: engine.settings(point) | {"flows": len(point.experiment.flows)},
     against=[USE],
     draw=draw,

@@ -380,7 +380,9 @@ def draw(found: Finding, path: Path) -> None:
 
 
 STUDY = Study(
-    *(measure, _require, ["late_percent", *HARMS.values(), *ADDED.values(), *USES]),
+    measure,
+    _require,
+    ["late_percent", *HARMS.values(), *ADDED.values(), *USES],
     about=_about,
     compare=_compare,
     counts=_counts,

@@ -240,7 +240,9 @@ def draw(found: Finding, path: Path) -> None:
 
 
 STUDY = Study(
-    *(measure, _require, ["carried", "carried_back"]),
+    measure,
+    _require,
+    ["carried", "carried_back"],
     about=lambda point: engine.settings(point) | {"cc": _sends(point)},
     counts=_counts,
     curves=engine.by_point(_curve),

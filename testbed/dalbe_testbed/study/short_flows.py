@@ -131,7 +131,9 @@ def draw(found: Finding, path: Path) -> None:
 
 
 STUDY = Study(
-    *(measure, _require, ()),
+    measure,
+    _require,
+    (),
     compare=_compare,
     counts=_counts,
     curves=engine.by_point(_curve),

@@ -99,7 +99,9 @@ def draw(found: Finding, path: Path) -> None:
 
 
 STUDY = Study(
-    *(measure, _require, MEANS),
+    measure,
+    _require,
+    MEANS,
     about=lambda point: engine.settings(point) | {"rate_mbps": _rate_mbps(point)},
     against=ADDED,
     draw=draw,
