@@ -57,7 +57,8 @@ void evidence_test_cut(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
  * @r: the flow
  *
  * After a pause in which there was nothing to send, after a timeout, and after a change of
- * regime we cannot judge the cut under test, nor do we know our part of the link.
+ * regime we cannot judge the cut under test, nor do we know our part of the link. So we give up for
+ * good what a provisional cut gave up: no test says that nobody has taken it.
  */
 void evidence_forget(struct regime *r)
 {
@@ -67,6 +68,7 @@ void evidence_forget(struct regime *r)
 	r->part.last_us = 0;
 	r->slow_start.rounds_since = 0;
 	r->room.restored_rounds = 0;
+	r->room.restore_cwnd = 0;
 	r->slow_start.may_grow_on = false;
 	r->probe.rounds = 0;
 }
@@ -107,14 +109,11 @@ void evidence_loss(struct regime *r)
 /**
  * evidence_timeout - TCP repairs a loss by slow start
  * @r: the flow
- *
- * We give up for good what a provisional cut gave up: no test says that nobody has taken it.
  */
 void evidence_timeout(struct regime *r)
 {
 	evidence_loss(r);
 	evidence_forget(r);
-	r->room.restore_cwnd = 0;
 }
 
 /**

@@ -97,9 +97,11 @@ bool regime_in_doubt(const struct regime *r, u64 now_us)
 static enum verdict regime_yield(struct regime *r, enum regime_state state, u64 now_us)
 {
 	bool soon = now_us - r->times.since_us < REGIME_OFTEN_US;
+	u32 restore_cwnd = r->room.restore_cwnd;
 
 	r->state = state;
 	evidence_forget(r);
+	r->room.restore_cwnd = restore_cwnd;	/* scavenger_yield() begins at it */
 	r->looks.rounds = 0;
 	r->looks.peak_us = 0;
 	r->looks.gone = 0;

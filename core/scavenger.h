@@ -30,8 +30,9 @@
  *				PATH_LONGER; RESUME and GROW_ON leave it
  *	before_yield_cwnd	at YIELD: the window before, with the	losses	RESUME
  *				room that was given up
- *	room.restore_cwnd	at a provisional cut: for room, or	losses	ROOM_FREE
- *				below the guaranteed window
+ *	room.restore_cwnd	at a provisional cut: for room, or	losses	ROOM_FREE, YIELD;
+ *				below the guaranteed window			forgotten with the
+ *									test (evidence_forget())
  */
 #ifndef DALBE_SCAVENGER_H
 #define DALBE_SCAVENGER_H

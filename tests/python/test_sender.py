@@ -197,3 +197,36 @@ def test_b_is_half_of_what_was_ours_but_all_where_the_others_may_have_been_there
 def test_the_same_seed_is_the_same_run(pure: Any) -> None:
     first, again = (pure.ffi.buffer(run(pure, 7, loss_ppm=1000).out)[:] for _ in range(2))
     assert first == again
+
+
+def test_room_that_a_newcomer_has_taken_is_ours_no_more_when_we_yield_again(pure: Any) -> None:
+    """It took 60 of 100 packets and has left: we yield twenty, as the path stands still."""
+    base_us = 50_000
+    path = pure.new("tcp_path", una=1, nxt=101, cwnd=100, ssthresh=100, mss=1448, srtt_us=base_us)
+    sender = pure.new("sender")
+    pure.sender_init(sender, path, 0)
+    pure.sender_set_base(sender, path, pure.base("scavenger"))
+    sender.control.w_q16 = W_LEAST
+    scavenger, regime = sender.scavenger, sender.scavenger.regime
+    cdg = pure.ffi.addressof(sender.cdg)
+    pure.cdg_set_base_rtt(cdg, base_us)
+
+    def end_round(rtt_us: int) -> None:
+        path.now_us += 1_000_000
+        pure.pure_cdg_rtt_sample(cdg, rtt_us, 2, True)
+        pure.sender_end_round(sender, path)
+
+    regime.slow_start.rounds_since, regime.cut.before_us = 100, base_us + 20_000
+    regime.room.provisional, regime.room.restore_cwnd = True, 100
+    path.cwnd = path.ssthresh = 40
+    end_round(base_us + 40_000)
+    assert (regime.state, scavenger.before_yield_cwnd) == (pure.REGIME_CONTENDED, 100)
+    end_round(base_us + 40_000)
+    for _ in range(3):
+        end_round(base_us)
+    assert regime.state == pure.REGIME_ALONE
+    path.cwnd = path.ssthresh = 20
+    scavenger.stall.stood_part_q16 = Q16 - 1
+    end_round(base_us)
+    assert (regime.state, scavenger.before_yield_cwnd) == (pure.REGIME_CONTENDED, 20)
+    assert scavenger.best_effort.window_q16 == 10 * Q16
