@@ -22,8 +22,8 @@
 #include "kernel/dalbe.h"
 
 struct dalbe_cc dalbe_controls[] __read_mostly = {
-	{ .ops.name = DALBE_CC_CDG, .plain = &cdg_base, .goal = &scavenger_base },
-	{ .ops.name = DALBE_CC_CUBIC, .plain = &cubic_base, .goal = &cubic_base },
-	{ .ops.name = DALBE_CC_VEGAS, .plain = &vegas_base, .goal = &vegas_base },
+	{ .ops.name = DALBE_CC_CDG, .uncontrolled = &cdg_base, .controlled = &scavenger_base },
+	{ .ops.name = DALBE_CC_CUBIC, .uncontrolled = &cubic_base, .controlled = &cubic_base },
+	{ .ops.name = DALBE_CC_VEGAS, .uncontrolled = &vegas_base, .controlled = &vegas_base },
 	{ /* the end */ },
 };

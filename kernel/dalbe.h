@@ -126,13 +126,14 @@ struct dalbe_sock {
 /**
  * struct dalbe_cc - a congestion control of this module
  * @ops: its name, and the hooks that dalbe_set_hooks() adds
- * @plain: base of connections without a goal, and of all where net.dalbe.effect is 0
- * @goal: base of connections whose w a controller sets: for a goal, or at wmin without one
+ * @uncontrolled: base where no controller sets w: there is no goal, or the fixed controller; and
+ *	of all connections where net.dalbe.effect is 0
+ * @controlled: base where a controller sets w: for a goal, or at wmin without one
  */
 struct dalbe_cc {
 	struct tcp_congestion_ops ops;
-	const struct lbe_base *plain;
-	const struct lbe_base *goal;
+	const struct lbe_base *uncontrolled;
+	const struct lbe_base *controlled;
 };
 
 static inline struct dalbe_sock *dalbe_sk(const struct sock *sk)

@@ -72,13 +72,13 @@ void dalbe_shorten_interval(struct sock *sk)
 	flow->tw_end_us = min(flow->tw_end_us, dalbe_tw_end_us(sk));
 }
 
-/* Where a controller sets w, and net.dalbe.effect is 1, the base for that; else the plain one. */
+/* Where a controller sets w, and net.dalbe.effect is 1, the base for that; else the other. */
 static const struct lbe_base *dalbe_base_for(const struct sock *sk, bool controlled)
 {
 	const struct dalbe_cc *cc = container_of(inet_csk(sk)->icsk_ca_ops, struct dalbe_cc, ops);
 
-	return controlled && READ_ONCE(dalbe_net_defaults(sock_net(sk))->effect) ? cc->goal :
-										     cc->plain;
+	return controlled && READ_ONCE(dalbe_net_defaults(sock_net(sk))->effect) ?
+	       cc->controlled : cc->uncontrolled;
 }
 
 /**

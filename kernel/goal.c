@@ -87,7 +87,7 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
 }
 
 /**
- * dalbe_sk_clear_goal - go on as the plain base; under the weight controller, at w = wmin
+ * dalbe_sk_clear_goal - go on without a controller; or under the weight controller, at w = wmin
  * @sk: a locked socket of ours
  */
 void dalbe_sk_clear_goal(struct sock *sk)

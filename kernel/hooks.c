@@ -325,6 +325,6 @@ void dalbe_set_hooks(struct dalbe_cc *cc)
 	ops->set_state = dalbe_set_state;
 	ops->in_ack_event = dalbe_in_ack_event;
 	ops->undo_cwnd = dalbe_undo_cwnd;
-	if (cc->plain->paced || cc->goal->paced)
+	if (cc->uncontrolled->paced || cc->controlled->paced)
 		ops->min_tso_segs = dalbe_min_tso_segs;
 }

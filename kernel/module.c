@@ -10,7 +10,7 @@ static void dalbe_unregister_controls(const struct dalbe_cc *end)
 {
 	struct dalbe_cc *cc;
 
-	for (cc = dalbe_controls; cc != end && cc->plain; cc++)
+	for (cc = dalbe_controls; cc != end && cc->uncontrolled; cc++)
 		tcp_unregister_congestion_control(&cc->ops);
 }
 
@@ -19,7 +19,7 @@ static int __init dalbe_register_controls(void)
 	struct dalbe_cc *cc;
 	int err;
 
-	for (cc = dalbe_controls; cc->plain; cc++) {
+	for (cc = dalbe_controls; cc->uncontrolled; cc++) {
 		dalbe_set_hooks(cc);
 		err = tcp_register_congestion_control(&cc->ops);
 		if (err) {
