@@ -161,7 +161,7 @@ static bool evidence_part_lost(const struct regime *r, u64 rate_q16,
 }
 
 /**
- * evidence_part - did we lose a part of the link in this round?
+ * evidence_measure_part - a round has ended: what is our part of the link, and did we lose some?
  * @r: the flow
  * @packets: delivered in this round
  * @elapsed_us: its duration
@@ -171,12 +171,15 @@ static bool evidence_part_lost(const struct regime *r, u64 rate_q16,
  * A link with a queue is busy: packets that it carries no more for us it carries for others,
  * whatever we cut. Scavengers shift their parts among themselves in the short queue that they
  * leave. In a longer queue, or one that loses packets, a newcomer has taken our part, or the
- * path stood still; a single round does not tell which. Sets part.lost.
+ * path stood still; a single round does not tell which.
+ *
+ * Sets part.lost; and where a queue stands and nothing was lost, keeps ours_pps_q16, a mean, and
+ * link_pps_q16, the most that it was.
  *
  * To be called before regime_round(), and not for a round with too little to send.
  */
-void evidence_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rtt_us,
-		   u32 base_rtt_us)
+void evidence_measure_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rtt_us,
+			   u32 base_rtt_us)
 {
 	u32 queue_us = queue_above_us(rtt_us, base_rtt_us);
 	u32 last_us = r->part.last_us;

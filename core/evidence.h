@@ -62,7 +62,8 @@ void evidence_timeout(struct regime *r);
 void evidence_undo_loss(struct regime *r, u8 lossy);
 void evidence_test_loss_cut(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
 			    u32 base_rtt_us);
-void evidence_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rtt_us, u32 base_rtt_us);
+void evidence_measure_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rtt_us,
+			   u32 base_rtt_us);
 u64 evidence_link_packets(const struct regime *r, u64 us);
 u32 evidence_slow_start_limit(struct regime *r, u32 base_rtt_us);
 bool evidence_slow_start_too_short(struct regime *r, u32 rtt_us, u32 base_rtt_us);

@@ -21,8 +21,8 @@ enum regime_state {
 				 * loss in the room that we made: we stand back and look
 				 */
 	REGIME_CONTENDED,	/* somebody else's: the queue stayed (regime_round()), the room was
-				 * taken, or the path stands still most of the time (stall.c;
-				 * both regime_yield_to_contended())
+				 * taken, or the path stands still most of the time (stall.c);
+				 * the last two without yielding, regime_alone_to_contended()
 				 */
 };
 
@@ -44,7 +44,7 @@ struct cut {
 
 /**
  * struct part - our part of the link
- * @last_us: lowest RTT of the last round handed to evidence_part(); 0: that was not, see
+ * @last_us: lowest RTT of the last round handed to evidence_measure_part(); 0: that was not, see
  *	evidence_skip_round()
  * @lost: in the last round a part of the link was lost in a surge
  * @ours_pps_q16: packets per second that were ours while a queue stood; 0: not known
@@ -70,8 +70,8 @@ struct slow_start {
 
 /**
  * struct room - surges, and the room made for them
- * @provisional: what the last cut gave up comes back if nobody takes it: room for a newcomer, or
- *	the guaranteed window, for a round trip (scavenger_cut_delay())
+ * @provisional: what the last cut gave up comes back after a round trip if nobody has taken it:
+ *	room for a newcomer, or a part of the guaranteed window (scavenger_cut_delay())
  * @packet_lost: one was lost, or marked, after it
  * @samples: RTTs in a row, in this round, that tell of a surge
  * @restored_rounds: rounds for which VERDICT_ROOM_FREE is still remembered
@@ -82,7 +82,8 @@ struct slow_start {
  * @restored_us: lowest RTT of the surge that was over at the last VERDICT_ROOM_FREE
  * @restore_cwnd: window to return to if the test of the last cut shows nobody, packets: for room,
  *	the window less our queue from before the surge; after scavenger_cut_delay() the
- *	guaranteed window at least; a loss cuts it, too. 0: not to return
+ *	guaranteed window at least; a loss cuts it, too. Forgotten with the test, but kept at
+ *	VERDICT_YIELD: scavenger_yield() begins at it. 0: not to return
  */
 struct room {
 	bool provisional;
@@ -175,7 +176,7 @@ struct times {
  * @urgency_q16: 0: patient, 1 or more: urgent; set by the caller, control_w_recent_max_q16(). This
  *	part of REGIME_PATIENCE_US we do not wait, and for this part of REGIME_DOUBT_US after we
  *	took the link we may be wrong about being alone
- * @yields: how often it yielded
+ * @yields: how often it left REGIME_ALONE, for REGIME_YIELDING or for REGIME_CONTENDED
  * @resumes: of these, how often the queue went with us
  * @cut: the cut under test
  * @slow_start: when it ended, and whether it may go on

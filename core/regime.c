@@ -2,18 +2,20 @@
 /*
  * Alone or not: whose queue is it?
  *
- *	             regime_judge_cut(): two cuts drained too little
- *	             regime_repair(): TCP repairs a loss in the room that we made
- *	ALONE ------------------------------------------------------------> YIELDING
- *	 ^ ^ |                                                               |   |
- *	 | | |       regime_round(): RESUME, the queue went with us          |   |
- *	 | +-|---------------------------------------------------------------+   |
- *	 |   |                                                                   |
- *	 |   |  regime_yield_to_contended(): a mark in the room, or a queue that |
- *	 |   |  stays there; or the path stands still for over half of the time  |
- *	 |   +-----------------------+              regime_round(): it stayed    |
- *	 |                           v                                           |
- *	 +----------------------- CONTENDED <------------------------------------+
+ *	         regime_judge_cut(): two cuts drained too little
+ *	         regime_repair(): TCP repairs a loss in the room that we made
+ *	      ------------------------------------------------------------->
+ *	ALONE                                                                YIELDING
+ *	 ^ |  <-------------------------------------------------------------     |
+ *	 | |     regime_round(): RESUME, the queue went with us                  |
+ *	 | |                                                                     |
+ *	 | |  regime_judge_cut(): a mark in the room, or a queue that stays      |
+ *	 | |  scavenger_judge(): the path stands still most of the time          |
+ *	 | |  (both by regime_alone_to_contended())                              |
+ *	 | |                                                                     |
+ *	 | +------------------------+              regime_round(): it stayed     |
+ *	 |                          v                                            |
+ *	 +---------------------- CONTENDED <-------------------------------------+
  *	   regime_round():
  *	     TAKE: the queue was away in three of six looks
  *	     TAKE: it went when we probed (probe_found_ours())
@@ -22,6 +24,10 @@
  *
  * A timeout, a pause and a spurious loss change no regime: they void the test under way
  * (evidence_forget()). regime_start(): a newly chosen base starts alone.
+ *
+ * The controller asks another question, control_sample.others_seen: was somebody there for most of
+ * a Tw? scavenger_price() answers it by the rounds in which we were not alone, each other base by
+ * its losses or its queue; the answer changes no regime.
  *
  * A window of two packets cannot be cut: then one test decides, by whether the others drain the
  * queue.
@@ -93,8 +99,10 @@ bool regime_in_doubt(const struct regime *r, u64 now_us)
 	return now_us - r->times.taken_us < regime_urgency_us(r, REGIME_DOUBT_US);
 }
 
-/* Leave REGIME_ALONE: for REGIME_YIELDING, to stand back and look; or for REGIME_CONTENDED. */
-static enum verdict regime_yield(struct regime *r, enum regime_state state, u64 now_us)
+/* From REGIME_ALONE to @state: REGIME_YIELDING, to stand back and look; or REGIME_CONTENDED. Both
+ * count as a yield, and both are VERDICT_YIELD.
+ */
+static enum verdict regime_from_alone(struct regime *r, enum regime_state state, u64 now_us)
 {
 	bool soon = now_us - r->times.since_us < REGIME_OFTEN_US;
 	u32 restore_cwnd = r->room.restore_cwnd;
@@ -132,7 +140,7 @@ static enum verdict regime_yield(struct regime *r, enum regime_state state, u64 
 }
 
 /**
- * regime_yield_to_contended - somebody else is there: be contended, do not stand back to look
+ * regime_alone_to_contended - somebody else is there: do not stand back to look
  * @r: the flow, REGIME_ALONE
  * @now_us: clock
  *
@@ -141,10 +149,10 @@ static enum verdict regime_yield(struct regime *r, enum regime_state state, u64 
  *
  * Return: VERDICT_YIELD.
  */
-enum verdict regime_yield_to_contended(struct regime *r, u64 now_us)
+enum verdict regime_alone_to_contended(struct regime *r, u64 now_us)
 {
 	r->looks.last_us = now_us;
-	return regime_yield(r, REGIME_CONTENDED, now_us);
+	return regime_from_alone(r, REGIME_CONTENDED, now_us);
 }
 
 /**
@@ -164,7 +172,7 @@ bool regime_repair(struct regime *r, u64 now_us)
 	evidence_loss(r);
 	if (r->state != REGIME_ALONE || !provisional_cut_under_test(r))
 		return false;
-	regime_yield(r, REGIME_YIELDING, now_us);
+	regime_from_alone(r, REGIME_YIELDING, now_us);
 	return true;
 }
 
@@ -204,7 +212,7 @@ static enum verdict regime_judge_cut(struct regime *r, u32 rtt_us, u32 base_rtt_
 		    (regime_steady(r) &&
 		     queue_above_us(rtt_us, base_rtt_us) >
 		     regime_room_free_us(r, before_us, base_rtt_us)))
-			return regime_yield_to_contended(r, now_us);
+			return regime_alone_to_contended(r, now_us);
 		r->cut.decides = false;
 		if (!r->room.restore_cwnd)
 			return VERDICT_NONE;
@@ -223,7 +231,7 @@ static enum verdict regime_judge_cut(struct regime *r, u32 rtt_us, u32 base_rtt_
 		return VERDICT_NONE;
 	}
 	if (r->cut.decides)	/* this was the deeper cut, which decides */
-		return regime_yield(r, REGIME_YIELDING, now_us);
+		return regime_from_alone(r, REGIME_YIELDING, now_us);
 	r->cut.decides = true;
 	return VERDICT_CUT_DEEPER;
 }
@@ -325,6 +333,6 @@ enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 	    now_us - r->times.since_us >= r->looks.try_us)
 		return regime_to_alone(r, now_us, VERDICT_TRY);
 	if (r->looks.rounds >= REGIME_YIELD_ROUNDS)
-		r->state = REGIME_CONTENDED;
+		r->state = REGIME_CONTENDED;	/* from REGIME_YIELDING, if not yet: it stayed */
 	return VERDICT_NONE;
 }

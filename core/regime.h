@@ -100,7 +100,7 @@ enum verdict {
 
 void regime_start(struct regime *r, u64 now_us);
 bool regime_in_doubt(const struct regime *r, u64 now_us);
-enum verdict regime_yield_to_contended(struct regime *r, u64 now_us);
+enum verdict regime_alone_to_contended(struct regime *r, u64 now_us);
 bool regime_repair(struct regime *r, u64 now_us);
 u64 regime_look_us(u32 base_rtt_us);
 void regime_probe_if_due(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us, u64 now_us);

@@ -173,13 +173,13 @@ static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p, 
 	if (s->round.app_limited || s->round.cut_short || path_tcp_sets_cwnd(p))
 		evidence_skip_round(r);
 	else
-		evidence_part(r, path_delivered(p) - s->round.delivered, elapsed_us, rtt_us,
-			      base_rtt_us);
+		evidence_measure_part(r, path_delivered(p) - s->round.delivered, elapsed_us,
+				      rtt_us, base_rtt_us);
 	r->urgency_q16 = control_w_recent_max_q16(&s->control);
 	verdict = regime_round(r, rtt_us, base_rtt_us, p->now_us);
 	if (verdict == VERDICT_NONE && r->state == REGIME_ALONE && !path_tcp_sets_cwnd(p) &&
 	    stall_by_others(&s->scavenger.stall))
-		return regime_yield_to_contended(r, p->now_us);
+		return regime_alone_to_contended(r, p->now_us);
 	return verdict;
 }
 

@@ -463,8 +463,8 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 				before = REGIME_YIELDING;
 				repaired++;
 			}
-			evidence_part(&e, any_count(&rnd), any_clock_us(&rnd),
-				      any_time_us(&rnd), any_time_us(&rnd));
+			evidence_measure_part(&e, any_count(&rnd), any_clock_us(&rnd),
+					      any_time_us(&rnd), any_time_us(&rnd));
 			KUNIT_ASSERT_EQ(test, e.state, before);
 			KUNIT_ASSERT_LE(test, e.part.ours_pps_q16, (u64)S64_MAX);
 			lost += e.part.lost;

@@ -89,12 +89,12 @@ static bool part_is_lost(u32 packets, u32 before_us)
 	int i;
 
 	for (i = 0; i < 8; i++) {
-		evidence_part(&e, 60, 60000, 60000, BASE_US);
+		evidence_measure_part(&e, 60, 60000, 60000, BASE_US);
 		if (e.part.lost)
 			return false;
 	}
 	e.part.last_us = before_us;
-	evidence_part(&e, packets, 90000, 90000, BASE_US);
+	evidence_measure_part(&e, packets, 90000, 90000, BASE_US);
 	return e.part.lost && e.state == REGIME_ALONE;
 }
 

@@ -664,7 +664,7 @@ LINK_PPS = 800
 
 def loses_part(pure: Any, effect: Any, packets: int, rtt_us: int) -> bool:
     """Hand in a round of one RTT in which so many packets were delivered."""
-    pure.evidence_part(effect, packets, rtt_us, rtt_us, BASE_US)
+    pure.evidence_measure_part(effect, packets, rtt_us, rtt_us, BASE_US)
     return bool(effect.part.lost)
 
 
@@ -989,7 +989,7 @@ def test_any_round_is_survived(
 ) -> None:
     effect = pure.new("regime")
     for sent in (packets, 0, U32_MAX, packets):
-        pure.evidence_part(effect, sent, elapsed_us, rtt_us, base_us)
+        pure.evidence_measure_part(effect, sent, elapsed_us, rtt_us, base_us)
         assert effect.part.ours_pps_q16 < 1 << 63
         assert effect.state == pure.REGIME_ALONE
 
