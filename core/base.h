@@ -5,7 +5,8 @@
  * The framework (control.c) makes a flow less than best effort by inflating the price that its
  * base reacts to, 1/w of what the network charges. A base is a set of functions that grow and
  * cut a window, say what price they pay, and can be steered to pay another. All that bases have
- * in common, rounds, RTTs and answers to losses, is sender.c's.
+ * in common is sender.c's: rounds, RTTs, and that each loss is answered once, and counted. How deep
+ * to cut for it is the base's (@cut).
  *
  * Reference, F(n) is its equation n:
  *   D.A. Hayes, D. Ros, A. Petlund, I. Ahmed, "A framework for less than best
@@ -38,7 +39,7 @@ enum base_event {
  * to answer, from a cut that it has asked for.
  */
 enum cut_cause {
-	CUT_OWN,	/* the base's own reason: delay, or a phantom loss (signals.c) */
+	CUT_OWN,	/* the base's own reason: delay, or a phantom signal (signals.c) */
 	CUT_LOSS,	/* a loss, or a mark */
 };
 
@@ -79,11 +80,13 @@ struct base_report {
  * The base behaves as if the price were price / mu, where mu = w * phi. phi is near 1, so mu is
  * about w; below 1 it makes the price larger, and the flow more modest. So w reaches the window
  * of CDG by G, which @steer sets each Tw; of Vegas by alpha, which reads sender.mu_q16 each
- * round; of a base without @price, as CUBIC, by the phantom losses of signals.c, for which the
+ * round; of a base without @price, as CUBIC, by the phantom signals of signals.c, for which the
  * base need do nothing; of the scavenger by @level_q16, which reads control.w_q16 at each ACK.
  *
  * @grow: an ACK came of so many packets: set p->cwnd. Where it is not @cwnd_limited, as the program
- *	has less to send, it should not grow
+ *	has less to send, it should not grow. The scavenger's also lowers it, to w * B. Not called
+ *	in PATH_CWR and PATH_RECOVERY, as TCP sets the window there; while a cut for delay goes on;
+ *	where a phantom signal cuts; nor, while alone, where @round has just set the window
  * @cut: the window to cut to, packets, at least 2. @cdg_cwnd is what CDG would cut to: 0.7 of the
  *	window for a delay, a half for a loss, but for CDG's heuristics; a base may ignore it
  * @model_q40: F(12): the price at which the base sends so fast on a struct tcp_path

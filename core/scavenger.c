@@ -341,7 +341,7 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 }
 
 /* A loss while alone: B = 0.7 W, and so is the window. In the slow start after a timeout or a pause
- * loss_only_window is still that from before; the path holds only cwnd: we lower it first.
+ * loss_only_window is still that from before, and this loss says that the path holds only cwnd.
  */
 static u32 scavenger_lose_alone(struct sender *s, const struct tcp_path *p)
 {
@@ -365,7 +365,7 @@ static u32 scavenger_lose_alone(struct sender *s, const struct tcp_path *p)
 }
 
 /* A loss beside others: B and the windows to return to are cut; the window is w * B, at most 0.7 of
- * what it was. Where it was below w * B, as in slow start, we lower B to window / w first.
+ * what it was. It may have been below w * B, as in slow start: then B was too large, by that much.
  */
 static u32 scavenger_lose_beside(struct sender *s, const struct tcp_path *p)
 {
@@ -408,14 +408,14 @@ static void scavenger_undo(struct scavenger *sc)
 static void scavenger_recovery(struct sender *s, struct tcp_path *p)
 {
 	struct scavenger *sc = &s->scavenger;
-	u32 most = p->ssthresh;	/* TCP has put our answer to the loss there */
+	u32 answer = p->ssthresh;	/* ours to this loss: TCP has put it there */
 
 	if (!regime_repair(&sc->regime, p->now_us))
 		return;
 	s->regime = sc->regime.state;
-	/* at most the larger of TCP's answer and restore_cwnd, which we have cut for the loss */
-	scavenger_yield(s, p, max(most, sc->regime.room.restore_cwnd));
-	p->ssthresh = min(most, p->cwnd);
+	/* at most the larger of the answer and restore_cwnd, which we have cut for the loss, too */
+	scavenger_yield(s, p, max(answer, sc->regime.room.restore_cwnd));
+	p->ssthresh = min(answer, p->cwnd);
 }
 
 static void scavenger_event(struct sender *s, struct tcp_path *p, enum base_event event)

@@ -7,18 +7,29 @@
  * w; in the interface (net.dalbe.scavenger, DALBE_AFTER_SCAVENGER) one at w = wmin.
  *
  * Each loss and each mark cuts the window W, at least as deep as CUBIC does; else a goal would buy
- * more than best effort (scavenger_cut(), scavenger_recovery()):
+ * more than best effort (scavenger_cut(), scavenger_recovery()). Alone that is 0.7 W. Beside others
+ * it is B that is cut, and w * B is sent:
  *
  *			a loss that TCP		a mark			a timeout
  *			repairs
  *	alone		0.7 W, and that cut	the same		slow start to 0.7 W;
- *			is a test, too					no test
+ *			is a test, too					the test is void
  *	alone, room or	yield: w * B, and 0.7	0.7 W; contended	as alone; the room
  *	guarantee	of the window to	after the test		stays given up
- *	under test	return to					(evidence_timeout())
+ *	under test	return to					(evidence_forget())
  *	yielding,	w * 0.7 B, at most	the same		the same, by slow
  *	contended	0.7 W; 0.7 of the				start
- *			window to return to
+ *			windows to return to
+ *	in slow start,	the same; after a timeout or a pause (sender.restarting) loss_only_window
+ *	alone		is lowered to W before it is cut
+ *	in slow start,	the same; B, and loss_only_window after a timeout or a pause, are lowered to
+ *	beside others	W / w before they are cut
+ *
+ * The other bases know no regime, and answer a loss, a mark and a timeout alike:
+ *
+ *	CDG		W / 2 (cdg_ssthresh()), but for use_shadow and use_tolerance
+ *	CUBIC		0.7 W (cubictcp_cut()); with net.dalbe.cubic_inflate min(mu, 1) times that
+ *	Vegas		W / 2 (vegas_cut()); under a goal at w = 1 with probability 1/mu, else W
  *
  * The windows that we remember, what sets and cuts them, and when we return to them:
  *
@@ -30,9 +41,10 @@
  *				PATH_LONGER; RESUME and GROW_ON leave it
  *	before_yield_cwnd	at YIELD: the window before, with the	losses	RESUME
  *				room that was given up
- *	room.restore_cwnd	at a provisional cut: for room, or	losses	ROOM_FREE, YIELD;
- *				below the guaranteed window			forgotten with the
- *									test (evidence_forget())
+ *	room.restore_cwnd	at a provisional cut: for room, or	losses	ROOM_FREE; and see
+ *				below the guaranteed window; forgotten	while	before_yield_cwnd
+ *				where its test is void, and when alone	alone
+ *				again (evidence_forget())
  */
 #ifndef DALBE_SCAVENGER_H
 #define DALBE_SCAVENGER_H

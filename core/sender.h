@@ -71,9 +71,9 @@ struct interval {
 /**
  * struct losses - whether each loss and each mark has been answered
  *
- * TCP asks for the answer, ssthresh (sender_ssthresh()), and enters a state, PATH_CWR or above
- * (sender_count_loss()), in this order, but not always both: @asked tells the second that the
- * first came just before, @answer_end that it came earlier in the same window.
+ * TCP first asks for the answer, ssthresh (sender_ssthresh()), and then says what for, by a state
+ * from PATH_CWR on (sender_count_loss()). But for a second loss in a window it does not ask again:
+ * then @answer_end says that the window has its answer. @asked is set between the two calls.
  *
  * The last answer:
  * @answer_end: sequence number up to which it holds
@@ -85,9 +85,9 @@ struct interval {
  * @backoffs: cuts for losses and marks
  *
  * Between two calls:
- * @asked: from sender_ssthresh() to sender_begin_repair(): TCP has asked for ssthresh, and its
- *	set_state, which says what for, is still to come
- * @marked: from sender_count_mark() to sender_count_loss(): a mark is to be answered
+ * @asked: TCP has asked for ssthresh and has not said what for; sender_ssthresh() sets it,
+ *	sender_begin_repair() clears it
+ * @marked: a mark is to be answered; sender_count_mark() sets it, sender_count_loss() clears it
  */
 struct losses {
 	u32 answer_end;
@@ -142,7 +142,7 @@ struct rtt_doubts {
 };
 
 /**
- * struct sender - an established connection
+ * struct sender - all that decides the window of one connection
  * @base: the congestion control in force
  * @heuristics: CDG's, in force
  * @regime: of a base that knows others a copy of its regime.state; else REGIME_ALONE
@@ -159,10 +159,10 @@ struct rtt_doubts {
  * @scavenger: of scavenger_base
  * @vegas: of vegas_base
  * @signals: of bases whose price is losses
- * @cubictcp: of cubic_base, whose price is losses, too. No connection runs two bases that have a
- *	state of their own
- * @control: what sets w, with or without a goal; of no effect for a sender without a goal that
- *	runs at a fixed G
+ * @cubictcp: of cubic_base, whose price is losses: so it lies beside @signals, which such a base
+ *	needs as well. No connection runs two bases that have a state of their own, so a union will
+ *	do: what is not in one struct with @signals overwrites it
+ * @control: what sets w, with a goal or at wmin without one; of no effect while @mu_q16 is 0
  * @cdg: RTT gradients; its histogram is at the end, as only the end of Tw needs it
  */
 struct sender {
@@ -190,7 +190,9 @@ struct sender {
 	struct cdg cdg;
 };
 
-/* Does w, not TCP, decide how large the window is? */
+/* Has the base found somebody else on the path? Then its window is w * B (lbe_base.level_q16), in
+ * slow start as well. Never of a base that does not look for others, whatever w.
+ */
 static inline bool sender_not_alone(const struct sender *s)
 {
 	return s->regime != REGIME_ALONE;

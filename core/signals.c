@@ -2,8 +2,9 @@
 /*
  * The price of bases that pay for losses alone, as CUBIC does; and how w inflates it.
  *
- *	                         +--> phantom signals: one packet in 1/P is lost, and we cut for
- *	losses, marks --> P, tau |    one in w/P; for lost ones only where the last is 3 tau ago
+ *	                         +--> phantom signals: one packet in 1/P is lost or marked, and we
+ *	losses, marks --> P, tau |    cut for one in w/P: phantom signals make up the difference.
+ *	                         |    None come once the last real one is more than 3 tau ago
  *	                         +--> or beta: what a loss leaves of the window, times w
  *
  * Differences from the framework paper:
