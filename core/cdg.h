@@ -66,7 +66,8 @@
 /* F(22), W(loss), cut / (1 - cut/2) of a half: see cdg_weight_q16(). Given by the cut. */
 #define CDG_WEIGHT_LOSS_Q16	43691
 
-/* G as in Linux' tcp_cdg.c, whose backoff_factor is 62500 to 1; and the paper's default, 3 ms.
+/* G as in Linux' tcp_cdg.c, whose backoff_factor is 1000 / (8 G), G in ms: 62500 to 1; and the
+ * paper's default, 3 ms.
  * Half of G backs off twice as readily, twice keeps about twice the queue.
  */
 #define CDG_G_MIN_NS		2000
@@ -111,15 +112,15 @@ enum cdg_hystart {
 };
 
 /**
- * struct cdg_heuristics - CDG's optional parts; for a scavenger only @use_ineff, while it
- *	is alone, and @hystart
+ * struct cdg_heuristics - what the administrator may switch: CDG's optional parts, of which a
+ *	scavenger has only @use_ineff, while it is alone, and @hystart; and @inflate_beta
  * @use_ineff: give up on delay after this many backoffs without effect; 0: off
  * @use_shadow: after a loss, go to half of the window that delay backoffs have not cut, at most
  *	to the present one
  * @use_tolerance: take a loss with a draining queue for no congestion
  * @hystart: enum cdg_hystart, or both bits
- * @inflate_beta: of a base that pays for losses alone: w inflates what a loss costs, not how many
- *	there are
+ * @inflate_beta: none of CDG's, but of bases that pay for losses alone: w inflates what a loss
+ *	costs, not how many there are
  */
 struct cdg_heuristics {
 	u8 use_ineff;

@@ -61,6 +61,11 @@ void control_start(struct control *c, const struct control_config *config,
  * control_configure - other parameters for the same transfer
  * @c: the controller, and its transfer
  * @config: controller and its parameters
+ *
+ * By the user (DALBE_IOC_SET_PARAMS, dalbe_sk_set_params()), under a goal or at wmin without one.
+ * The goal, what is done of it, phi and what the controllers have learned stay; w as well, but for
+ * the new wmin. The rate of the interval under way was in part meant for another w, so MBC is not
+ * to learn from it (last.retargeted).
  */
 void control_configure(struct control *c, const struct control_config *config)
 {
@@ -270,8 +275,8 @@ static void control_judge_feasibility(struct control *c, u64 now_ns, bool was_be
 }
 
 /* Best effort over the part of it that MBC asks for, 1/answer, a mean of some intervals, as prices
- * swing. We average 1/w, not w: a mean of w would follow the few worst intervals.
- * Where prices differ it begins when phi has been measured a few times.
+ * swing. So the mean of answers is harmonic: an arithmetic one would follow the few worst
+ * intervals. Where prices differ it begins when phi has been measured a few times.
  */
 static void control_learn_headroom(struct control *c, const struct control_sample *s,
 				   u32 answer_q16)
@@ -284,7 +289,7 @@ static void control_learn_headroom(struct control *c, const struct control_sampl
 	c->mbc.headroom_q16 += ((s64)headroom_q16 - (s64)c->mbc.headroom_q16) / DALBE_HEADROOM_MEAN;
 }
 
-/* The mean of MBC's answers, by the headroom; at most 1. */
+/* The harmonic mean of MBC's answers: 1 / headroom, at most 1. */
 static u32 control_mean_answer_q16(const struct control *c)
 {
 	return min_t(u64, fp_ratio_q16(Q16_ONE, c->mbc.headroom_q16), Q16_ONE);
@@ -334,7 +339,7 @@ static u32 control_mbc_w_q16(struct control *c, const struct control_sample *s, 
  *
  *	answer	the controller asks for it, by zeta, rate and price: MBC's F(14), PID's u, F(9). It
  *		may be above 1, or below wmin
- *	mean	of MBC's answers in the last eight intervals or so
+ *	mean	harmonic, of MBC's answers in the last eight intervals or so
  *	reserve	MBC's, on top of its answer: where the mean m is above 1/2 both together are
  *		3 m - 1; it fades in the last half of the window
  *	wanted	answer + reserve, held to wmin .. 1

@@ -223,7 +223,7 @@ struct control_tphi {
  * @w_limited: F(19) held w back
  * @answer_below_wmin: the controller asked for w < wmin
  * @answer_above_1: it asked for w > 1
- * @retargeted: the goal or w has changed within the interval
+ * @retargeted: the goal or w has changed within the interval: its rate says nothing of the model
  */
 struct control_last {
 	bool app_limited;

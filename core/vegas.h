@@ -36,7 +36,8 @@
  * @rounds_q8: rounds that were judged; half of all here is forgotten every Tw, and 1/256 is the
  *	least that is left of a round
  * @shrinks_q8: of these, rounds that found the window too large
- * @delay_us_q8: sum of the delays that alpha is measured by: a packet per us is one of diff
+ * @delay_us_q8: sum of the delays that alpha is measured by, each RTT / base RTT times the queueing
+ *	delay: then diff is cwnd / RTT times the delay
  * @cuts_q40: sum of the parts of the window that were cut, F(23)
  */
 struct vegas_price {
