@@ -25,7 +25,8 @@
  * struct dalbe_defaults - net.dalbe.* of one network namespace
  * @g_us: G without a goal, us
  * @idle_g_us: least G of a controlled flow while the queue is short, us; 0: none
- * @effect: where a controller sets w dalbe_cdg runs the scavenger; 0: CDG, steered by G
+ * @effect: of dalbe_cdg alone: where a controller sets w it runs the scavenger; 0: CDG, steered by
+ *	G
  * @controller: DALBE_CONTROLLER_*
  * @scavenger: flows without a goal have the weight controller, and w = wmin; else no w
  * @tw_ms: update period of w; 0: derived
@@ -33,7 +34,8 @@
  * @limit_increase: of w and phi, F(19)
  * @after_deadline: DALBE_AFTER_*
  * @hystart: enum cdg_hystart, or both bits
- * @cubic_inflate: of dalbe_cubic, w inflates 0: the number of losses, 1: what each costs (beta)
+ * @cubic_inflate: of bases that pay for losses alone, as dalbe_cubic's: w inflates 0: the number
+ *	of losses, 1: what each costs (beta)
  *
  * All int, for the sysctl handlers; read with READ_ONCE().
  */
@@ -71,7 +73,7 @@ struct dalbe_settings {
 };
 
 /**
- * struct dalbe_flow - an established connection
+ * struct dalbe_flow - what an established connection needs beside its sender: the times of Tw
  * @busy_jiffies: time in which data was outstanding, since the connection began, when Tw began
  * @last_bytes_acked: tcp_sock.bytes_acked at the last ACK, its lower 32 bits
  * @tw_end_us: TCP's clock when the Tw under way ends

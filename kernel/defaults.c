@@ -5,7 +5,8 @@
  *	g_us		G without a goal, us			2 .. 125000
  *	idle_g_us	least G of a flow with a goal while the
  *			queue is short, us; 0: none		0 .. 125000
- *	effect		ask whose queue it is		0 .. 1
+ *	effect		of dalbe_cdg with a goal: ask whose
+ *			queue it is; 0: yield by a small G	0 .. 1
  *	controller	0 fixed, 1 PID, 2 MBC, 3 weight,
  *			4 rate floor				0 .. 4
  *	scavenger	controller 3 without a goal		0 .. 1
@@ -15,13 +16,16 @@
  *	limit_increase	w and phi rise slowly, F(19)		0 .. 1
  *	after_deadline	0 best effort, 1 scavenger, 2 keep	0 .. 2
  *	hystart		0 off, 1 ACK train, 2 delay, 3 both	0 .. 3
- *	cubic_inflate	w of dalbe_cubic: 0 phantom signals,
+ *	cubic_inflate	w of bases that pay for losses alone,
+ *			as dalbe_cubic's: 0 phantom signals,
  *			1 beta					0 .. 1
  *
  * For the whole machine there are the module's parameters.
  *
  * hystart and cubic_inflate act from a connection's next round on, the others on
- * goals and connections that begin after the write.
+ * goals and connections that begin after the write. But where a socket is given one setting
+ * (DALBE_IOC_SET_PARAMS), those of controller, tw_ms, wmin_ppm, limit_increase and after_deadline
+ * that it has not been given are read anew, too.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -83,7 +87,8 @@ const struct dalbe_defaults *dalbe_net_defaults(const struct net *net)
  * dalbe_heuristics - CDG's heuristics in force
  * @sk: a locked socket of ours
  *
- * A goal must not leave a loss unanswered: the last two are for CDG at a fixed G.
+ * A goal must not leave a loss unanswered: use_shadow, which answers one less, and use_tolerance
+ * are for CDG at a fixed G.
  */
 struct cdg_heuristics dalbe_heuristics(const struct sock *sk)
 {

@@ -50,6 +50,9 @@ static u64 dalbe_tw_end_us(const struct sock *sk)
 	return tcp_clock_us() + div_u64(tw_ns, NSEC_PER_USEC);
 }
 
+/* Tw begins now: nothing is counted in it yet, and its length is that of the controller's settings
+ * and of the RTT.
+ */
 static void dalbe_begin_interval(struct sock *sk)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;

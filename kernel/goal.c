@@ -143,7 +143,7 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 	struct dalbe_settings s = dalbe_settings_in_force(sk);
 	u64 now_ns = ktime_get_boottime_ns();
 
-	/* A transfer keeps what was in force when it began. */
+	/* the controller's are those of the goal, or of SET_PARAMS since: not of a later sysctl */
 	state->controller = ca->controlled ? flow->sender.control.config.controller :
 					     s.controller;
 	state->after_deadline = ca->controlled ?
