@@ -89,7 +89,9 @@ struct dalbe_goal {
 };
 
 /* Controllers: who sets w. */
-#define DALBE_CONTROLLER_FIXED	0	/* nobody: plain CDG at g_ns */
+#define DALBE_CONTROLLER_FIXED	0	/* nobody: plain CDG at g_ns, CUBIC
+					 * or Vegas
+					 */
 #define DALBE_CONTROLLER_PID	1
 #define DALBE_CONTROLLER_MBC	2
 #define DALBE_CONTROLLER_WEIGHT	3	/* nobody: w stays at wmin, by the
@@ -150,8 +152,9 @@ struct dalbe_params {
 #define DALBE_STATUS_DONE	5
 
 /* struct dalbe_state, regime: whose queue is it? */
-#define DALBE_REGIME_NONE	0	/* not asked: fixed G, or net.dalbe.effect
-					 * was 0
+#define DALBE_REGIME_NONE	0	/* not asked: no controller sets w, or
+					 * net.dalbe.effect was 0; dalbe_cubic
+					 * and dalbe_vegas never ask
 					 */
 #define DALBE_REGIME_ALONE	1	/* ours, or there is none */
 #define DALBE_REGIME_YIELDING	2	/* standing back for a moment, to see */
@@ -235,8 +238,9 @@ struct dalbe_state {
  * @fd: the TCP socket
  * @flags: zero
  *
- * The connection goes on as plain CDG, or with the weight controller as a
- * scavenger. Clearing where there is no goal is fine.
+ * The connection goes on as plain CDG, CUBIC or Vegas, by the name of its
+ * congestion control; or with the weight controller as a scavenger. Clearing
+ * where there is no goal is fine.
  */
 struct dalbe_clear {
 	__s32	fd;

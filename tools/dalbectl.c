@@ -38,7 +38,7 @@ static const struct {
 	    "On a terminal the table is redrawn in place.\n" },
 	  cmd_watch },
 	{ { "clear", CMD_CLEAR, "PID|PID:FD",
-	    "Forget the goal: the connections go on as plain CDG.", "" },
+	    "Forget the goal: the connections go on as plain CDG, CUBIC or Vegas.", "" },
 	  cmd_clear },
 };
 
