@@ -13,11 +13,11 @@
 
 #include "fixed.h"
 
-/* RFC 9438: beta = 0.7, C = 0.4 packets/s^3, and alpha = 3 (1 - beta) / (1 + beta), R(4), the growth
- * of a Reno flow that cuts by 1 - beta. Given by the RFC: other values would not be its flow's
- * window. But that alpha is 34696 in Q16, or 34669 with 717/1024 for beta: ours is a slip, 0.02 or
- * 0.1 % more. It stays: a packet in a thousand is no matter, and another changes recorded runs
- * (tests/golden.sh).
+/* RFC 9438: beta = 0.7, C = 0.4 packets/s^3, and alpha = 3 (1 - beta) / (1 + beta), R(4), the
+ * growth of a Reno flow that cuts by 1 - beta. Given by the RFC: other values would not be its
+ * flow's window. But that alpha is 34696 in Q16, or 34669 with 717/1024 for beta: ours is a slip,
+ * 0.02 or 0.1 % more. It stays: a packet in a thousand is no matter, and another changes recorded
+ * runs (tests/golden.sh).
  */
 #define CUBIC_BETA_Q10		717
 #define CUBIC_C_Q16		26214

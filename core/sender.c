@@ -104,8 +104,8 @@ static u32 sender_mu_capped_q16(const struct sender *s)
 	return min_t(u32, s->mu_q16, Q16_ONE);
 }
 
-/* The window to cut to, packets. cdg_ssthresh() is called for every base, as it also counts the cut,
- * and all know the number of losses from there. Most bases ignore its result.
+/* The window to cut to, packets. cdg_ssthresh() is called for every base, as it also counts the
+ * cut: the number of losses comes from there. Most bases ignore its result.
  */
 static u32 sender_cwnd_after_cut(struct sender *s, const struct tcp_path *p, enum cut_cause cause)
 {
