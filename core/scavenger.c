@@ -240,7 +240,7 @@ static bool scavenger_backs_off(struct sender *s, const struct tcp_path *p, u32 
 
 	if (path_tcp_sets_cwnd(p))	/* a cut would be decided, but not made */
 		return false;
-	if (room_urgent(r, s->cdg.rtt_prev.min_us, before_us, cdg_base_rtt_us(&s->cdg)))
+	if (room_urgent(r, p->cwnd, s->cdg.rtt_prev.min_us, before_us, cdg_base_rtt_us(&s->cdg)))
 		return true;
 	if (r->room.restored_rounds && scavenger_guaranteed_cwnd(s, p) >= p->cwnd)
 		return false;

@@ -216,10 +216,10 @@ def test_a_surge_is_a_growth_by_an_eighth_of_the_base_rtt(
     for state in range(3):
         effect = pure.new("regime", state=state)
         alone = state == pure.REGIME_ALONE
-        assert pure.room_urgent(effect, before_us + surge_us, before_us, base_us) == alone
-        assert not pure.room_urgent(effect, before_us + surge_us - 1, before_us, base_us)
-        assert not pure.room_urgent(effect, before_us - 1, before_us, base_us)
-        assert not pure.room_urgent(effect, base_us + 1_000, 0, base_us)  # no round before
+        assert pure.room_urgent(effect, 100, before_us + surge_us, before_us, base_us) == alone
+        assert not pure.room_urgent(effect, 100, before_us + surge_us - 1, before_us, base_us)
+        assert not pure.room_urgent(effect, 100, before_us - 1, before_us, base_us)
+        assert not pure.room_urgent(effect, 100, base_us + 1_000, 0, base_us)  # no round before
 
 
 @pytest.mark.parametrize(("base_us", "longest_us"), [
@@ -233,8 +233,12 @@ def test_a_queue_longer_than_flows_like_us_leave_it_is_not_left_to_the_gradient(
         for queue_us, urgent in ((longest_us, False), (longest_us + 1, True)):
             rtt_us = base_us + queue_us
             alone = state == pure.REGIME_ALONE
-            assert pure.room_urgent(effect, rtt_us, rtt_us, base_us) == (alone and urgent)
-            assert not pure.room_urgent(effect, rtt_us, rtt_us, 0)
+            assert pure.room_urgent(effect, 100, rtt_us, rtt_us, base_us) == (alone and urgent)
+            assert not pure.room_urgent(effect, 100, rtt_us, rtt_us, 0)
+            assert pure.room_urgent(effect, 4, rtt_us, rtt_us, base_us) == (alone and urgent)
+        few_us = base_us + max(longest_us, 8_000)
+        assert not pure.room_urgent(effect, 3, few_us, few_us, base_us)
+        assert pure.room_urgent(effect, 3, few_us + 1, few_us + 1, base_us) == alone
 
 
 @pytest.mark.parametrize("base_us", [500, 9_000, 20_000, 50_000, 200_000])
@@ -243,7 +247,7 @@ def test_flows_like_us_forgive_the_queue_that_they_leave(pure: Any, base_us: int
     effect = pure.new("regime")
     left_us = max(
         us for us in range(0, 20_000, 50)
-        if not pure.room_urgent(effect, base_us + us, base_us + us, base_us)
+        if not pure.room_urgent(effect, 100, base_us + us, base_us + us, base_us)
     )  # fmt: skip
     for more_us, verdict in ((0, pure.VERDICT_NONE), (58, pure.VERDICT_CUT_DEEPER)):
         effect = pure.new("regime", looks__mean_us=left_us + more_us)
@@ -276,7 +280,7 @@ def surged(pure: Any, grown_us: int = 15_000, cwnd: int = 100, **fields: Any) ->
         **{"slow_start__rounds_since": STEADY, "times__since_us": -OFTEN_US % 2**64, **fields},
     )
     rtt_us = BASE_US + 20_000
-    assert pure.room_urgent(effect, rtt_us, rtt_us - grown_us, BASE_US)
+    assert pure.room_urgent(effect, 100, rtt_us, rtt_us - grown_us, BASE_US)
     ssthresh = pure.room_cut(effect, cwnd, rtt_us, BASE_US, 7)
     pure.evidence_test_cut(effect, cwnd, ssthresh, rtt_us, BASE_US)
     return effect, ssthresh
@@ -309,7 +313,7 @@ def test_where_short_flows_keep_coming_a_burst_is_reason_enough(
     for grown_us, room in ((least_us, True), (least_us - 1, False)):
         effect = pure.new("regime", slow_start__rounds_since=STEADY, short_flows_come=patient)
         rtt_us = BASE_US + 20_000
-        pure.room_urgent(effect, rtt_us, rtt_us - grown_us, BASE_US)
+        pure.room_urgent(effect, 100, rtt_us, rtt_us - grown_us, BASE_US)
         assert effect.room.surge_us == grown_us * (grown_us >= BASE_US // 8)
         early = [
             pure.room_sample(effect, rtt_us, 50, rtt_us - grown_us, BASE_US, 100) for _ in range(4)
@@ -416,7 +420,7 @@ def test_room_is_taken_where_more_than_a_quarter_of_the_queue_is_left(
             lossy_rounds=9,
         )
         rtt_us = base_us + queue_us
-        assert pure.room_urgent(effect, rtt_us, rtt_us - grown_us, base_us)
+        assert pure.room_urgent(effect, 100, rtt_us, rtt_us - grown_us, base_us)
         ssthresh = pure.room_cut(effect, 100, rtt_us, base_us, 7)
         pure.evidence_test_cut(effect, 100, ssthresh, rtt_us, base_us)
         assert effect.room.provisional
@@ -608,7 +612,7 @@ def test_a_short_queue_of_a_long_path_is_no_reason_to_make_room(pure: Any) -> No
     """It would not be looked at again."""
     base_us, rtt_us = 600_000, 630_000
     effect = pure.new("regime", slow_start__rounds_since=STEADY)
-    assert pure.room_urgent(effect, rtt_us, base_us, base_us)
+    assert pure.room_urgent(effect, 100, rtt_us, base_us, base_us)
     assert pure.room_cut(effect, 1000, rtt_us, base_us, 7) == 1000 * base_us // rtt_us - 1
     assert effect.room.restore_cwnd == 0
 
@@ -617,7 +621,7 @@ def test_the_next_cut_makes_no_room_again(pure: Any) -> None:
     effect, _ = surged(pure)
     assert rounds(pure, effect, [0]) == [pure.VERDICT_ROOM_FREE]
     rtt_us = BASE_US + 5_000
-    assert not pure.room_urgent(effect, rtt_us, rtt_us, BASE_US)
+    assert not pure.room_urgent(effect, 100, rtt_us, rtt_us, BASE_US)
     assert pure.room_cut(effect, 100, rtt_us, BASE_US, 7) == 100 * BASE_US // rtt_us - 1
     assert effect.room.restore_cwnd == 0
 
@@ -959,7 +963,7 @@ def test_the_first_slow_start_may_have_ended_too_early(pure: Any) -> None:
     effect = pure.new("regime")
     pure.regime_start(effect, 0)
     rtt_us = BASE_US + 20_000
-    assert pure.room_urgent(effect, rtt_us, BASE_US, BASE_US)
+    assert pure.room_urgent(effect, 100, rtt_us, BASE_US, BASE_US)
     pure.room_cut(effect, 20, rtt_us, BASE_US, 14)
     for steady in range(1, STEADY + 1):
         effect.slow_start.rounds_since, effect.part.last_us = steady, BASE_US
@@ -1354,7 +1358,7 @@ events = st.one_of(
     st.tuples(st.just("evidence_test_cut"), u32, u32, u32, u32),
     st.tuples(st.just("regime_round"), u32, u32, u64),
     st.tuples(st.just("room_cut"), u32, u32, u32, u32),
-    st.tuples(st.just("room_urgent"), u32, u32, u32),
+    st.tuples(st.just("room_urgent"), u32, u32, u32, u32),
     st.tuples(st.just("room_sample"), u32, u32, u32, u32, u32),
     st.tuples(st.just("evidence_test_loss_cut"), u32, u32, u32, u32),
     st.tuples(st.just("evidence_loss")),

@@ -99,6 +99,27 @@ def test_flows_like_us_have_equal_shares(pure: Any, ours: int) -> None:
     assert min(out.least / out.most for out in runs) >= 0.75
 
 
+def test_four_flows_like_us_share_a_faster_link(pure: Any) -> None:
+    """Each has to drain the queue that the others do not forgive: 100 Mbit/s, 20 ms."""
+    path = {"rate_pps": 8333, "base_us": 20_000, "buffer": 166}
+    runs = [drive(pure, FIRST_SEED + n, ours=4, theirs=0, **path) for n in range(5)]
+    assert part([out.least / out.most for out in runs], 0.5) >= 0.7
+
+
+def test_cubic_keeps_a_faster_link_with_a_short_buffer(pure: Any) -> None:
+    """Its queue is of 5 ms at most, and grows slowly: 1 Gbit/s, 10 ms, half a BDP."""
+    path = {"rate_pps": 83_333, "base_us": 10_000, "buffer": 416, "to_ms": 50_000}
+    for n in range(3):
+        out = drive(pure, FIRST_SEED + n, 51, ours=1, theirs=1, **path)
+        assert 0 < out.ours <= 0.03 * (out.ours + out.theirs)
+
+
+def test_a_path_that_holds_no_packet_is_used(pure: Any) -> None:
+    """2 Mbit/s, 5 ms: two packets are a queue, and no window is less."""
+    out = drive(pure, FIRST_SEED, rate_pps=166, base_us=5_000, buffer=20, ours=1, theirs=0)
+    assert out.ours >= 0.97 * HALF_S * 166
+
+
 @pytest.mark.parametrize("ours", [1, 2, 5])
 def test_flows_like_us_use_a_link_together_and_do_not_yield_to_each_other(
     pure: Any, ours: int
