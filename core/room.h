@@ -34,8 +34,8 @@
 /* A window of three packets or less may leave 8 ms, a packet's time at 1.5 Mbit/s and 2 G: two
  * packets would be left, and where the path holds less than that these are the queue. With half of
  * either a flow alone at 2 Mbit/s and 5 ms leaves most of the link. With twice the packets two
- * flows at 10 Mbit/s and 5 ms do not share. With twice the queue 1 Mbit/s is used as well; with any queue
- * short flows at 10 Mbit/s and 50 ms take up to 7 % longer.
+ * flows at 10 Mbit/s and 5 ms do not share. With twice the queue 1 Mbit/s is used as well; with
+ * any queue short flows at 10 Mbit/s and 50 ms take up to 7 % longer.
  */
 #define ROOM_FEW_CWND		3
 #define ROOM_FEW_QUEUE_US	8000
