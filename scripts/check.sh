@@ -188,7 +188,7 @@ mkdir -p "$out"
 
 lanes=()
 trap stop INT TERM
-lane setup
+together setup
 if [[ -e $out/setup.count && $(<"$out/setup.count") != *" 0" ]]; then
 	echo "$(cut -d ' ' -f 1 "$out/setup.count") passed, $(cut -d ' ' -f 2 "$out/setup.count") failed"
 	exit 1
@@ -196,7 +196,7 @@ fi
 if [[ ${stages[*]} == "${quick[*]}" ]]; then
 	together tools "changes arithmetic" testbed # the tools' tests wait, most of the time
 else
-	lane tools
+	together tools
 	together "kernels kunit guest vng demo" "lint matrix install fresh"
 	together python
 fi
