@@ -34,7 +34,9 @@
  */
 #define CDG_AGE_PART		4
 
-/* Credit of the delayed-ACK filter, and of Linux' tcp_cdg.c: given by Hayes, CAIA TR 100219A. */
+/* The delayed-ACK filter's most credits, one for each ACK of two packets or more: the ACK of one
+ * spends one, see cdg_rtt_sample(). Given by Hayes, CAIA TR 100219A, and Linux' tcp_cdg.c.
+ */
 #define CDG_DELACK_CREDIT	5
 
 /* Given by Linux' tcp_cdg.c: gradients that fall by 4 us a round have drained the queue

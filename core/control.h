@@ -140,7 +140,7 @@ struct control_config {
  *             @price_q40 is in another (Vegas: seconds); 0: @price_q40
  * @weight_standard_q40: W of F(22) for one such indication
  * @rounds: N of F(22), in RTT rounds in which the base's window could grow
- * @losses: indications behind @price_standard_q40
+ * @losses: losses and marks that were answered in this interval, one per window at most
  * @app_limited: most of the time the sender had too little to send
  * @others_seen: the base's guess whether somebody else sent, for most of the time: see each
  *               base's price()

@@ -60,10 +60,10 @@ struct cubictcp_curve {
 };
 
 /**
- * struct cubictcp_train - one round of slow start
+ * struct cubictcp_train - a round of slow start, and the train of ACKs that it began with
  * @end: sequence number whose ACK ends it
  * @start_us: when it began, TCP's clock
- * @last_us: when the last ACK of the train came
+ * @last_us: when the last ACK of the train came, TCP's clock; at first @start_us
  * @rtt_us: lowest RTT of the round
  * @rtts: RTTs so far, up to CUBICTCP_HYSTART_RTTS
  */

@@ -76,7 +76,7 @@ struct slow_start {
  * @samples: RTTs in a row, in this round, that tell of a surge
  * @restored_rounds: rounds for which VERDICT_ROOM_FREE is still remembered
  * @sampled_us: the lowest of @samples
- * @packets: that the ACKs of @samples cover
+ * @packets: so many packets the ACKs of @samples cover
  * @surge_us: growth of the queue in the last round, for the next cut, where that is a surge and
  *	not ours; else 0
  * @restored_us: lowest RTT of the surge that was over at the last VERDICT_ROOM_FREE
@@ -135,7 +135,7 @@ struct probe {
 
 /**
  * struct plateau - while contended: a queue that stands still is a longer path
- * @periods: in a row, whose lowest RTT was like @rtt_us
+ * @periods: so many periods (EVIDENCE_PLATEAU_US) in a row had a lowest RTT like @rtt_us
  * @rtt_us: lowest RTT of the first of them
  * @least_us: lowest RTT in the period under way
  * @since_us: when that began, TCP's clock modulo 2^32
@@ -166,7 +166,7 @@ struct times {
 
 /**
  * struct regime - what one flow knows of others
- * @state: enum regime_state; set in regime.c only. sender.regime is a copy, which scavenger.c keeps
+ * @state: enum regime_state; set in regime.c only. sender.regime is a copy
  * @lossy_rounds: rounds for which the last loss is still remembered; they count while alone only
  * @alone_by_guess: by VERDICT_RESUME, TRY or PATH_LONGER: the others may never have gone, so the
  *	next yield does not update @times.came_us and @short_flows_come. A probe's guess is

@@ -98,8 +98,8 @@ static inline bool path_slow_start(const struct tcp_path *p)
 	return p->cwnd < p->ssthresh;
 }
 
-/* Does TCP repair a loss, or reduce the window for a mark? Then TCP takes the window down, not we;
- * after a timeout, PATH_LOSS, we grow it again.
+/* Does TCP repair a loss, or reduce the window for a mark? Then TCP takes the window down, not we.
+ * In PATH_LOSS, after a timeout, we grow it again, but neither cut it for delay nor judge by it.
  */
 static inline bool path_tcp_sets_cwnd(const struct tcp_path *p)
 {

@@ -10,7 +10,7 @@
 #include "probe.h"
 
 /**
- * probe_double_pause - the queue was not ours: wait twice as long before the next probe
+ * probe_double_pause - a probe told nothing, or was wrong: wait twice as long before the next
  * @r: the flow
  */
 void probe_double_pause(struct regime *r)

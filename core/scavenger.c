@@ -7,7 +7,7 @@
  *	                   | 1/B every Tw                                     | alone or contended
  *	                   v                                                  v
  *	              control.c ------------------- w ------------------> window: alone B,
- *	                                                                  contended w * B
+ *	                                                                  beside others w * B
  *
  * While alone it backs off for delay as CDG does, at a G of its own, and each cut is a test of
  * whose queue it is.
@@ -42,7 +42,7 @@ static void scavenger_start(struct sender *s, struct tcp_path *p)
 	sender_begin_round(s, p);
 }
 
-/* While contended the window is w * B, and ssthresh is B: TCP remembers ssthresh for the next
+/* Beside others the window is w * B, and ssthresh is B: TCP remembers ssthresh for the next
  * connection to this host, which need not be ours. Below two packets, the least window, packets
  * wait for their departure. Two still leave together: the receiver would hold back its ACK of a
  * single one, and that looks like a queue.

@@ -20,15 +20,19 @@
  *	yielding,	w * 0.7 B, at most	the same		the same, by slow
  *	contended	0.7 W; 0.7 of the				start
  *			windows to return to
- *	in slow start,	the same; after a timeout or a pause (sender.restarting) loss_only_window
+ *	in slow start,	as alone; after a timeout or a pause (sender.restarting) loss_only_window
  *	alone		is lowered to W before it is cut
- *	in slow start,	the same; B, and loss_only_window after a timeout or a pause, are lowered to
- *	beside others	W / w before they are cut
+ *	in slow start,	as contended, but for a probe: B, and after a timeout or a pause
+ *	beside others	loss_only_window, are lowered to (W + 1) / w before they are cut
  *
- * The other bases know no regime, and answer a loss, a mark and a timeout alike:
+ * Alone, the guarantee is w times loss_only_window, see scavenger_cut_delay().
+ *
+ * The other bases know no regime, and cut alike for a loss, a mark and a timeout (after which CUBIC
+ * begins its curve anew):
  *
  *	CDG		W / 2 (cdg_ssthresh()), but for use_shadow and use_tolerance
- *	CUBIC		0.7 W (cubictcp_cut()); with net.dalbe.cubic_inflate min(mu, 1) times that
+ *	CUBIC		0.7 W (cubictcp_cut()); with net.dalbe.cubic_inflate min(mu, 1) times that,
+ *			as of every base without price() (sender_cwnd_after_cut())
  *	Vegas		W / 2 (vegas_cut()); under a goal at w = 1 with probability 1/mu, else W
  *
  * The windows that we remember, what sets and cuts them, and when we return to them:

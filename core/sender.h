@@ -146,7 +146,7 @@ struct rtt_doubts {
  * @base: the congestion control in force
  * @heuristics: CDG's, in force
  * @regime: of a base that knows others a copy of its regime.state; else REGIME_ALONE
- * @restarting: in the slow start that follows a timeout or a pause
+ * @restarting: in the slow start that follows a pause, or, of the scavenger, a timeout
  * @sets_pacing: a base with lbe_base.paced has run: since then we tell TCP whether to pace
  * @round: the RTT round under way
  * @delay_cut: the cut for delay under way
