@@ -24,10 +24,12 @@
 #define QUEUE_SHORTEST_US	1000
 
 /* The longest queue that scavengers leave among themselves: a quarter of the base RTT, as CUBIC's
- * in a short buffer is longer, and at least 3 ms, as jitter may be no queue, and at most 4 G. With
- * half of the least jitter of 2 ms leaves short paths idle. With twice CUBIC at 1 Gbit/s, 10 ms and
- * half a BDP of buffer loses a third of the link to us, and of four scavengers at 100 Mbit/s, 5 ms
- * one starves.
+ * in a short buffer is longer, and at least 3 ms, as jitter may be no queue, and at most 4 G, which
+ * they exceed once in fifty backoffs, exp(-4).
+ * With half of the least jitter of 2 ms leaves short paths idle. With twice CUBIC at 1 Gbit/s,
+ * 10 ms and half a BDP of buffer loses a third of the link to us, and of four scavengers at
+ * 100 Mbit/s, 5 ms one starves. With half of the quarter, or of the most, scavengers take each
+ * other for competitors; with twice, a competitor in a short buffer passes for a scavenger.
  */
 #define QUEUE_SCAVENGERS_LEAST_US	3000
 #define QUEUE_SCAVENGERS_MOST_US	(4 * QUEUE_ALONE_G_NS / 1000)
