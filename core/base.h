@@ -107,7 +107,7 @@ struct base_report {
  *	May be NULL: slow start ends by a loss, or by @use_hystart
  * @use_hystart: slow start ends by sender_hystart(), where delay or the ACK train says so
  * @round: a round trip has ended: set the window, or have it cut, but not while TCP does so
- *	(path_tcp_sets_cwnd()). @before_us is the lowest RTT of the round before, and
+ *	(path_recovering()). @before_us is the lowest RTT of the round before, and
  *	@gradient_sum_us is cdg_round()'s.
  *	May be NULL: ROUND_NONE
  * @steer: a Tw has ended, and sender.mu_q16 is new. Where the unit is per round

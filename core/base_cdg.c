@@ -10,7 +10,7 @@
 static enum round_effect cdg_base_round(struct sender *s, struct tcp_path *p, u32 before_us,
 					s32 gradient_sum_us)
 {
-	if (path_tcp_sets_cwnd(p) ||
+	if (path_recovering(p) ||
 	    !cdg_backoff(&s->cdg, &s->heuristics, gradient_sum_us, get_random_u32(), p->cwnd))
 		return ROUND_NONE;
 	return ROUND_CUT;

@@ -65,7 +65,7 @@ void evidence_forget(struct regime *r)
 	r->cut.before_us = 0;
 	r->cut.decides = false;
 	r->part.ours_pps_q16 = 0;
-	r->part.last_us = 0;
+	r->part.last_rtt_us = 0;
 	r->slow_start.rounds_since = 0;
 	r->room.restored_rounds = 0;
 	r->room.restore_cwnd = 0;
@@ -82,7 +82,7 @@ void evidence_forget(struct regime *r)
  */
 void evidence_skip_round(struct regime *r)
 {
-	r->part.last_us = 0;
+	r->part.last_rtt_us = 0;
 	r->part.lost = false;
 	r->probe.rounds = 0;
 	if (r->slow_start.may_grow_on)
@@ -182,10 +182,10 @@ void evidence_measure_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rt
 			   u32 base_rtt_us)
 {
 	u32 queue_us = queue_above_us(rtt_us, base_rtt_us);
-	u32 last_us = r->part.last_us;
+	u32 last_rtt_us = r->part.last_rtt_us;
 	u64 rate_q16;
 
-	r->part.last_us = rtt_us;
+	r->part.last_rtt_us = rtt_us;
 	r->part.lost = false;
 	if (r->state != REGIME_ALONE || !base_rtt_us || !elapsed_us ||
 	    !queue_stands(rtt_us, base_rtt_us))
@@ -193,7 +193,7 @@ void evidence_measure_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rt
 	rate_q16 = min_t(u64, S64_MAX, fp_mul_div((u64)packets << 16,
 						  USEC_PER_SEC, elapsed_us));
 	r->part.lost = (queue_us > queue_scavengers_us(base_rtt_us) || r->lossy_rounds) &&
-		       room_surge_us(rtt_us, last_us, base_rtt_us, ROOM_SURGE_SHIFT) &&
+		       room_surge_us(rtt_us, last_rtt_us, base_rtt_us, ROOM_SURGE_SHIFT) &&
 		       evidence_part_lost(r, rate_q16, elapsed_us);
 	if (r->part.lost)
 		return;

@@ -44,15 +44,15 @@ struct cut {
 
 /**
  * struct part - our part of the link
- * @last_us: lowest RTT of the last round handed to evidence_measure_part(); 0: that was not, see
- *	evidence_skip_round()
+ * @last_rtt_us: lowest RTT of the last round handed to evidence_measure_part(); 0: that was not,
+ *	see evidence_skip_round()
  * @lost: in the last round a part of the link was lost in a surge
  * @ours_pps_q16: packets per second that were ours while a queue stood; 0: not known
  * @link_pps_q16: the most that @ours_pps_q16 was while it was known, and half of what it was
  *	before; 0: not known
  */
 struct part {
-	u32 last_us;
+	u32 last_rtt_us;
 	bool lost;
 	u64 ours_pps_q16;
 	u64 link_pps_q16;
@@ -104,7 +104,7 @@ struct room {
  * @peak_us: longest standing queue since REGIME_YIELDING began
  * @mean_us: mean queue of the last eight looks or so, or rounds in REGIME_ALONE
  * @try_us: how long to be contended before VERDICT_TRY
- * @last_us: when the last look was taken
+ * @last_look_us: when the last look was taken
  */
 struct looks {
 	u8 rounds;
@@ -112,7 +112,7 @@ struct looks {
 	u32 try_us;
 	u32 peak_us;
 	u32 mean_us;
-	u64 last_us;
+	u64 last_look_us;
 };
 
 /**

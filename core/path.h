@@ -18,7 +18,7 @@
 enum path_state {
 	PATH_OPEN,
 	PATH_DISORDER,
-	PATH_CWR,	/* from here on TCP sets the window: a mark, */
+	PATH_CWR,	/* from here on TCP is recovering: from a mark, */
 	PATH_RECOVERY,	/* a loss, */
 	PATH_LOSS,	/* a timeout */
 };
@@ -98,10 +98,11 @@ static inline bool path_slow_start(const struct tcp_path *p)
 	return p->cwnd < p->ssthresh;
 }
 
-/* Does TCP repair a loss, or reduce the window for a mark? Then TCP takes the window down, not we.
- * In PATH_LOSS, after a timeout, we grow it again, but neither cut it for delay nor judge by it.
+/* Is TCP recovering: from a mark (PATH_CWR), a loss (PATH_RECOVERY) or a timeout (PATH_LOSS)? In
+ * the first two TCP takes the window down, not we. In PATH_LOSS we grow it again, but neither cut
+ * it for delay nor judge by it.
  */
-static inline bool path_tcp_sets_cwnd(const struct tcp_path *p)
+static inline bool path_recovering(const struct tcp_path *p)
 {
 	return path_state(p) >= PATH_CWR;
 }

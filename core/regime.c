@@ -151,7 +151,7 @@ static enum verdict regime_from_alone(struct regime *r, enum regime_state state,
  */
 enum verdict regime_alone_to_contended(struct regime *r, u64 now_us)
 {
-	r->looks.last_us = now_us;
+	r->looks.last_look_us = now_us;
 	return regime_from_alone(r, REGIME_CONTENDED, now_us);
 }
 
@@ -309,9 +309,9 @@ enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 	if (base_rtt_us && evidence_plateau(r, rtt_us, base_rtt_us, now_us))
 		return regime_to_alone(r, now_us, VERDICT_PATH_LONGER);
 	if (r->state == REGIME_CONTENDED &&
-	    now_us - r->looks.last_us < regime_look_us(base_rtt_us))
+	    now_us - r->looks.last_look_us < regime_look_us(base_rtt_us))
 		return VERDICT_NONE;
-	r->looks.last_us = now_us;
+	r->looks.last_look_us = now_us;
 	r->looks.gone = (r->looks.gone << 1) & (BIT(REGIME_LOOKS) - 1);
 	if (queue_us <= max(r->looks.peak_us >> REGIME_GONE_SHIFT,
 			    queue_shortest_us(base_rtt_us)))

@@ -110,7 +110,7 @@ static void scavenger_yield(struct sender *s, struct tcp_path *p, u32 most)
 static void scavenger_go_alone(struct sender *s, struct tcp_path *p, u32 cwnd, u32 ssthresh)
 {
 	p->no_undo = true;
-	if (!path_tcp_sets_cwnd(p))	/* else ssthresh is that of a cut */
+	if (!path_recovering(p))	/* else ssthresh is that of a cut */
 		p->ssthresh = clamp_t(u32, ssthresh, 2, PATH_SSTHRESH_MAX);
 	if (path_state(p) == PATH_OPEN)
 		p->cwnd = clamp_t(u32, cwnd, 2, path_cwnd_max(p));
@@ -170,14 +170,14 @@ static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p, 
 	else
 		r->slow_start.rounds_since += r->slow_start.rounds_since < U8_MAX;
 	/* A pause, or a timeout, is in the time but not in the packets. */
-	if (s->round.app_limited || s->round.cut_short || path_tcp_sets_cwnd(p))
+	if (s->round.app_limited || s->round.cut_short || path_recovering(p))
 		evidence_skip_round(r);
 	else
 		evidence_measure_part(r, path_delivered(p) - s->round.delivered, elapsed_us,
 				      rtt_us, base_rtt_us);
 	r->urgency_q16 = control_w_recent_max_q16(&s->control);
 	verdict = regime_round(r, rtt_us, base_rtt_us, p->now_us);
-	if (verdict == VERDICT_NONE && r->state == REGIME_ALONE && !path_tcp_sets_cwnd(p) &&
+	if (verdict == VERDICT_NONE && r->state == REGIME_ALONE && !path_recovering(p) &&
 	    stall_by_others(&s->scavenger.stall))
 		return regime_alone_to_contended(r, p->now_us);
 	return verdict;
@@ -194,7 +194,7 @@ static bool scavenger_act(struct sender *s, struct tcp_path *p, enum verdict why
 	case VERDICT_ROOM_FREE:
 		return false;
 	case VERDICT_CUT_DEEPER:
-		if (path_tcp_sets_cwnd(p))
+		if (path_recovering(p))
 			return false;
 		sender_back_off(s, p);
 		break;
@@ -238,7 +238,7 @@ static bool scavenger_backs_off(struct sender *s, const struct tcp_path *p, u32 
 {
 	struct regime *r = &s->scavenger.regime;
 
-	if (path_tcp_sets_cwnd(p))	/* a cut would be decided, but not made */
+	if (path_recovering(p))	/* a cut would be decided, but not made */
 		return false;
 	if (room_urgent(r, p->cwnd, s->cdg.rtt_prev.min_us, before_us, cdg_base_rtt_us(&s->cdg)))
 		return true;
@@ -320,7 +320,7 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 
 	if (r->state == REGIME_ALONE &&
 	    stall_silence_is_long(sample->silence_us, sample->cwnd, usual_us, regime_steady(r)) &&
-	    !s->round.app_limited && !sample->tcp_sets_cwnd)
+	    !s->round.app_limited && !sample->recovering)
 		stall_judge_silence(stall, rtt_us, sample->silence_us, usual_us, base_rtt_us,
 				    sample->now_us);
 	if (stall_during_rtt(stall, rtt_us, sample->now_us))
@@ -332,7 +332,7 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 	if (r->state != REGIME_ALONE) {
 		if (r->probe.rounds && !seq_after(sample->una, s->round.end))
 			probe_reject_early(r, rtt_us, base_rtt_us);
-	} else if (!sample->tcp_sets_cwnd && s->cdg.state != CDG_BACKOFF &&
+	} else if (!sample->recovering && s->cdg.state != CDG_BACKOFF &&
 		   room_sample(r, rtt_us, sample->packets, before_us, base_rtt_us, sample->cwnd)) {
 		cdg_cut_round_short(&s->cdg, r->room.sampled_us);
 		s->round.end = sample->una - 1;

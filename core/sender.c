@@ -206,7 +206,7 @@ void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd
 void sender_grow_or_phantom_cut(struct sender *s, struct tcp_path *p, u32 acked)
 {
 	if (signals_recent(&s->signals, p) && s->mu_q16 && !s->heuristics.inflate_beta &&
-	    !path_tcp_sets_cwnd(p) && signals_phantom(&s->signals, acked)) {
+	    !path_recovering(p) && signals_phantom(&s->signals, acked)) {
 		sender_begin_round(s, p);
 		sender_back_off(s, p);
 	} else {
@@ -256,7 +256,7 @@ bool sender_count_loss(struct sender *s, const struct tcp_path *p, u8 state)
 {
 	struct losses *l = &s->losses;
 
-	if (state == PATH_LOSS && !l->asked && !path_tcp_sets_cwnd(p))
+	if (state == PATH_LOSS && !l->asked && !path_recovering(p))
 		return false;
 	l->episodes += !l->marked;	/* a mark was counted when it was seen */
 	l->answers += l->asked || !seq_after(path_una(p), l->answer_end);
@@ -379,13 +379,19 @@ void sender_begin_interval(struct sender *s)
 }
 
 /**
- * sender_sample_interval - Tw ends: what has the base paid in it?
+ * sender_sample_interval - Tw ends: what has the base paid in it, and did the path limit it?
  * @s: the sender
+ * @busy_us: so long the program had data to send
+ * @elapsed_us: how long this Tw was
  *
- * Return: a sample without the times, the bytes and @app_limited, which TCP knows.
+ * Without ACKs, as in a timeout, @app_limited stays what it was: nothing new is known of it.
+ *
+ * Return: a sample without the times and the bytes, which TCP knows.
  */
-struct control_sample sender_sample_interval(const struct sender *s)
+struct control_sample sender_sample_interval(const struct sender *s, u64 busy_us,
+					     u64 elapsed_us)
 {
+	const struct interval *i = &s->interval;
 	const struct cdg_counts *n = &s->cdg.price.counts;
 	const u64 loss_weight_q40 = (u64)CDG_WEIGHT_LOSS_Q16 << 24;
 	struct control_sample sample = {
@@ -394,6 +400,10 @@ struct control_sample sender_sample_interval(const struct sender *s)
 		.weight_standard_q40 = loss_weight_q40,
 		.rounds = n->rounds,
 		.losses = n->losses,
+		.app_limited = busy_us < elapsed_us / INTERVAL_BUSY_PART ||
+			       (i->acks ?
+				i->acks_cwnd_limited * INTERVAL_CWND_LIMITED_PART < i->acks :
+				s->control.last.app_limited),
 	};
 
 	if (sender_pays_losses_only(s))

@@ -50,6 +50,15 @@ struct delay_cut {
 	u32 backoffs;
 };
 
+/* A Tw tells what the program sends, not what the path carries, and w stays as it is, where data
+ * were at hand for less than half of it, or less than one ACK in four found the window in use.
+ * Half of the parts (one in four, one in eight): a program's pauses pass for a slow path, w rises
+ * for nothing, and others pay. Twice (all of it, one in two): one pause stops the control of a
+ * transfer that the path does limit, and it is late.
+ */
+#define INTERVAL_BUSY_PART		2
+#define INTERVAL_CWND_LIMITED_PART	4
+
 /**
  * struct interval - counts of the Tw under way
  * @acks: ACKs that could grow the window
@@ -108,7 +117,7 @@ struct losses {
  * @una: first sequence number that is not acknowledged
  * @cwnd: congestion window, packets
  * @sacked: the receiver holds data out of order
- * @tcp_sets_cwnd: see path_tcp_sets_cwnd()
+ * @recovering: see path_recovering()
  * @paced: TCP spaces packets; for lbe_base.hystart only
  * @burst_us: four of TCP's largest bursts take so long, at most 1 ms; likewise
  */
@@ -120,7 +129,7 @@ struct rtt_sample {
 	u32 una;
 	u32 cwnd;
 	bool sacked;
-	bool tcp_sets_cwnd;
+	bool recovering;
 	bool paced;
 	u32 burst_us;
 };
@@ -248,7 +257,8 @@ void sender_complete_cwr(struct sender *s, struct tcp_path *p);
 
 void sender_steer(struct sender *s, u64 price_standard_q40);
 void sender_begin_interval(struct sender *s);
-struct control_sample sender_sample_interval(const struct sender *s);
+struct control_sample sender_sample_interval(const struct sender *s, u64 busy_us,
+					     u64 elapsed_us);
 
 /* These run at each ACK, or each time before TCP sends: */
 

@@ -26,7 +26,7 @@
 void signals_start(struct signals *n, const struct tcp_path *p)
 {
 	*n = (struct signals) {
-		.last_us = p->now_us,
+		.last_signal_us = p->now_us,
 		.last_delivered = path_delivered(p),
 	};
 }
@@ -51,12 +51,12 @@ void signals_count(struct signals *n, const struct tcp_path *p)
 	u32 part = max_t(u32, n->count, 1);
 
 	/* the first is the distance from the beginning: that of two signals takes its place */
-	n->time_us = fp_mean(n->time_us, p->now_us - n->last_us, part);
+	n->time_us = fp_mean(n->time_us, p->now_us - n->last_signal_us, part);
 	n->packets_q8 = fp_mean(n->packets_q8,
 				(u64)max(path_delivered(p) - n->last_delivered, 1u) << 8, part);
 	n->count = min(n->count + 1, SIGNALS_MEAN);
 	n->recent = true;
-	n->last_us = p->now_us;
+	n->last_signal_us = p->now_us;
 	n->last_delivered = path_delivered(p);
 }
 

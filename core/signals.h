@@ -27,7 +27,7 @@
 
 /**
  * struct signals - losses and marks
- * @last_us: when the last came, or when they ceased
+ * @last_signal_us: when the last came, or when they ceased
  * @last_delivered: path_delivered() at that time
  * @count: signals that the two means are of, up to SIGNALS_MEAN
  * @recent: the last is so near that others are to be expected, see signals_recent()
@@ -36,7 +36,7 @@
  * @inflation_q16: so many phantom signals for one real one, 1/w - 1
  */
 struct signals {
-	u64 last_us;
+	u64 last_signal_us;
 	u32 last_delivered;
 	u8 count;
 	bool recent;
@@ -55,9 +55,9 @@ void signals_price(const struct signals *n, struct control_sample *sample);
 /* Is the last real signal so near that there are others? */
 static inline bool signals_recent(struct signals *n, const struct tcp_path *p)
 {
-	if (n->recent && p->now_us - n->last_us > SIGNALS_RECENT * n->time_us) {
+	if (n->recent && p->now_us - n->last_signal_us > SIGNALS_RECENT * n->time_us) {
 		n->recent = false;
-		n->last_us = p->now_us;
+		n->last_signal_us = p->now_us;
 		n->last_delivered = path_delivered(p);
 	}
 	return n->recent;

@@ -162,12 +162,11 @@ void dalbe_end_interval(struct sock *sk)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	struct sender *s = &flow->sender;
-	const struct interval *n = &s->interval;
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 elapsed_us = tp->tcp_mstamp - flow->tw_start_us;
 	u64 busy_us = (u64)jiffies_to_msecs(dalbe_busy_jiffies(tp) - flow->busy_jiffies) *
 		      USEC_PER_MSEC;
-	struct control_sample sample = sender_sample_interval(s);
+	struct control_sample sample = sender_sample_interval(s, busy_us, elapsed_us);
 	struct dalbe_state state = {};
 	struct control_model model;
 	struct tcp_path p;
@@ -176,10 +175,6 @@ void dalbe_end_interval(struct sock *sk)
 	sample.elapsed_ns = elapsed_us * NSEC_PER_USEC;
 	sample.bytes_done = dalbe_bytes_done(sk);
 	sample.srtt_us = tp->srtt_us >> 3;
-	/* Without ACKs, as in a timeout, nothing new is known of it. */
-	sample.app_limited = busy_us < elapsed_us / 2 ||
-			     (n->acks ? n->acks_cwnd_limited * 4 < n->acks :
-					s->control.last.app_limited);
 	dalbe_path_read(sk, &p, tp->tcp_mstamp);
 	model.model_q40 = s->base->model_q40;
 	model.arg = &p;
@@ -216,7 +211,7 @@ bool dalbe_alloc_flow(struct sock *sk)
 	ca->flow->last_bytes_acked = tp->bytes_acked;
 	dalbe_path_read(sk, &p, tcp_clock_us());
 	/* losses that TCP is repairing already, the congestion control before us has answered */
-	sender_init(&ca->flow->sender, &p, path_tcp_sets_cwnd(&p) ? tp->high_seq : tp->snd_una - 1);
+	sender_init(&ca->flow->sender, &p, path_recovering(&p) ? tp->high_seq : tp->snd_una - 1);
 	dalbe_apply_goal(sk);
 	return true;
 }

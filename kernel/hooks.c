@@ -167,7 +167,7 @@ static void dalbe_take_sample(struct sock *sk, const struct ack_sample *sample)
 		.una = tp->snd_una,
 		.cwnd = tcp_snd_cwnd(tp),
 		.sacked = tp->sacked_out,
-		.tcp_sets_cwnd = inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR,
+		.recovering = inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR,
 	};
 	const struct rtt_doubts doubts = {
 		.tsval = tp->rx_opt.rcv_tsval,

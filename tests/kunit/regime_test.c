@@ -93,7 +93,7 @@ static bool part_is_lost(u32 packets, u32 before_us)
 		if (e.part.lost)
 			return false;
 	}
-	e.part.last_us = before_us;
+	e.part.last_rtt_us = before_us;
 	evidence_measure_part(&e, packets, 90000, 90000, BASE_US);
 	return e.part.lost && e.state == REGIME_ALONE;
 }

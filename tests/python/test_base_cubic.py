@@ -16,6 +16,7 @@ FIRST_SEED = 300_001
 MSS = 1448
 CWND_MAX = 4000
 NO_SSTHRESH = 0x7FFFFFFF
+TW_US = 2_000_000
 U32 = 2**32
 TABLE = bytes.fromhex(
     "00363636767676767b81868a8f93979c9da1a4a8aaadb0b3b5b9bbbec0c2c5c7c8caccced1d3d5d7d9dbdddee0e1e3"
@@ -193,7 +194,7 @@ class Ours:
         p.cwnd_limited, p.out_max = used, p.cwnd if used else 1
         sample = self.pure.new(
             "rtt_sample", rtt_us=rtt_us, packets=packets, now_us=p.now_us, una=p.una, cwnd=p.cwnd,
-            tcp_sets_cwnd=p.state == RECOVERY, paced=burst_us is not None, burst_us=burst_us or 0,
+            recovering=p.state == RECOVERY, paced=burst_us is not None, burst_us=burst_us or 0,
         )  # fmt: skip
         self.pure.pure_ack(self.sender, self.path, sample)
 
@@ -357,6 +358,11 @@ def test_phantom_signals_are_as_many_as_w_says(pure: Any) -> None:
         assert cuts(flow(pure, w, (100,) * 9), 20_000) == pytest.approx(many, rel=0.15)
 
 
+def interval(ours: Any) -> Any:
+    """Return what the flow has paid since the last Tw."""
+    return ours.pure.sender_sample_interval(ours.sender, TW_US, TW_US)
+
+
 def test_phantom_signals_are_one_in_four_packets_while_the_price_is_not_known(pure: Any) -> None:
     pure.pure_seed(12)
     assert cuts(flow(pure, 0.001, (5,)), 4000) == pytest.approx(1000, rel=0.1)
@@ -368,18 +374,18 @@ def test_phantom_signals_cease_three_mean_distances_after_the_last_real_one(pure
     ours = flow(pure, 0.02, (1000, 200, 200, 200))
     ours.wait(590_000)
     assert cuts(ours, 1000) > 100
-    assert ours.pure.sender_sample_interval(ours.sender).others_seen
+    assert interval(ours).others_seen
     ours.wait(11_000)
     assert cuts(ours, 1000) == 0
-    assert not ours.pure.sender_sample_interval(ours.sender).others_seen
+    assert not interval(ours).others_seen
     # what follows is measured from here, not from the last signal
-    price = ours.pure.sender_sample_interval(ours.sender).price_q40
+    price = interval(ours).price_q40
     ours.wait(200_000)
     ours.path.delivered += 200 - 1000
     ours.lose()
     ours.open()
     ours.path.cwnd = 100
-    assert ours.pure.sender_sample_interval(ours.sender).price_q40 == pytest.approx(price, rel=0.01)
+    assert interval(ours).price_q40 == pytest.approx(price, rel=0.01)
     assert cuts(ours, 1000) > 100
 
 
@@ -416,7 +422,7 @@ def test_without_a_controller_nothing_is_inflated(pure: Any) -> None:
 
 def test_the_price_is_the_part_of_packets_that_is_lost(pure: Any) -> None:
     price = [
-        pure.sender_sample_interval(flow(pure, 0.5, distances).sender)
+        interval(flow(pure, 0.5, distances))
         for distances in ((), (9,), (9, 100), (9, 100, 100, 100, 100))
     ]
     assert [p.price_q40 for p in price] == [0, 0, 2**40 // 100, 2**40 // 100]

@@ -678,7 +678,7 @@ def busy_round(
     """End a round in which this part of the link's packets were ours; whether one was lost."""
     rtt_us = BASE_US + queue_us
     packets = round(part * LINK_PPS * rtt_us / 1e6)
-    effect.part.last_us = rtt_us - surge_us
+    effect.part.last_rtt_us = rtt_us - surge_us
     return loses_part(pure, effect, packets, rtt_us)
 
 
@@ -720,17 +720,17 @@ def test_an_idle_link_and_flows_like_us_are_no_newcomer(pure: Any) -> None:
 
 def test_a_round_that_says_nothing_is_none_to_compare_with(pure: Any) -> None:
     effect = with_the_link_to_itself(pure)
-    effect.part.last_us = 0
+    effect.part.last_rtt_us = 0
     rtt_us = BASE_US + QUEUE_US
     assert not loses_part(pure, effect, 0, rtt_us)
-    assert effect.part.last_us == rtt_us
+    assert effect.part.last_rtt_us == rtt_us
 
 
 def test_few_packets_less_are_noise(pure: Any) -> None:
     """However much of a small window they are."""
     for packets, newcomer in ((2, False), (3, True)):
         part_q16 = packets * 10 * Q16  # so many in 100 ms
-        effect = pure.new("regime", part__ours_pps_q16=part_q16, part__last_us=BASE_US)
+        effect = pure.new("regime", part__ours_pps_q16=part_q16, part__last_rtt_us=BASE_US)
         assert loses_part(pure, effect, 0, 100_000) is newcomer
 
 
@@ -744,7 +744,7 @@ def test_a_part_that_shrinks_slowly_is_followed(pure: Any) -> None:
 def test_a_part_is_forgotten_with_the_regime_and_where_there_was_nothing_to_send(pure: Any) -> None:
     effect = with_the_link_to_itself(pure)
     pure.evidence_forget(effect)
-    assert (effect.part.ours_pps_q16, effect.part.last_us) == (0, 0)
+    assert (effect.part.ours_pps_q16, effect.part.last_rtt_us) == (0, 0)
     assert not busy_round(pure, effect, 0)
     effect = with_the_link_to_itself(pure)
     assert busy_round(pure, effect, 0)
@@ -756,7 +756,7 @@ def test_a_part_is_forgotten_with_the_regime_and_where_there_was_nothing_to_send
     for look in range(1, 9):
         verdicts += rounds(pure, effect, [0], look * clock_us)
     assert pure.VERDICT_TAKE in verdicts
-    assert (effect.part.ours_pps_q16, effect.part.last_us) == (0, 0)
+    assert (effect.part.ours_pps_q16, effect.part.last_rtt_us) == (0, 0)
 
 
 def test_a_surge_is_seen_across_a_cut(pure: Any) -> None:
@@ -792,7 +792,7 @@ def test_a_window_that_fits_the_path_shows_whose_queue_it_was(pure: Any, queue_u
             2,
             fit(100, BASE_US, BASE_US + queue_us),
         )
-        effect.looks.last_us = ASK_US  # no look at it as well
+        effect.looks.last_look_us = ASK_US  # no look at it as well
         assert rounds(pure, effect, [queue_us, left_us], ASK_US) == [pure.VERDICT_NONE, verdict]
         assert effect.probe.rounds == 0
         alone = verdict == pure.VERDICT_TAKE
@@ -803,7 +803,7 @@ def test_a_window_that_fits_the_path_shows_whose_queue_it_was(pure: Any, queue_u
 def test_what_is_gone_before_it_can_have_gone_with_us_is_no_answer(pure: Any) -> None:
     """Others had a loss: so there are others."""
     effect = asked(pure)
-    effect.looks.last_us = ASK_US
+    effect.looks.last_look_us = ASK_US
     left_us = BASE_US + QUEUE_US // 4
     for rtt_us, asking in ((left_us + 1, 2), (left_us, 0)):
         pure.probe_reject_early(effect, rtt_us, BASE_US)
@@ -817,7 +817,7 @@ def test_what_is_gone_before_it_can_have_gone_with_us_is_no_answer(pure: Any) ->
 
 def test_in_the_second_round_what_is_gone_is_the_answer(pure: Any) -> None:
     effect = asked(pure)
-    effect.looks.last_us = ASK_US
+    effect.looks.last_look_us = ASK_US
     assert rounds(pure, effect, [0], ASK_US) == [pure.VERDICT_NONE]  # by its last RTT
     pure.probe_reject_early(effect, BASE_US, BASE_US)
     assert rounds(pure, effect, [0], ASK_US) == [pure.VERDICT_TAKE]
@@ -826,7 +826,7 @@ def test_in_the_second_round_what_is_gone_is_the_answer(pure: Any) -> None:
 def test_an_answer_that_was_wrong_is_none_any_more(pure: Any) -> None:
     """A competitor that comes soon after it may have been there all the time."""
     effect = asked(pure)
-    effect.looks.last_us = ASK_US
+    effect.looks.last_look_us = ASK_US
     assert rounds(pure, effect, [QUEUE_US, 0], ASK_US)[-1] == pure.VERDICT_TAKE
     effect.urgency_q16 = Q16
     assert effect.probe.alone
@@ -899,7 +899,7 @@ def test_alone_and_standing_back_nobody_asks(pure: Any) -> None:
 def test_a_loss_and_a_pause_leave_it_open(pure: Any, event: str) -> None:
     effect = asked(pure)
     getattr(pure, f"evidence_{event}")(effect)
-    effect.looks.last_us = ASK_US
+    effect.looks.last_look_us = ASK_US
     assert rounds(pure, effect, [0, 0], ASK_US) == [pure.VERDICT_NONE] * 2
 
 
@@ -940,7 +940,7 @@ def test_where_no_queue_shows_after_slow_start_the_link_carries_more(
 ) -> None:
     effect = pure.new(
         "regime", slow_start__rounds_since=steady, slow_start__may_grow_on=True,
-        part__last_us=BASE_US,
+        part__last_rtt_us=BASE_US,
     )  # fmt: skip
     assert rounds(pure, effect, [queue_us]) == [pure.VERDICT_GROW_ON if more else pure.VERDICT_NONE]
     assert effect.slow_start.may_grow_on is (more or steady < STEADY)
@@ -952,7 +952,7 @@ def test_where_no_queue_shows_after_slow_start_the_link_carries_more(
 def test_after_a_loss_or_a_pause_no_queue_says_nothing_of_the_link(pure: Any, event: str) -> None:
     effect = pure.new(
         "regime", slow_start__rounds_since=STEADY, slow_start__may_grow_on=True,
-        part__last_us=BASE_US,
+        part__last_rtt_us=BASE_US,
     )  # fmt: skip
     getattr(pure, f"evidence_{event}")(effect)
     assert rounds(pure, effect, [0]) == [pure.VERDICT_NONE]
@@ -966,7 +966,7 @@ def test_the_first_slow_start_may_have_ended_too_early(pure: Any) -> None:
     assert pure.room_urgent(effect, 100, rtt_us, BASE_US, BASE_US)
     pure.room_cut(effect, 20, rtt_us, BASE_US, 14)
     for steady in range(1, STEADY + 1):
-        effect.slow_start.rounds_since, effect.part.last_us = steady, BASE_US
+        effect.slow_start.rounds_since, effect.part.last_rtt_us = steady, BASE_US
         more = pure.VERDICT_GROW_ON if steady == STEADY else pure.VERDICT_NONE
         assert rounds(pure, effect, [0]) == [more]
 
@@ -1313,7 +1313,7 @@ states = st.fixed_dictionaries(
         "cut__expected_us": u32,
         "cut__drained_q16": st.integers(0, Q16),
         "looks__peak_us": u32,
-        "looks__last_us": u64,
+        "looks__last_look_us": u64,
         "looks__mean_us": u32,
         "times__since_us": u64,
         "looks__try_us": u32,
@@ -1323,7 +1323,7 @@ states = st.fixed_dictionaries(
         "times__taken_us": u64,
         "short_flows_come": st.booleans(),
         "urgency_q16": u32,
-        "part__last_us": u32,
+        "part__last_rtt_us": u32,
         "part__ours_pps_q16": st.integers(0, 2**63 - 1),
         "part__link_pps_q16": st.integers(0, 2**63 - 1),
         "slow_start__may_grow_on": st.booleans(),

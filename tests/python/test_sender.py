@@ -251,3 +251,22 @@ def test_room_that_a_newcomer_has_taken_is_ours_no_more_when_we_yield_again(pure
     end_round(base_us)
     assert (regime.state, scavenger.before_yield_cwnd) == (pure.REGIME_CONTENDED, 20)
     assert scavenger.best_effort.window_q16 == 10 * Q16
+
+
+@pytest.mark.parametrize(
+    ("busy_us", "acks", "in_use", "before", "limited"),
+    [
+        (500_000, 100, 25, False, False),
+        (499_999, 100, 100, False, True),  # for half of the time there was nothing to send
+        (1_000_000, 100, 24, False, True),  # three in four ACKs found the window unused
+        (1_000_000, 0, 0, False, False),  # a timeout: as it was
+        (1_000_000, 0, 0, True, True),
+    ],
+)
+def test_an_interval_is_ruled_by_the_program_or_by_the_path(
+    pure: Any, busy_us: int, acks: int, in_use: int, before: bool, limited: bool
+) -> None:
+    sender = pure.new("sender", interval__acks=acks, interval__acks_cwnd_limited=in_use)
+    sender.base = pure.base("cubic")
+    sender.control.last.app_limited = before
+    assert pure.sender_sample_interval(sender, busy_us, 1_000_000).app_limited is limited

@@ -108,7 +108,7 @@ class Ours:
         sample = self.pure.new(
             "rtt_sample", rtt_us=call["rtt_us"], packets=call["arg"], paced=call["paced"],
             burst_us=call["burst_us"], now_us=call["now_us"], una=call["una"], cwnd=call["cwnd"],
-            tcp_sets_cwnd=call["state"] >= CWR,
+            recovering=call["state"] >= CWR,
         )  # fmt: skip
         self.pure.pure_acked(self.sender, self.path, sample)
 

@@ -129,7 +129,7 @@ class Ours:
         p.cwnd_limited, p.out_max = used, p.cwnd if used else 1
         sample = self.pure.new(
             "rtt_sample", rtt_us=rtt_us, packets=packets, now_us=p.now_us, una=p.una, cwnd=p.cwnd,
-            tcp_sets_cwnd=p.state == RECOVERY,
+            recovering=p.state == RECOVERY,
         )  # fmt: skip
         self.pure.pure_ack(self.sender, self.path, sample)
 
@@ -286,7 +286,7 @@ def test_losses_are_skipped_at_w_one_alone(pure: Any) -> None:
 
 def interval(ours: Ours) -> Any:
     """Return what the flow has paid since the last Tw."""
-    return ours.pure.sender_sample_interval(ours.sender)
+    return ours.pure.sender_sample_interval(ours.sender, 10**6, 10**6)
 
 
 @pytest.mark.slow

@@ -75,7 +75,7 @@ static void our_ack(struct drive *d, struct flow *f, u64 now_us, u64 sent_us)
 	struct rtt_sample sample = {
 		.rtt_us = now_us - sent_us,
 		.packets = 1,
-		.tcp_sets_cwnd = path_tcp_sets_cwnd(p),
+		.recovering = path_recovering(p),
 		.now_us = now_us,
 		.silence_us = now_us - f->acked_us,
 		.cwnd = p->cwnd,
