@@ -183,8 +183,8 @@ static enum verdict scavenger_judge(struct sender *s, const struct tcp_path *p, 
 	return verdict;
 }
 
-/* Do what the verdict says; true where the window is no longer one for CDG to judge. */
-static bool scavenger_act(struct sender *s, struct tcp_path *p, enum verdict why)
+/* Do what the verdict says; ROUND_NONE where the window is still one for CDG to judge. */
+static enum round_effect scavenger_act(struct sender *s, struct tcp_path *p, enum verdict why)
 {
 	struct scavenger *sc = &s->scavenger;
 	u32 cwnd = p->cwnd, base_rtt_us = cdg_base_rtt_us(&s->cdg), back, fill, more;
@@ -192,12 +192,9 @@ static bool scavenger_act(struct sender *s, struct tcp_path *p, enum verdict why
 	switch (why) {
 	case VERDICT_NONE:
 	case VERDICT_ROOM_FREE:
-		return false;
+		return ROUND_NONE;
 	case VERDICT_CUT_DEEPER:
-		if (path_recovering(p))
-			return false;
-		sender_back_off(s, p);
-		break;
+		return path_recovering(p) ? ROUND_NONE : ROUND_CUT;
 	case VERDICT_YIELD:
 		scavenger_yield(s, p, U32_MAX);
 		break;
@@ -226,7 +223,7 @@ static bool scavenger_act(struct sender *s, struct tcp_path *p, enum verdict why
 		sc->loss_only_window = sc->best_effort;
 		break;
 	}
-	return true;
+	return ROUND_SET;
 }
 
 /* Some surges CDG's gradient is too slow for. Else as CDG; but a window that was just
@@ -254,9 +251,9 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 {
 	struct scavenger *sc = &s->scavenger;
 	u64 elapsed_us = p->now_us - s->round.start_us;
+	enum round_effect effect;
 	enum verdict verdict;
 	u32 w_q16 = Q16_ONE;
-	bool set;
 
 	s->interval.rounds++;
 	if (sc->regime.state != REGIME_ALONE) {
@@ -264,10 +261,10 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 		s->interval.best_effort_sum_q16 += sc->best_effort.window_q16;
 	}
 	verdict = scavenger_judge(s, p, elapsed_us);
-	set = scavenger_act(s, p, verdict);
+	effect = scavenger_act(s, p, verdict);
 	s->regime = sc->regime.state;
-	if (set)
-		return ROUND_SET;
+	if (effect != ROUND_NONE)
+		return effect;
 	if (verdict == VERDICT_ROOM_FREE) {
 		/* Over a round trip: a burst would pass for a newcomer's. For eight rounds CDG
 		 * would go on cutting for the surge, which is over.

@@ -126,7 +126,7 @@ static u32 sender_cwnd_after_cut(struct sender *s, const struct tcp_path *p, enu
  * TCP stays in the state Open: in CWR, its own reduction, it does not ask for the answer to a
  * loss or a mark (RFC 5681, 3168), as it takes the cut for one.
  */
-void sender_back_off(struct sender *s, struct tcp_path *p)
+static void sender_back_off(struct sender *s, struct tcp_path *p)
 {
 	s->cdg.state = CDG_BACKOFF;
 	p->ssthresh = sender_cwnd_after_cut(s, p, CUT_OWN);

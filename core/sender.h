@@ -238,7 +238,6 @@ struct round_result {
 void sender_init(struct sender *s, struct tcp_path *p, u32 answer_end);
 void sender_set_base(struct sender *s, struct tcp_path *p, const struct lbe_base *base);
 void sender_begin_round(struct sender *s, struct tcp_path *p);
-void sender_back_off(struct sender *s, struct tcp_path *p);
 void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd_limited);
 
 bool sender_continue_cut(struct sender *s, struct tcp_path *p);

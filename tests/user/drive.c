@@ -71,6 +71,7 @@ static void our_ack(struct drive *d, struct flow *f, u64 now_us, u64 sent_us)
 	struct sender *s = &f->sender;
 	struct tcp_path *p = &f->path;
 	u32 before = p->cwnd;
+	u32 backoffs = s->delay_cut.backoffs;
 	u8 regime = s->regime;
 	struct rtt_sample sample = {
 		.rtt_us = now_us - sent_us,
@@ -95,7 +96,7 @@ static void our_ack(struct drive *d, struct flow *f, u64 now_us, u64 sent_us)
 		sender_end_repair(s, p, PATH_OPEN);
 		p->state = PATH_OPEN;
 	}
-	pure_ack(s, p, &sample);
+	d->out->bad_trace += pure_ack(s, p, &sample) != (s->delay_cut.backoffs != backoffs);
 	d->out->queue_us = (d->out->queue_us * 255ull + sample.rtt_us - d->in->base_us) / 256;
 	check(d->out, f, before, regime);
 }

@@ -73,27 +73,30 @@ void pure_acked(struct sender *s, struct tcp_path *p, const struct rtt_sample *s
 		s->base->hystart(s, p, sample);
 }
 
-/* The same for cong_avoid(). */
-void pure_avoid(struct sender *s, struct tcp_path *p, u32 packets)
+/* The same for cong_avoid(). Return: a cut for delay has begun, which the kernel traces. */
+bool pure_avoid(struct sender *s, struct tcp_path *p, u32 packets)
 {
 	struct round_result result = {};
 
 	if (!sender_acked(s, p, true))
-		return;
+		return false;
 	if (sender_wants_hystart(s, p))
 		sender_hystart(s, p, false);
 	if (sender_round_over(s, p))
 		result = sender_end_round(s, p);
 	if (!result.set || sender_not_alone(s))
 		sender_update_cwnd(s, p, packets);
+	return result.backoff;
 }
 
-/* An ACK, for which TCP calls both, but sets the window itself in CWR and Recovery. */
-void pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample)
+/* An ACK, for which TCP calls both, but sets the window itself in CWR and Recovery. Return: as
+ * pure_avoid().
+ */
+bool pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample)
 {
 	pure_acked(s, p, sample);
-	if (p->state != PATH_CWR && p->state != PATH_RECOVERY)
-		pure_avoid(s, p, sample->packets);
+	return p->state != PATH_CWR && p->state != PATH_RECOVERY &&
+	       pure_avoid(s, p, sample->packets);
 }
 
 /* xorshift32, so that a run can be repeated. */

@@ -42,8 +42,8 @@ bool pure_regime_steady(const struct regime *r);
 void pure_seed(u32 seed);
 extern const struct lbe_base least_base;
 void pure_acked(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample);
-void pure_avoid(struct sender *s, struct tcp_path *p, u32 packets);
-void pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample);
+bool pure_avoid(struct sender *s, struct tcp_path *p, u32 packets);
+bool pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample);
 
 #define DRIVE_FLOWS_MAX	8
 
@@ -100,6 +100,7 @@ struct drive_in {
  * @bad_level: ACKs by which a contended window grew above w * B, and two
  * @bad_growth: ACKs by which it grew by more than half
  * @bad_answer: losses whose answer was a larger window
+ * @bad_trace: ACKs that began a cut for delay and did not say so, or the reverse
  */
 struct drive_out {
 	u32 alone;
@@ -117,6 +118,7 @@ struct drive_out {
 	u32 bad_level;
 	u32 bad_growth;
 	u32 bad_answer;
+	u32 bad_trace;
 };
 
 void drive(const struct drive_in *in, struct drive_out *out);
