@@ -81,18 +81,7 @@ case ${VNG_KVM:-} in
 esac
 say "booting $kernel, $([[ ${#mode[@]} -gt 0 ]] && echo emulated || echo under KVM)"
 
-# Everything that it started is gone when it ends: timeout makes a process group
-# of it, and kills all of that.
-status=0
 vng_command "$image" "$work" 1G
-(cd "$work" && timeout -k 5 "$timeout_s" "${vng_words[@]}" ${mode[@]+"${mode[@]}"} -- \
-	"STRESS_S=${STRESS_S:-15} bash ./guest.sh" </dev/null 2>&1) |
-	tee "$work/guest.log" || status=$?
-if ! grep -q '^guest done' "$work/guest.log"; then
-	case $status in
-	124 | 137) not_ok "the guest was still running after $timeout_s s and was killed" ;;
-	*) not_ok "the guest died before its end (status $status)" ;;
-	esac
-	exit 1
-fi
+vng_words+=(${mode[@]+"${mode[@]}"})
+vng_run "$timeout_s" "$work" "STRESS_S=${STRESS_S:-15} bash ./guest.sh"
 ! grep -q '^not ok' "$work/guest.log"

@@ -51,6 +51,35 @@ vng_emulated()
 	vng_words+=(--disable-kvm '--qemu-opts=-icount shift=0,sleep=off')
 }
 
+# vng_run SECONDS DIR COMMAND: runs COMMAND in DIR of the guest of vng_words, in so much time at
+# most, and prints what it says; then, where it did not come to "guest done", the end of the kernel's
+# console.
+#
+# QEMU before 8.1, with a thread per processor, runs code that the guest's kernel is just patching:
+# on a busy machine one boot in thirty dies of an int3 that is in nobody's code. Until COMMAND
+# has printed a line no result depends on another boot, and three are tried.
+vng_run()
+{
+	local seconds=$1 dir=$2 boots=3 status
+	while :; do
+		# All that it started is gone when it ends: timeout makes a process group of it, and
+		# kills all of that. An oops makes the console talk, whatever its level.
+		status=0
+		(cd "$dir" && timeout -k 5 "$seconds" "${vng_words[@]}" --verbose --append loglevel=1 -- \
+			"exec 2>&1; $3" </dev/null 2>"$dir/console") | tee "$dir/guest.log" || status=$?
+		[[ ! -s $dir/guest.log && $status -ne 124 && $status -ne 137 ]] || break
+		((--boots > 0)) || break
+		say "the guest died before its command had begun, and is booted again"
+	done
+	! grep -q '^guest done' "$dir/guest.log" || return 0
+	case $status in
+	124 | 137) not_ok "the guest was still running after $seconds s and was killed" ;;
+	*) not_ok "the guest died before its end (status $status)" ;;
+	esac
+	tail -n 40 "$dir/console" | sed 's/^/#   /'
+	return 1
+}
+
 # kvm_boots IMAGE DIR: /dev/kvm may open, even make a processor, on hosts where
 # no kernel boots: try, once per boot of this machine.
 kvm_boots()

@@ -45,6 +45,17 @@ def script(path: Path, text: str) -> Path:
     return path
 
 
+def fake_vng(tmp_path: Path, behaviour: str) -> Path:
+    """Put into bin a vng that counts its boots, in $boot and in the file that is returned."""
+    count = tmp_path / "count"
+    (tmp_path / "bin").mkdir()
+    script(
+        tmp_path / "bin/vng",
+        f"boot=$(($(cat {count} 2>/dev/null || echo 0) + 1))\necho $boot >{count}\n{behaviour}\n",
+    )
+    return count
+
+
 def fake_build(directory: Path) -> Path:
     (directory / "include/config").mkdir(parents=True)
     (directory / "include/config/kernel.release").write_text("6.12.1\n")
@@ -207,12 +218,7 @@ def test_a_guest_that_died_before_its_scenario_is_booted_again(
     qemu: backends.Backend, tmp_path: Path, behaviour: str, boots: int, status: int
 ):
     where = write_input(qemu, tmp_path / "input")
-    (tmp_path / "bin").mkdir()
-    count = tmp_path / "count"
-    script(
-        tmp_path / "bin/vng",
-        f"boot=$(($(cat {count} 2>/dev/null || echo 0) + 1))\necho $boot >{count}\n{behaviour}\n",
-    )
+    count = fake_vng(tmp_path, behaviour)
     done = subprocess.run(
         [str(TESTBED / "qemu/boot.sh"), "-o", str(tmp_path / "out"), str(where)],
         env=os.environ | {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "VNG_KVM": "0"},
@@ -222,6 +228,34 @@ def test_a_guest_that_died_before_its_scenario_is_booted_again(
     )
     assert (int(count.read_text()), done.returncode) == (boots, status), done.stderr
     assert done.stderr.count("the guest is booted again") == boots - 1, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "boots", "last"),
+    [
+        ("((boot == 2)) || exit 1; echo 'ok - all'; echo 'guest done'", 2, "guest done"),
+        ("echo 'int3: 0000' >&2; exit 255", 3, "#   int3: 0000"),
+        ("echo 'ok - insmod'; echo 'int3: 0000' >&2; exit 255", 1, "#   int3: 0000"),
+        ("sleep 60", 1, "not ok - the guest was still running after 1 s and was killed"),
+    ],
+    ids=["dead at its first boot", "dead at every boot", "dead in its test", "late"],
+)
+def test_a_stock_guest_that_died_before_it_printed_a_line_is_booted_again(
+    tmp_path: Path, behaviour: str, boots: int, last: str
+):
+    count = fake_vng(tmp_path, behaviour)
+    text = f"set -euo pipefail; cd {TESTBED.parent}; . scripts/common.sh; . scripts/vng.sh\n"
+    done = subprocess.run(
+        ["bash", "-c", f"{text}vng_command image {tmp_path} 1G; vng_run 1 {tmp_path} true"],
+        env=os.environ | {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert int(count.read_text()) == boots
+    assert done.stdout.splitlines()[-1] == last
+    assert (done.returncode == 0) == (last == "guest done")
+    assert done.stderr.count("is booted again") == boots - 1
 
 
 def of_guest(pid_dir: Path, program: str = "") -> bool:
@@ -280,12 +314,12 @@ def test_a_run_leaves_the_machine_as_it_was(qemu: backends.Backend, tmp_path: Pa
     vng_command "$image" {tmp_path} 1G
     vng_words+=(--disable-kvm)
     export HELPERS=$({TESTBED}/guest/build-helpers.sh)
-    "${{vng_words[@]}}" -- "HELPERS=$HELPERS {root}/tests/vng/host-run.sh \\
-        {TESTBED}/host/run.sh {where} {far}" </dev/null
+    vng_run 1500 {tmp_path} "HELPERS=$HELPERS {root}/tests/vng/host-run.sh \\
+        {TESTBED}/host/run.sh {where} {far}"
     """
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(
-        ["timeout", "-k", "5", "1500", "bash", "-c", text],
+        ["bash", "-c", text],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
