@@ -343,7 +343,8 @@ static u32 control_mbc_w_q16(struct control *c, const struct control_sample *s, 
  *	reserve	MBC's, on top of its answer: where the mean m is above 1/2 both together are
  *		3 m - 1; it fades in the last half of the window
  *	wanted	answer + reserve, held to wmin .. 1
- *	need	the larger of answer and mean; the nearer to 1, the less F(19) limits w
+ *	need	so much of best effort the goal needs: the larger of answer and mean (of the floor
+ *		controller its answer). The nearer to 1, the less F(19) limits the rise of w
  *	w	in force in the next Tw: wanted, or less where F(19) limits its rise (not PID's)
  */
 static void control_set_w(struct control *c, const struct control_sample *s,

@@ -78,9 +78,9 @@
 #define DALBE_SHORTFALL_MAX_Q16	32768
 #define DALBE_INFEASIBLE_Q16	Q16_ONE
 
-/* The most that w was is forgotten over half of a window's updates: a transfer that needed best
- * effort in the first half cannot count on the second. Half: it relaxes in the next pause of the
- * others. Twice: it hurries to the end.
+/* The most that w was falls to 37 % (1/e) over half of a window's 128 Tw: a transfer that needed
+ * best effort in the first half cannot count on the second. Half: it relaxes in the next pause
+ * of the others. Twice: it hurries to the end.
  */
 #define DALBE_W_RECENT_UPDATES	64
 
@@ -134,8 +134,10 @@ struct control_config {
  * @price_q40: what the base pays at w = 1 without phi, in the unit of its model (base.h): for
  *             CDG the sum over its indications z of P_W(z), F(22), per round; for the
  *             scavenger 1/B
- * @price_standard_q40: the part of it that the network's standard congestion control,
- *             as CUBIC, pays too (loss, ECN): the denominator of F(25)
+ * @price_standard_q40: what losses and marks cost, which the network's standard congestion
+ *             control, as CUBIC, pays too: the denominator of F(25). Of CDG a part of
+ *             @price_q40, of the scavenger and of CUBIC all of it; of Vegas, whose
+ *             @price_q40 is delay, beside it
  * @phi_price_q40: what the base pays in the unit of losses, the numerator of F(25), where
  *             @price_q40 is in another (Vegas: seconds); 0: @price_q40
  * @weight_standard_q40: W of F(22) for one such indication
@@ -240,14 +242,14 @@ struct control_last {
  * @w_q16: w in force, wmin .. 1; see control_set_w()
  * @target_Bps: zeta, F(6), for the interval under way
  * @rate_Bps: xbar, acknowledged in the last interval, per second
- * @w_recent_max_q16: the most that w was of late: it falls by 1/64 per update
+ * @w_recent_max_q16: the most that w was of late: it falls by 1/64 per Tw
  * @phi_q16: phi, F(25), at least 1
  * @mbc: of the model-based controller
  * @pid: of the PID controller
  * @price_target_q40: q / mu, the price to be paid from now on, in the unit of the base
  * @tphi: the interval over which phi is measured
  * @shortfall_q16: evidence that w = 1 is not enough, see control_judge_feasibility()
- * @updates: that had something to go by
+ * @updates: Tw in which the path, not the program, limited the sender
  * @status: DALBE_STATUS_*
  * @last: the last update
  */

@@ -18,11 +18,13 @@
 enum regime_state {
 	REGIME_ALONE,		/* nobody else's queue in sight */
 	REGIME_YIELDING,	/* whose queue is it? Two cuts drained too little, or TCP repairs a
-				 * loss in the room that we made: we stand back and look
+				 * loss while a provisional cut (struct room) is tested: we stand
+				 * back and look
 				 */
-	REGIME_CONTENDED,	/* somebody else's: the queue stayed (regime_round()), the room was
-				 * taken, or the path stands still most of the time (stall.c);
-				 * the last two without yielding, regime_alone_to_contended()
+	REGIME_CONTENDED,	/* somebody else's: the queue stayed (regime_round()); or what a
+				 * provisional cut gave up was taken, or the path stands still most
+				 * of the time (stall.c): these two without REGIME_YIELDING,
+				 * regime_alone_to_contended()
 				 */
 };
 
@@ -31,9 +33,9 @@ enum regime_state {
  * @before_us: lowest RTT of the round before it; 0: no test, see cut_under_test()
  * @expected_us: what it drains of the queue, were that all ours
  * @drained_q16: part of it that was drained at the last test, 0 .. 1
- * @decides: the test under way, or the next, decides. Set by regime_judge_cut() where a cut had too
- *	little effect, as the next is deeper, and by evidence_test_cut() where the window cannot be
- *	cut
+ * @decides: with this test we yield, or do not. Set by regime_judge_cut() for the next test, where
+ *	a cut had too little effect and a deeper one follows; and by evidence_test_cut() for the
+ *	test that it begins, where the window cannot be cut
  */
 struct cut {
 	u32 before_us;
@@ -47,9 +49,11 @@ struct cut {
  * @last_rtt_us: lowest RTT of the last round handed to evidence_measure_part(); 0: that was not,
  *	see evidence_skip_round()
  * @lost: in the last round a part of the link was lost in a surge
- * @ours_pps_q16: packets per second that were ours while a queue stood; 0: not known
- * @link_pps_q16: the most that @ours_pps_q16 was while it was known, and half of what it was
- *	before; 0: not known
+ * @ours_pps_q16: packets per second that were ours while a queue stood, a mean of eight rounds or
+ *	so; 0: not known
+ * @link_pps_q16: the most that @ours_pps_q16 was since it is known, and at least half of the most
+ *	before (all of it where regime.alone_by_guess: then others may have had a part); 0: not
+ *	known
  */
 struct part {
 	u32 last_rtt_us;
@@ -70,8 +74,9 @@ struct slow_start {
 
 /**
  * struct room - surges, and the room made for them
- * @provisional: what the last cut gave up comes back after a round trip if nobody has taken it:
- *	room for a newcomer, or a part of the guaranteed window (scavenger_cut_delay())
+ * @provisional: the last cut for delay made room for a newcomer (room_cut()), or went below the
+ *	guaranteed window (scavenger_cut_delay()). Its test asks whether somebody has taken what it
+ *	gave up; if not, the window returns to @restore_cwnd
  * @packet_lost: one was lost, or marked, after it
  * @samples: RTTs in a row, in this round, that tell of a surge
  * @restored_rounds: rounds for which VERDICT_ROOM_FREE is still remembered
@@ -82,8 +87,9 @@ struct slow_start {
  * @restored_us: lowest RTT of the surge that was over at the last VERDICT_ROOM_FREE
  * @restore_cwnd: window to return to if the test of the last cut shows nobody, packets: for room,
  *	the window less our queue from before the surge; after scavenger_cut_delay() the
- *	guaranteed window at least; a loss cuts it, too. Forgotten with the test, but kept at
- *	VERDICT_YIELD: scavenger_yield() begins at it. 0: not to return
+ *	guaranteed window at least; a loss cuts it, too. Forgotten at the next cut, and where its
+ *	test is void (evidence_forget()), but not at VERDICT_YIELD: scavenger_yield() begins at it.
+ *	0: not to return
  */
 struct room {
 	bool provisional;
@@ -167,16 +173,16 @@ struct times {
 /**
  * struct regime - what one flow knows of others
  * @state: enum regime_state; set in regime.c only. sender.regime is a copy
- * @lossy_rounds: rounds for which the last loss is still remembered; they count while alone only
+ * @lossy_rounds: rounds for which the last loss is still remembered, counted down while alone
  * @alone_by_guess: by VERDICT_RESUME, TRY or PATH_LONGER: the others may never have gone, so the
- *	next yield does not update @times.came_us and @short_flows_come. A probe's guess is
- *	probe.alone
+ *	next yield does not update @times.came_us and @short_flows_come, and part.link_pps_q16
+ *	is not halved. VERDICT_TAKE by a probe is a guess of its own, probe.alone
  * @short_flows_come: one after the other: be patient (regime_patience_us()), and make room early
  *	(room_shift())
- * @urgency_q16: 0: patient, 1 or more: urgent; set by the caller, control_w_recent_max_q16(). This
- *	part of REGIME_PATIENCE_US we do not wait, and for this part of REGIME_DOUBT_US after we
- *	took the link we may be wrong about being alone
- * @yields: how often it left REGIME_ALONE, for REGIME_YIELDING or for REGIME_CONTENDED
+ * @urgency_q16: from 0, patient, to Q16_ONE, urgent; set by the caller, control_w_recent_max_q16().
+ *	We wait so much less than REGIME_PATIENCE_US, and doubt for this part of REGIME_DOUBT_US,
+ *	after we took the link, that we are alone
+ * @yields: VERDICT_YIELD: how often it left REGIME_ALONE, for whichever of the two others
  * @resumes: of these, how often the queue went with us
  * @cut: the cut under test
  * @slow_start: when it ended, and whether it may go on

@@ -3,13 +3,14 @@
  * Alone or not: whose queue is it?
  *
  *	         regime_judge_cut(): two cuts drained too little
- *	         regime_repair(): TCP repairs a loss in the room that we made
+ *	         regime_repair(): TCP repairs a loss while a provisional cut is tested
  *	      ------------------------------------------------------------->
  *	ALONE                                                                YIELDING
  *	 ^ |  <-------------------------------------------------------------     |
  *	 | |     regime_round(): RESUME, the queue went with us                  |
  *	 | |                                                                     |
- *	 | |  regime_judge_cut(): a mark in the room, or a queue that stays      |
+ *	 | |  regime_judge_cut(): a provisional cut shows a mark, or a queue     |
+ *	 | |  that stays                                                         |
  *	 | |  scavenger_judge(): the path stands still most of the time          |
  *	 | |  (both by regime_alone_to_contended())                              |
  *	 | |                                                                     |
@@ -28,6 +29,8 @@
  * The controller asks another question, control_sample.others_seen: was somebody there for most of
  * a Tw? scavenger_price() answers it by the rounds in which we were not alone, each other base by
  * its losses or its queue; the answer changes no regime.
+ *
+ * A provisional cut (struct room) makes room for a newcomer, or goes below the guaranteed window.
  *
  * A window of two packets cannot be cut: then one test decides, by whether the others drain the
  * queue.

@@ -80,9 +80,8 @@ enum verdict {
 	VERDICT_ROOM_FREE,	/* in REGIME_ALONE: nobody took what a provisional cut gave
 				 * up, room or the guaranteed window
 				 */
-	VERDICT_YIELD,		/* leave REGIME_ALONE, to REGIME_YIELDING; or straight to
-				 * REGIME_CONTENDED where the room was taken, or the path stands
-				 * still most of the time
+	VERDICT_YIELD,		/* from REGIME_ALONE to REGIME_YIELDING or, where it is certain,
+				 * straight to REGIME_CONTENDED
 				 */
 	VERDICT_RESUME,		/* to REGIME_ALONE: the queue went when we stood back, so it was
 				 * ours: back to the window from before

@@ -286,7 +286,7 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	return scavenger_backs_off(s, p, before_us, gradient_sum_us) ? ROUND_CUT : ROUND_NONE;
 }
 
-/* Alone, B is the window itself. TCP has the last word on it, in slow start and after a timeout. */
+/* Alone, B is the window itself; in slow start TCP sets that, and B follows when it has ended. */
 static void scavenger_grow(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd_limited)
 {
 	struct scavenger *sc = &s->scavenger;

@@ -7,33 +7,34 @@
  * w; in the interface (net.dalbe.scavenger, DALBE_AFTER_SCAVENGER) one at w = wmin.
  *
  * Each loss and each mark cuts the window W, at least as deep as CUBIC does; else a goal would buy
- * more than best effort (scavenger_cut(), scavenger_recovery()). Alone that is 0.7 W. Beside others
- * it is B that is cut, and w * B is sent:
+ * more than best effort (scavenger_cut(), scavenger_recovery()):
  *
- *			a loss that TCP		a mark			a timeout
- *			repairs
- *	alone		0.7 W, and that cut	the same		slow start to 0.7 W;
- *			is a test, too					the test is void
- *	alone, room or	yield: w * B, and 0.7	0.7 W; contended	as alone; the room
- *	guarantee	of the window to	after the test		stays given up
- *	under test	return to					(evidence_forget())
- *	yielding,	w * 0.7 B, at most	the same		the same, by slow
- *	contended	0.7 W; 0.7 of the				start
- *			windows to return to
- *	in slow start,	as alone; after a timeout or a pause (sender.restarting) loss_only_window
- *	alone		is lowered to W before it is cut
- *	in slow start,	as contended, but for a probe: B, and after a timeout or a pause
- *	beside others	loss_only_window, are lowered to (W + 1) / w before they are cut
+ *	alone		0.7 W, and so is B; that cut is a test of whose queue it is, too. A timeout
+ *			voids the test (evidence_forget()), and slow start goes up to 0.7 W.
  *
- * Alone, the guarantee is w times loss_only_window, see scavenger_cut_delay().
+ *	alone, while a provisional cut is tested: one that made room for a newcomer, or went
+ *	below the guaranteed window (scavenger_guaranteed_cwnd()) to see whose queue it is
+ *			A loss that TCP repairs: we yield, to w * B; room.restore_cwnd is cut to 0.7.
+ *			A mark: 0.7 W now, and contended when the test ends.
+ *			A timeout: as alone; what the cut gave up does not come back.
  *
- * The other bases know no regime, and cut alike for a loss, a mark and a timeout (after which CUBIC
- * begins its curve anew):
+ *	yielding, contended
+ *			w * 0.7 B, at most 0.7 W; loss_only_window and before_yield_cwnd are cut to
+ *			0.7 as well. A timeout: the same, by slow start.
  *
- *	CDG		W / 2 (cdg_ssthresh()), but for use_shadow and use_tolerance
- *	CUBIC		0.7 W (cubictcp_cut()); with net.dalbe.cubic_inflate min(mu, 1) times that,
- *			as of every base without price() (sender_cwnd_after_cut())
+ * A window from before may be too large. In the slow start after a timeout or a pause
+ * (sender.restarting) loss_only_window is first lowered to W. Beside others W may be below w * B:
+ * then B is first lowered to (W + 1) / w, but not while a probe holds W down.
+ *
+ * The other bases know no regime, and answer a loss, a mark and a timeout alike:
+ *
+ *	CDG		W / 2 (cdg_ssthresh()). Without a goal use_tolerance may leave W, and
+ *			use_shadow cut less (kernel/defaults.c)
+ *	CUBIC		0.7 W (cubictcp_cut()); after a timeout its curve begins anew
  *	Vegas		W / 2 (vegas_cut()); under a goal at w = 1 with probability 1/mu, else W
+ *
+ * Of a base without price(), as CUBIC, net.dalbe.cubic_inflate (cdg_heuristics.inflate_beta) makes
+ * the answer min(mu, 1) times that (sender_cwnd_after_cut()).
  *
  * The windows that we remember, what sets and cuts them, and when we return to them:
  *

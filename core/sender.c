@@ -61,7 +61,7 @@ void sender_set_base(struct sender *s, struct tcp_path *p, const struct lbe_base
  */
 void sender_begin_round(struct sender *s, struct tcp_path *p)
 {
-	if (seq_after(path_una(p), s->losses.answer_end))	/* not 2 GB ago */
+	if (seq_after(path_una(p), s->losses.answer_end))	/* or a comparison would wrap */
 		s->losses.answer_end = path_una(p) - 1;
 	s->round = (struct round) {
 		.end = path_nxt(p),
@@ -357,7 +357,7 @@ void sender_complete_cwr(struct sender *s, struct tcp_path *p)
 /**
  * sender_steer - Tw has ended, and w is known: 1/mu of the price is to be paid from now on
  * @s: the sender, whose control has set w and phi
- * @price_standard_q40: the price of losses in it, per round
+ * @price_standard_q40: of control_sample
  */
 void sender_steer(struct sender *s, u64 price_standard_q40)
 {

@@ -162,8 +162,8 @@ struct rtt_doubts {
  * @mu_q16: mu = w * phi, F(26), as it was when Tw began; 0: no controller sets w
  * @interval: counts of the Tw under way
  * @losses: answered and not
- * @departure_ns: when the next window may leave, on path_clock_ns(), where w allows less than
- *	the least window
+ * @departure_ns: when the next two packets may leave, on TCP's clock (path_clock_ns()), where w
+ *	allows less than two per RTT
  * @owd: compares the clocks of both ends
  * @scavenger: of scavenger_base
  * @vegas: of vegas_base
@@ -199,8 +199,8 @@ struct sender {
 	struct cdg cdg;
 };
 
-/* Has the base found somebody else on the path? Then its window is w * B (lbe_base.level_q16), in
- * slow start as well. Never of a base that does not look for others, whatever w.
+/* Has the base found somebody else on the path? Then its window is w * B (lbe_base.level_q16),
+ * after a timeout as well. Never of a base that does not look for others, whatever w.
  */
 static inline bool sender_not_alone(const struct sender *s)
 {
@@ -320,8 +320,8 @@ static inline bool sender_rtt(struct sender *s, const struct rtt_sample *sample,
 }
 
 /* May the window grow? As Linux' tcp_is_cwnd_limited(): in slow start half of the window in use
- * will do. A flow whose window w sets is not in slow start, though it is below ssthresh, where
- * TCP remembers the best-effort window.
+ * will do. Beside others that does not hold: w sets the window, and ssthresh is B, which TCP
+ * remembers for the next connection.
  */
 static inline bool sender_cwnd_limited(const struct sender *s, const struct tcp_path *p)
 {

@@ -381,7 +381,7 @@ static void cubic_is_sane_in_any_order(struct kunit *test)
 	}
 }
 
-static void any_effect(struct rnd_state *rnd, struct regime *e)
+static void any_regime(struct rnd_state *rnd, struct regime *e)
 {
 	u32 random = prandom_u32_state(rnd);
 
@@ -436,7 +436,7 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 		u8 before;
 
 		if (!(i % 16))
-			any_effect(&rnd, &e);
+			any_regime(&rnd, &e);
 		before = e.state;
 		if (prandom_u32_state(&rnd) % 2) {
 			u32 cwnd = any_count(&rnd), left;
@@ -450,7 +450,7 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 					any_time_us(&rnd), cwnd);
 			assert_within(test, i, "cut", left, cwnd / 2,
 				      max(cwnd, 2U));
-			assert_within(test, i, "lent", e.room.restore_cwnd, 0, cwnd);
+			assert_within(test, i, "restore", e.room.restore_cwnd, 0, cwnd);
 			evidence_test_cut(&e, cwnd, left, any_time_us(&rnd),
 					  any_time_us(&rnd));
 			if (i % 4)

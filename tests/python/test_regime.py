@@ -27,52 +27,52 @@ def now_us(pure: Any, looks: int) -> int:
     return looks * int(pure.regime_look_us(BASE_US))
 
 
-def cut(pure: Any, effect: Any, drained: float, depth: float = 0.3) -> int:
+def cut(pure: Any, regime: Any, drained: float, depth: float = 0.3) -> int:
     """A cut from 100 packets that drains this part of what it should; the verdict on it."""
     before_us = BASE_US + QUEUE_US
-    effect.looks.mean_us = QUEUE_US
-    pure.evidence_test_cut(effect, 100, round(100 * (1 - depth)), before_us, BASE_US)
-    assert effect.cut.before_us
+    regime.looks.mean_us = QUEUE_US
+    pure.evidence_test_cut(regime, 100, round(100 * (1 - depth)), before_us, BASE_US)
+    assert regime.cut.before_us
     return int(
-        pure.regime_round(effect, before_us - round(drained * effect.cut.expected_us), BASE_US, 0)
+        pure.regime_round(regime, before_us - round(drained * regime.cut.expected_us), BASE_US, 0)
     )
 
 
 def yielding(pure: Any, alone_us: int = OFTEN_US) -> Any:
     """A flow whose cuts had no effect, after it was alone for so long."""
-    effect = pure.new("regime", times__since_us=-alone_us % 2**64)
-    assert cut(pure, effect, 0) == pure.VERDICT_CUT_DEEPER
-    assert cut(pure, effect, 0) == pure.VERDICT_YIELD
-    return effect
+    regime = pure.new("regime", times__since_us=-alone_us % 2**64)
+    assert cut(pure, regime, 0) == pure.VERDICT_CUT_DEEPER
+    assert cut(pure, regime, 0) == pure.VERDICT_YIELD
+    return regime
 
 
 @pytest.mark.parametrize("clock_us", [0, 5_000_000, 2**63])
 def test_how_long_the_machine_has_been_up_is_of_no_concern(pure: Any, clock_us: int) -> None:
-    effect = pure.new("regime")
-    pure.regime_start(effect, clock_us)
-    assert pure.regime_in_doubt(effect, clock_us) is False  # not urgent at all
-    effect.urgency_q16 = Q16
-    assert pure.regime_in_doubt(effect, clock_us + DOUBT_US - 1)
-    assert not pure.regime_in_doubt(effect, clock_us + DOUBT_US)
-    effect.lossy_rounds = 9  # so it is not kin's
+    regime = pure.new("regime")
+    pure.regime_start(regime, clock_us)
+    assert pure.regime_in_doubt(regime, clock_us) is False  # not urgent at all
+    regime.urgency_q16 = Q16
+    assert pure.regime_in_doubt(regime, clock_us + DOUBT_US - 1)
+    assert not pure.regime_in_doubt(regime, clock_us + DOUBT_US)
+    regime.lossy_rounds = 9  # so it is not kin's
     for doubt in range(2):
-        pure.evidence_test_cut(effect, 100, 90, BASE_US + QUEUE_US, BASE_US)
-        pure.regime_round(effect, BASE_US + QUEUE_US, BASE_US, clock_us + doubt)
-    assert effect.state == pure.REGIME_YIELDING
-    assert (effect.short_flows_come, effect.times.came_us) == (False, clock_us + 1)
+        pure.evidence_test_cut(regime, 100, 90, BASE_US + QUEUE_US, BASE_US)
+        pure.regime_round(regime, BASE_US + QUEUE_US, BASE_US, clock_us + doubt)
+    assert regime.state == pure.REGIME_YIELDING
+    assert (regime.short_flows_come, regime.times.came_us) == (False, clock_us + 1)
 
 
-def rounds(pure: Any, effect: Any, queues_us: list[int], clock_us: int = 0) -> list[int]:
+def rounds(pure: Any, regime: Any, queues_us: list[int], clock_us: int = 0) -> list[int]:
     """End a round at each of these queues; the verdicts."""
-    return [pure.regime_round(effect, BASE_US + q, BASE_US, clock_us) for q in queues_us]
+    return [pure.regime_round(regime, BASE_US + q, BASE_US, clock_us) for q in queues_us]
 
 
 def contended(pure: Any, alone_us: int = OFTEN_US) -> Any:
     """A flow that stood back, and the queue stayed."""
-    effect = yielding(pure, alone_us)
-    assert set(rounds(pure, effect, [QUEUE_US] * 4)) == {pure.VERDICT_NONE}
-    assert effect.state == pure.REGIME_CONTENDED
-    return effect
+    regime = yielding(pure, alone_us)
+    assert set(rounds(pure, regime, [QUEUE_US] * 4)) == {pure.VERDICT_NONE}
+    assert regime.state == pure.REGIME_CONTENDED
+    return regime
 
 
 # ALONE
@@ -83,22 +83,22 @@ def contended(pure: Any, alone_us: int = OFTEN_US) -> Any:
 def test_a_queue_is_ours_where_a_fifth_of_the_expected_drain_is_seen(
     pure: Any, drained: float, ours: bool
 ) -> None:
-    effect = pure.new("regime")
-    assert cut(pure, effect, drained) == (pure.VERDICT_NONE if ours else pure.VERDICT_CUT_DEEPER)
-    assert effect.state == pure.REGIME_ALONE
-    assert effect.cut.decides is not ours
-    assert effect.cut.drained_q16 / Q16 == pytest.approx(min(max(drained, 0), 1), abs=1e-3)
-    assert effect.cut.before_us == 0  # judged once
-    assert rounds(pure, effect, [0, QUEUE_US, 9 * QUEUE_US]) == [pure.VERDICT_NONE] * 3
+    regime = pure.new("regime")
+    assert cut(pure, regime, drained) == (pure.VERDICT_NONE if ours else pure.VERDICT_CUT_DEEPER)
+    assert regime.state == pure.REGIME_ALONE
+    assert regime.cut.decides is not ours
+    assert regime.cut.drained_q16 / Q16 == pytest.approx(min(max(drained, 0), 1), abs=1e-3)
+    assert regime.cut.before_us == 0  # judged once
+    assert rounds(pure, regime, [0, QUEUE_US, 9 * QUEUE_US]) == [pure.VERDICT_NONE] * 3
 
 
 def test_a_second_cut_decides(pure: Any) -> None:
-    effect = pure.new("regime")
-    assert cut(pure, effect, 0) == pure.VERDICT_CUT_DEEPER
-    assert cut(pure, effect, 1) == pure.VERDICT_NONE  # noise, it was
-    assert cut(pure, effect, 0) == pure.VERDICT_CUT_DEEPER  # and counts no more
-    assert cut(pure, effect, 0) == pure.VERDICT_YIELD
-    assert (effect.state, effect.cut.decides, effect.yields) == (pure.REGIME_YIELDING, False, 1)
+    regime = pure.new("regime")
+    assert cut(pure, regime, 0) == pure.VERDICT_CUT_DEEPER
+    assert cut(pure, regime, 1) == pure.VERDICT_NONE  # noise, it was
+    assert cut(pure, regime, 0) == pure.VERDICT_CUT_DEEPER  # and counts no more
+    assert cut(pure, regime, 0) == pure.VERDICT_YIELD
+    assert (regime.state, regime.cut.decides, regime.yields) == (pure.REGIME_YIELDING, False, 1)
 
 
 @pytest.mark.parametrize(("cwnd", "ssthresh", "rtt_us", "base_us"), [
@@ -112,25 +112,25 @@ def test_what_shows_nothing_is_no_test_and_ends_a_doubt(
     pure: Any, cwnd: int, ssthresh: int, rtt_us: int, base_us: int
 ) -> None:
     for before_us in (0, 70_000):  # nor is one from before
-        effect = pure.new(
+        regime = pure.new(
             "regime", cut__decides=True, cut__before_us=before_us, cut__expected_us=1000
         )
-        pure.evidence_test_cut(effect, cwnd, ssthresh, rtt_us, base_us)
-        assert (effect.cut.before_us, effect.cut.decides) == (0, False)
-        assert pure.regime_round(effect, rtt_us, base_us, 0) == pure.VERDICT_NONE
+        pure.evidence_test_cut(regime, cwnd, ssthresh, rtt_us, base_us)
+        assert (regime.cut.before_us, regime.cut.decides) == (0, False)
+        assert pure.regime_round(regime, rtt_us, base_us, 0) == pure.VERDICT_NONE
 
 
 @given(windows, windows, u32, u32)
 def test_the_drain_expected_is_the_windows_part_of_the_rtt_but_no_more_than_the_queue(
     pure: Any, cwnd: int, ssthresh: int, rtt_us: int, base_us: int
 ) -> None:
-    effect = pure.new("regime")
-    pure.evidence_test_cut(effect, cwnd, ssthresh, rtt_us, base_us)
+    regime = pure.new("regime")
+    pure.evidence_test_cut(regime, cwnd, ssthresh, rtt_us, base_us)
     queue_us = max(rtt_us - base_us, 0)
     testable = base_us > 0 and queue_us >= max(base_us // 16, 1000)
-    assert effect.cut.before_us == (rtt_us if testable else 0)
+    assert regime.cut.before_us == (rtt_us if testable else 0)
     if testable and ssthresh < cwnd:
-        assert effect.cut.expected_us == min(queue_us, rtt_us * (cwnd - ssthresh) // cwnd)
+        assert regime.cut.expected_us == min(queue_us, rtt_us * (cwnd - ssthresh) // cwnd)
 
 
 @pytest.mark.parametrize("cwnd", [0, 2])
@@ -138,9 +138,9 @@ def test_the_drain_expected_is_the_windows_part_of_the_rtt_but_no_more_than_the_
 def test_where_the_window_cannot_be_cut_it_is_for_the_others_to_drain_the_queue(
     pure: Any, cwnd: int, drained: float, kept: bool
 ) -> None:
-    effect, before_us = pure.new("regime", looks__mean_us=QUEUE_US), BASE_US + QUEUE_US
-    pure.evidence_test_cut(effect, cwnd, 2, before_us, BASE_US)
-    verdict = pure.regime_round(effect, before_us - round(drained * QUEUE_US), BASE_US, 0)
+    regime, before_us = pure.new("regime", looks__mean_us=QUEUE_US), BASE_US + QUEUE_US
+    pure.evidence_test_cut(regime, cwnd, 2, before_us, BASE_US)
+    verdict = pure.regime_round(regime, before_us - round(drained * QUEUE_US), BASE_US, 0)
     assert verdict == (pure.VERDICT_NONE if kept else pure.VERDICT_YIELD)
 
 
@@ -156,56 +156,56 @@ def test_a_queue_as_flows_like_us_leave_it_is_theirs_unless_it_loses_packets(pur
         (KIN_US + 8, False, pure.VERDICT_CUT_DEEPER),
         (KIN_US, True, pure.VERDICT_CUT_DEEPER),
     ):
-        effect = pure.new("regime", looks__mean_us=queue_us)
+        regime = pure.new("regime", looks__mean_us=queue_us)
         if lossy:
-            pure.evidence_loss(effect)
-        pure.evidence_test_cut(effect, 100, 70, BASE_US + queue_us, BASE_US)
-        assert pure.regime_round(effect, BASE_US + queue_us, BASE_US, 0) == verdict
+            pure.evidence_loss(regime)
+        pure.evidence_test_cut(regime, 100, 70, BASE_US + queue_us, BASE_US)
+        assert pure.regime_round(regime, BASE_US + queue_us, BASE_US, 0) == verdict
 
 
 def test_a_loss_that_was_none_shows_nothing(pure: Any) -> None:
-    effect = pure.new("regime", lossy_rounds=9)
-    pure.evidence_test_cut(effect, 100, 70, BASE_US + KIN_US, BASE_US)
-    pure.evidence_loss(effect)
-    assert effect.lossy_rounds == 64
-    pure.evidence_undo_loss(effect, 9)
-    assert (effect.lossy_rounds, effect.cut.before_us, effect.slow_start.rounds_since) == (9, 0, 0)
+    regime = pure.new("regime", lossy_rounds=9)
+    pure.evidence_test_cut(regime, 100, 70, BASE_US + KIN_US, BASE_US)
+    pure.evidence_loss(regime)
+    assert regime.lossy_rounds == 64
+    pure.evidence_undo_loss(regime, 9)
+    assert (regime.lossy_rounds, regime.cut.before_us, regime.slow_start.rounds_since) == (9, 0, 0)
 
 
 def test_a_loss_is_remembered_for_64_rounds(pure: Any) -> None:
     for passed, verdict in ((63, pure.VERDICT_CUT_DEEPER), (64, pure.VERDICT_NONE)):
-        effect = pure.new("regime")
-        pure.evidence_loss(effect)
-        rounds(pure, effect, [KIN_US] * (passed - 1))
-        pure.evidence_test_cut(effect, 100, 70, BASE_US + KIN_US, BASE_US)
-        assert rounds(pure, effect, [KIN_US]) == [verdict]
+        regime = pure.new("regime")
+        pure.evidence_loss(regime)
+        rounds(pure, regime, [KIN_US] * (passed - 1))
+        pure.evidence_test_cut(regime, 100, 70, BASE_US + KIN_US, BASE_US)
+        assert rounds(pure, regime, [KIN_US]) == [verdict]
 
 
 @pytest.mark.parametrize(("lossy", "first_s"), [(False, 2), (True, 8)])
 def test_a_contended_flow_tries_ever_more_rarely(pure: Any, lossy: bool, first_s: int) -> None:
     """At a queue as flows like us leave it; a longer one is never tried."""
-    effect = pure.new("regime")
+    regime = pure.new("regime")
     wait_s, clock_us = first_s, 0
     for _ in range(6):
         if lossy:
-            pure.evidence_loss(effect)
-        effect.looks.mean_us = QUEUE_US
+            pure.evidence_loss(regime)
+        regime.looks.mean_us = QUEUE_US
         for verdict in (pure.VERDICT_CUT_DEEPER, pure.VERDICT_YIELD):
-            pure.evidence_test_cut(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
-            assert pure.regime_round(effect, BASE_US + QUEUE_US, BASE_US, clock_us) == verdict
+            pure.evidence_test_cut(regime, 100, 70, BASE_US + QUEUE_US, BASE_US)
+            assert pure.regime_round(regime, BASE_US + QUEUE_US, BASE_US, clock_us) == verdict
         yielded_us = clock_us
-        assert set(rounds(pure, effect, [KIN_US] * 4, clock_us)) == {pure.VERDICT_NONE}
+        assert set(rounds(pure, regime, [KIN_US] * 4, clock_us)) == {pure.VERDICT_NONE}
         # a queue that moves: else it would be a path
-        while not (last := rounds(pure, effect, [KIN_US - clock_us // 50_000], clock_us)[0]):
+        while not (last := rounds(pure, regime, [KIN_US - clock_us // 50_000], clock_us)[0]):
             clock_us += 100_000
         assert last == pure.VERDICT_TRY
-        assert effect.state == pure.REGIME_ALONE
+        assert regime.state == pure.REGIME_ALONE
         look_us = int(pure.regime_look_us(BASE_US))
         assert 0 <= clock_us - yielded_us - wait_s * 1_000_000 <= look_us + 100_000
         wait_s = min(2 * wait_s, 64 if lossy else 8)
 
-    effect = contended(pure)
-    assert set(rounds(pure, effect, [KIN_US * 2] * 99, 10**9)) == {pure.VERDICT_NONE}
+    regime = contended(pure)
+    assert set(rounds(pure, regime, [KIN_US * 2] * 99, 10**9)) == {pure.VERDICT_NONE}
 
 
 @pytest.mark.parametrize(("base_us", "surge_us"), [(BASE_US, 6250), (24_000, 4000), (0, 4000)])
@@ -214,12 +214,12 @@ def test_a_surge_is_a_growth_by_an_eighth_of_the_base_rtt(
 ) -> None:
     before_us = base_us + 1_000
     for state in range(3):
-        effect = pure.new("regime", state=state)
+        regime = pure.new("regime", state=state)
         alone = state == pure.REGIME_ALONE
-        assert pure.room_urgent(effect, 100, before_us + surge_us, before_us, base_us) == alone
-        assert not pure.room_urgent(effect, 100, before_us + surge_us - 1, before_us, base_us)
-        assert not pure.room_urgent(effect, 100, before_us - 1, before_us, base_us)
-        assert not pure.room_urgent(effect, 100, base_us + 1_000, 0, base_us)  # no round before
+        assert pure.room_urgent(regime, 100, before_us + surge_us, before_us, base_us) == alone
+        assert not pure.room_urgent(regime, 100, before_us + surge_us - 1, before_us, base_us)
+        assert not pure.room_urgent(regime, 100, before_us - 1, before_us, base_us)
+        assert not pure.room_urgent(regime, 100, base_us + 1_000, 0, base_us)  # no round before
 
 
 @pytest.mark.parametrize(("base_us", "longest_us"), [
@@ -229,30 +229,30 @@ def test_a_queue_longer_than_flows_like_us_leave_it_is_not_left_to_the_gradient(
     pure: Any, base_us: int, longest_us: int
 ) -> None:
     for state in range(3):
-        effect = pure.new("regime", state=state)
+        regime = pure.new("regime", state=state)
         for queue_us, urgent in ((longest_us, False), (longest_us + 1, True)):
             rtt_us = base_us + queue_us
             alone = state == pure.REGIME_ALONE
-            assert pure.room_urgent(effect, 100, rtt_us, rtt_us, base_us) == (alone and urgent)
-            assert not pure.room_urgent(effect, 100, rtt_us, rtt_us, 0)
-            assert pure.room_urgent(effect, 4, rtt_us, rtt_us, base_us) == (alone and urgent)
+            assert pure.room_urgent(regime, 100, rtt_us, rtt_us, base_us) == (alone and urgent)
+            assert not pure.room_urgent(regime, 100, rtt_us, rtt_us, 0)
+            assert pure.room_urgent(regime, 4, rtt_us, rtt_us, base_us) == (alone and urgent)
         few_us = base_us + max(longest_us, 8_000)
-        assert not pure.room_urgent(effect, 3, few_us, few_us, base_us)
-        assert pure.room_urgent(effect, 3, few_us + 1, few_us + 1, base_us) == alone
+        assert not pure.room_urgent(regime, 3, few_us, few_us, base_us)
+        assert pure.room_urgent(regime, 3, few_us + 1, few_us + 1, base_us) == alone
 
 
 @pytest.mark.parametrize("base_us", [500, 9_000, 20_000, 50_000, 200_000])
 def test_flows_like_us_forgive_the_queue_that_they_leave(pure: Any, base_us: int) -> None:
     """Else they would take each other for competitors."""
-    effect = pure.new("regime")
+    regime = pure.new("regime")
     left_us = max(
         us for us in range(0, 20_000, 50)
-        if not pure.room_urgent(effect, 100, base_us + us, base_us + us, base_us)
+        if not pure.room_urgent(regime, 100, base_us + us, base_us + us, base_us)
     )  # fmt: skip
     for more_us, verdict in ((0, pure.VERDICT_NONE), (58, pure.VERDICT_CUT_DEEPER)):
-        effect = pure.new("regime", looks__mean_us=left_us + more_us)
-        pure.evidence_test_cut(effect, 100, 70, base_us + left_us + more_us, base_us)
-        assert pure.regime_round(effect, base_us + left_us + more_us, base_us, 0) == verdict
+        regime = pure.new("regime", looks__mean_us=left_us + more_us)
+        pure.evidence_test_cut(regime, 100, 70, base_us + left_us + more_us, base_us)
+        assert pure.regime_round(regime, base_us + left_us + more_us, base_us, 0) == verdict
 
 
 # The part of a window that fits the path
@@ -275,15 +275,15 @@ ROOM_US = BASE_US // 4
 
 def surged(pure: Any, grown_us: int = 15_000, cwnd: int = 100, **fields: Any) -> tuple[Any, int]:
     """A flow whose queue of 20 ms has grown by so much in a round, and what it cuts to."""
-    effect = pure.new(
+    regime = pure.new(
         "regime",
         **{"slow_start__rounds_since": STEADY, "times__since_us": -OFTEN_US % 2**64, **fields},
     )
     rtt_us = BASE_US + 20_000
-    assert pure.room_urgent(effect, 100, rtt_us, rtt_us - grown_us, BASE_US)
-    ssthresh = pure.room_cut(effect, cwnd, rtt_us, BASE_US, 7)
-    pure.evidence_test_cut(effect, cwnd, ssthresh, rtt_us, BASE_US)
-    return effect, ssthresh
+    assert pure.room_urgent(regime, 100, rtt_us, rtt_us - grown_us, BASE_US)
+    ssthresh = pure.room_cut(regime, cwnd, rtt_us, BASE_US, 7)
+    pure.evidence_test_cut(regime, cwnd, ssthresh, rtt_us, BASE_US)
+    return regime, ssthresh
 
 
 @pytest.mark.parametrize(("fields", "room"), [
@@ -297,13 +297,13 @@ def surged(pure: Any, grown_us: int = 15_000, cwnd: int = 100, **fields: Any) ->
     ({"cwnd": 9, "part__lost": True}, True),
 ])  # fmt: skip
 def test_room_is_made_for_twice_a_surge(pure: Any, fields: dict[str, int], room: bool) -> None:
-    effect, ssthresh = surged(pure, **fields)
+    regime, ssthresh = surged(pure, **fields)
     cwnd, grown_us = fields.get("cwnd", 100), fields.get("grown_us", 15_000)
     kept = fit(cwnd, BASE_US, BASE_US + 20_000 + room * 2 * grown_us)
     assert ssthresh == max(kept, cwnd // 2)
-    assert effect.room.provisional is room
+    assert regime.room.provisional is room
     # without the queue from before the surge
-    assert effect.room.restore_cwnd == room * (cwnd * BASE_US // (BASE_US + 20_000 - grown_us))
+    assert regime.room.restore_cwnd == room * (cwnd * BASE_US // (BASE_US + 20_000 - grown_us))
 
 
 @pytest.mark.parametrize(("patient", "least_us"), [(False, BASE_US // 4), (True, BASE_US // 8)])
@@ -311,12 +311,12 @@ def test_where_short_flows_keep_coming_a_burst_is_reason_enough(
     pure: Any, patient: bool, least_us: int
 ) -> None:
     for grown_us, room in ((least_us, True), (least_us - 1, False)):
-        effect = pure.new("regime", slow_start__rounds_since=STEADY, short_flows_come=patient)
+        regime = pure.new("regime", slow_start__rounds_since=STEADY, short_flows_come=patient)
         rtt_us = BASE_US + 20_000
-        pure.room_urgent(effect, 100, rtt_us, rtt_us - grown_us, BASE_US)
-        assert effect.room.surge_us == grown_us * (grown_us >= BASE_US // 8)
+        pure.room_urgent(regime, 100, rtt_us, rtt_us - grown_us, BASE_US)
+        assert regime.room.surge_us == grown_us * (grown_us >= BASE_US // 8)
         early = [
-            pure.room_sample(effect, rtt_us, 50, rtt_us - grown_us, BASE_US, 100) for _ in range(4)
+            pure.room_sample(regime, rtt_us, 50, rtt_us - grown_us, BASE_US, 100) for _ in range(4)
         ]
         assert early == [False, False, False, room]
 
@@ -324,27 +324,27 @@ def test_where_short_flows_keep_coming_a_burst_is_reason_enough(
 @pytest.mark.parametrize("lost_part", [False, True])
 def test_room_that_nobody_takes_is_taken_back(pure: Any, lost_part: bool) -> None:
     """A path that stood still has delivered what was late."""
-    effect, _ = surged(pure, part__lost=lost_part)
-    assert rounds(pure, effect, [SHORT_US - 1]) == [pure.VERDICT_ROOM_FREE]
-    assert (effect.state, effect.yields) == (pure.REGIME_ALONE, 0)
-    assert rounds(pure, effect, [SHORT_US - 1]) == [pure.VERDICT_NONE]  # once
+    regime, _ = surged(pure, part__lost=lost_part)
+    assert rounds(pure, regime, [SHORT_US - 1]) == [pure.VERDICT_ROOM_FREE]
+    assert (regime.state, regime.yields) == (pure.REGIME_ALONE, 0)
+    assert rounds(pure, regime, [SHORT_US - 1]) == [pure.VERDICT_NONE]  # once
 
 
 @pytest.mark.parametrize(
     ("queue_us", "lossy"), [(5_001, 9), (KIN_US, 9), (KIN_US + 1, 0), (QUEUE_US, 0)]
 )
 def test_room_that_is_taken_is_a_newcomers(pure: Any, queue_us: int, lossy: int) -> None:
-    effect, _ = surged(pure)
-    effect.lossy_rounds = lossy
-    assert rounds(pure, effect, [queue_us]) == [pure.VERDICT_YIELD]
-    assert (effect.state, effect.yields) == (pure.REGIME_CONTENDED, 1)
+    regime, _ = surged(pure)
+    regime.lossy_rounds = lossy
+    assert rounds(pure, regime, [queue_us]) == [pure.VERDICT_YIELD]
+    assert (regime.state, regime.yields) == (pure.REGIME_CONTENDED, 1)
 
 
 def test_scavengers_do_not_take_each_others_queue_for_a_newcomers(pure: Any) -> None:
     """As short a queue as they leave among themselves, where no packet is lost."""
-    effect, _ = surged(pure)
-    assert rounds(pure, effect, [KIN_US]) == [pure.VERDICT_ROOM_FREE]
-    assert (effect.state, effect.yields) == (pure.REGIME_ALONE, 0)
+    regime, _ = surged(pure)
+    assert rounds(pure, regime, [KIN_US]) == [pure.VERDICT_ROOM_FREE]
+    assert (regime.state, regime.yields) == (pure.REGIME_ALONE, 0)
 
 
 @pytest.mark.parametrize(("quiet", "before_us", "back"), [
@@ -377,28 +377,28 @@ def test_a_longer_queue_that_surges_within_eight_rounds_keeps_its_room(
 def test_a_surge_says_nothing_of_a_cut_that_was_for_our_own_queue(pure: Any) -> None:
     """Room is made for it first; where a cut was in doubt already, that is decided."""
     for doubt, verdict in ((False, pure.VERDICT_NONE), (True, pure.VERDICT_YIELD)):
-        effect = pure.new("regime", looks__mean_us=QUEUE_US, cut__decides=doubt, part__lost=True)
-        pure.evidence_test_cut(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
-        assert rounds(pure, effect, [QUEUE_US + SURGE_US]) == [verdict]
-        assert effect.cut.before_us == 0
+        regime = pure.new("regime", looks__mean_us=QUEUE_US, cut__decides=doubt, part__lost=True)
+        pure.evidence_test_cut(regime, 100, 70, BASE_US + QUEUE_US, BASE_US)
+        assert rounds(pure, regime, [QUEUE_US + SURGE_US]) == [verdict]
+        assert regime.cut.before_us == 0
 
 
 @pytest.mark.parametrize("told", ["loss", "test_loss_cut"])
 def test_a_loss_in_the_room_that_was_made_is_a_newcomers(pure: Any, told: str) -> None:
     """However idle it is afterwards; where no room was made, a loss's cut is a test."""
     cut_to = (50, 35, BASE_US + 20_000, BASE_US) if told == "test_loss_cut" else ()
-    effect, _ = surged(pure)
-    getattr(pure, f"evidence_{told}")(effect, *cut_to)
-    assert rounds(pure, effect, [0]) == [pure.VERDICT_YIELD]
-    assert effect.state == pure.REGIME_CONTENDED
+    regime, _ = surged(pure)
+    getattr(pure, f"evidence_{told}")(regime, *cut_to)
+    assert rounds(pure, regime, [0]) == [pure.VERDICT_YIELD]
+    assert regime.state == pure.REGIME_CONTENDED
 
-    effect = pure.new(
+    regime = pure.new(
         "regime", looks__mean_us=QUEUE_US, room__restore_cwnd=70, room__provisional=True
     )  # of a test long over
-    pure.evidence_test_loss_cut(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
-    room = effect.room
-    assert (effect.lossy_rounds, room.restore_cwnd, room.provisional) == (64, 0, False)
-    assert rounds(pure, effect, [QUEUE_US]) == [pure.VERDICT_CUT_DEEPER]
+    pure.evidence_test_loss_cut(regime, 100, 70, BASE_US + QUEUE_US, BASE_US)
+    room = regime.room
+    assert (regime.lossy_rounds, room.restore_cwnd, room.provisional) == (64, 0, False)
+    assert rounds(pure, regime, [QUEUE_US]) == [pure.VERDICT_CUT_DEEPER]
 
 
 @pytest.mark.parametrize(("base_us", "grown_us", "left_us"), [
@@ -413,18 +413,18 @@ def test_room_is_taken_where_more_than_a_quarter_of_the_queue_is_left(
     """Or of the shortest queue there is to judge by; where packets were lost lately."""
     queue_us = 20_000 if grown_us == 15_000 else grown_us
     for more_us, verdict in ((0, pure.VERDICT_ROOM_FREE), (1, pure.VERDICT_YIELD)):
-        effect = pure.new(
+        regime = pure.new(
             "regime",
             slow_start__rounds_since=STEADY,
             times__since_us=-OFTEN_US % 2**64,
             lossy_rounds=9,
         )
         rtt_us = base_us + queue_us
-        assert pure.room_urgent(effect, 100, rtt_us, rtt_us - grown_us, base_us)
-        ssthresh = pure.room_cut(effect, 100, rtt_us, base_us, 7)
-        pure.evidence_test_cut(effect, 100, ssthresh, rtt_us, base_us)
-        assert effect.room.provisional
-        assert pure.regime_round(effect, base_us + left_us + more_us, base_us, 0) == verdict
+        assert pure.room_urgent(regime, 100, rtt_us, rtt_us - grown_us, base_us)
+        ssthresh = pure.room_cut(regime, 100, rtt_us, base_us, 7)
+        pure.evidence_test_cut(regime, 100, ssthresh, rtt_us, base_us)
+        assert regime.room.provisional
+        assert pure.regime_round(regime, base_us + left_us + more_us, base_us, 0) == verdict
 
 
 @pytest.mark.parametrize(("queue_us", "steady", "taken"), [
@@ -436,45 +436,45 @@ def test_a_loss_of_old_times_says_nothing_of_what_is_lent_now(
     pure: Any, queue_us: int, steady: int, taken: bool
 ) -> None:
     """The module lends without making room as well, where the link was taken lately."""
-    effect, _ = surged(pure)
-    pure.evidence_loss(effect)
-    assert rounds(pure, effect, [0]) == [pure.VERDICT_YIELD]
-    effect.state = pure.REGIME_ALONE
+    regime, _ = surged(pure)
+    pure.evidence_loss(regime)
+    assert rounds(pure, regime, [0]) == [pure.VERDICT_YIELD]
+    regime.state = pure.REGIME_ALONE
     rtt_us = BASE_US + 20_000
-    ssthresh = pure.room_cut(effect, 100, rtt_us, BASE_US, 7)
-    pure.evidence_test_cut(effect, 100, ssthresh, rtt_us, BASE_US)
-    effect.room.restore_cwnd, effect.room.provisional = 100, True
-    effect.slow_start.rounds_since = steady
-    assert rounds(pure, effect, [queue_us]) == [
+    ssthresh = pure.room_cut(regime, 100, rtt_us, BASE_US, 7)
+    pure.evidence_test_cut(regime, 100, ssthresh, rtt_us, BASE_US)
+    regime.room.restore_cwnd, regime.room.provisional = 100, True
+    regime.slow_start.rounds_since = steady
+    assert rounds(pure, regime, [queue_us]) == [
         pure.VERDICT_YIELD if taken else pure.VERDICT_ROOM_FREE
     ]
 
 
 def test_a_loss_under_repair_in_the_room_that_was_made_is_not_waited_for(pure: Any) -> None:
     """No round ends before the repair does."""
-    effect, _ = surged(pure)
-    assert pure.regime_repair(effect, 0)
-    assert (effect.state, effect.yields) == (pure.REGIME_YIELDING, 1)
+    regime, _ = surged(pure)
+    assert pure.regime_repair(regime, 0)
+    assert (regime.state, regime.yields) == (pure.REGIME_YIELDING, 1)
 
     for state in range(3):
         for fields in (
             {"room__provisional": False, "cut__before_us": BASE_US},
             {"room__provisional": True, "cut__before_us": 0},
         ):
-            effect = pure.new("regime", state=state, **fields)
-            assert not pure.regime_repair(effect, 0)  # it was made elsewhere, or not at all
-            assert (effect.state, effect.lossy_rounds, effect.yields) == (state, 64, 0)
+            regime = pure.new("regime", state=state, **fields)
+            assert not pure.regime_repair(regime, 0)  # it was made elsewhere, or not at all
+            assert (regime.state, regime.lossy_rounds, regime.yields) == (state, 64, 0)
     for state in (pure.REGIME_YIELDING, pure.REGIME_CONTENDED):
-        effect = pure.new("regime", state=state, room__provisional=True, cut__before_us=BASE_US)
-        assert not pure.regime_repair(effect, 0)
+        regime = pure.new("regime", state=state, room__provisional=True, cut__before_us=BASE_US)
+        assert not pure.regime_repair(regime, 0)
 
 
 def test_after_a_timeout_what_was_withdrawn_stays_given_up(pure: Any) -> None:
     """A later yield would take it for ours."""
-    effect, _ = surged(pure)
-    assert effect.room.restore_cwnd
-    pure.evidence_timeout(effect)
-    assert (effect.room.restore_cwnd, effect.cut.before_us, effect.lossy_rounds) == (0, 0, 64)
+    regime, _ = surged(pure)
+    assert regime.room.restore_cwnd
+    pure.evidence_timeout(regime)
+    assert (regime.room.restore_cwnd, regime.cut.before_us, regime.lossy_rounds) == (0, 0, 64)
 
 
 # A path that stands still
@@ -597,33 +597,33 @@ def test_two_long_stalls_are_not_others_yet(pure: Any) -> None:
 
 
 def test_four_rtts_as_before_end_the_round_that_judges_the_room(pure: Any) -> None:
-    effect, _ = surged(pure)
+    regime, _ = surged(pure)
     rtt_us = BASE_US + 20_000
     told = [
-        bool(pure.room_sample(effect, us, 2, rtt_us, BASE_US, 20))
+        bool(pure.room_sample(regime, us, 2, rtt_us, BASE_US, 20))
         for us in (rtt_us, rtt_us, rtt_us, rtt_us - 1, *[rtt_us] * 4)
     ]
     assert told == [False] * 7 + [True]
-    assert effect.room.sampled_us == rtt_us
-    assert rounds(pure, effect, [20_000]) == [pure.VERDICT_YIELD]
+    assert regime.room.sampled_us == rtt_us
+    assert rounds(pure, regime, [20_000]) == [pure.VERDICT_YIELD]
 
 
 def test_a_short_queue_of_a_long_path_is_no_reason_to_make_room(pure: Any) -> None:
     """It would not be looked at again."""
     base_us, rtt_us = 600_000, 630_000
-    effect = pure.new("regime", slow_start__rounds_since=STEADY)
-    assert pure.room_urgent(effect, 100, rtt_us, base_us, base_us)
-    assert pure.room_cut(effect, 1000, rtt_us, base_us, 7) == 1000 * base_us // rtt_us - 1
-    assert effect.room.restore_cwnd == 0
+    regime = pure.new("regime", slow_start__rounds_since=STEADY)
+    assert pure.room_urgent(regime, 100, rtt_us, base_us, base_us)
+    assert pure.room_cut(regime, 1000, rtt_us, base_us, 7) == 1000 * base_us // rtt_us - 1
+    assert regime.room.restore_cwnd == 0
 
 
 def test_the_next_cut_makes_no_room_again(pure: Any) -> None:
-    effect, _ = surged(pure)
-    assert rounds(pure, effect, [0]) == [pure.VERDICT_ROOM_FREE]
+    regime, _ = surged(pure)
+    assert rounds(pure, regime, [0]) == [pure.VERDICT_ROOM_FREE]
     rtt_us = BASE_US + 5_000
-    assert not pure.room_urgent(effect, 100, rtt_us, rtt_us, BASE_US)
-    assert pure.room_cut(effect, 100, rtt_us, BASE_US, 7) == 100 * BASE_US // rtt_us - 1
-    assert effect.room.restore_cwnd == 0
+    assert not pure.room_urgent(regime, 100, rtt_us, rtt_us, BASE_US)
+    assert pure.room_cut(regime, 100, rtt_us, BASE_US, 7) == 100 * BASE_US // rtt_us - 1
+    assert regime.room.restore_cwnd == 0
 
 
 @pytest.mark.parametrize("base_us", [1_000, BASE_US, 400_000])
@@ -636,28 +636,28 @@ def test_four_rtts_or_an_eighth_of_the_window_in_a_row_tell_of_a_surge(
     surge_us = min(max(base_us // 4, 8_000), 25_000)
     before_us = base_us + 1_000
 
-    def tells(effect: Any, rtt_us: int, before_us: int = before_us, cwnd: int = cwnd) -> bool:
-        return bool(pure.room_sample(effect, rtt_us, packets, before_us, base_us, cwnd))
+    def tells(regime: Any, rtt_us: int, before_us: int = before_us, cwnd: int = cwnd) -> bool:
+        return bool(pure.room_sample(regime, rtt_us, packets, before_us, base_us, cwnd))
 
     high_us = before_us + surge_us
-    effect = pure.new("regime")
-    assert not any(tells(effect, high_us + 7 + n % 2) for n in range(samples - 1))
-    assert tells(effect, high_us + 8)
-    assert effect.room.sampled_us == high_us + 7
-    assert not tells(effect, high_us - 1)
-    assert not any(tells(effect, high_us) for _ in range(samples - 1))
-    pure.room_begin_round(effect)
-    assert not any(tells(effect, high_us) for _ in range(samples - 1))
+    regime = pure.new("regime")
+    assert not any(tells(regime, high_us + 7 + n % 2) for n in range(samples - 1))
+    assert tells(regime, high_us + 8)
+    assert regime.room.sampled_us == high_us + 7
+    assert not tells(regime, high_us - 1)
+    assert not any(tells(regime, high_us) for _ in range(samples - 1))
+    pure.room_begin_round(regime)
+    assert not any(tells(regime, high_us) for _ in range(samples - 1))
     for fields in (
         {"state": pure.REGIME_YIELDING},
         {"state": pure.REGIME_CONTENDED},
         {"cut__before_us": high_us},  # the round is to judge a cut
     ):
-        effect = pure.new("regime", **fields)
-        assert not any(tells(effect, high_us) for _ in range(2 * samples))
-    effect = pure.new("regime")
-    assert not any(tells(effect, high_us, cwnd=9) for _ in range(2 * samples))
-    assert not any(tells(effect, high_us, before_us=0) for _ in range(2 * samples))
+        regime = pure.new("regime", **fields)
+        assert not any(tells(regime, high_us) for _ in range(2 * samples))
+    regime = pure.new("regime")
+    assert not any(tells(regime, high_us, cwnd=9) for _ in range(2 * samples))
+    assert not any(tells(regime, high_us, before_us=0) for _ in range(2 * samples))
 
 
 # Our part of the link
@@ -666,28 +666,28 @@ def test_four_rtts_or_an_eighth_of_the_window_in_a_row_tell_of_a_surge(
 LINK_PPS = 800
 
 
-def loses_part(pure: Any, effect: Any, packets: int, rtt_us: int) -> bool:
+def loses_part(pure: Any, regime: Any, packets: int, rtt_us: int) -> bool:
     """Hand in a round of one RTT in which so many packets were delivered."""
-    pure.evidence_measure_part(effect, packets, rtt_us, rtt_us, BASE_US)
-    return bool(effect.part.lost)
+    pure.evidence_measure_part(regime, packets, rtt_us, rtt_us, BASE_US)
+    return bool(regime.part.lost)
 
 
 def busy_round(
-    pure: Any, effect: Any, part: float, queue_us: int = QUEUE_US, surge_us: int = QUEUE_US
+    pure: Any, regime: Any, part: float, queue_us: int = QUEUE_US, surge_us: int = QUEUE_US
 ) -> bool:
     """End a round in which this part of the link's packets were ours; whether one was lost."""
     rtt_us = BASE_US + queue_us
     packets = round(part * LINK_PPS * rtt_us / 1e6)
-    effect.part.last_rtt_us = rtt_us - surge_us
-    return loses_part(pure, effect, packets, rtt_us)
+    regime.part.last_rtt_us = rtt_us - surge_us
+    return loses_part(pure, regime, packets, rtt_us)
 
 
 def with_the_link_to_itself(pure: Any, part: float = 1) -> Any:
     """A flow that knows its part of the link."""
-    effect = pure.new("regime", times__since_us=-OFTEN_US % 2**64)
-    assert not any(busy_round(pure, effect, part, KIN_US) for _ in range(50))
-    assert effect.part.ours_pps_q16 / Q16 == pytest.approx(part * LINK_PPS, rel=0.1)
-    return effect
+    regime = pure.new("regime", times__since_us=-OFTEN_US % 2**64)
+    assert not any(busy_round(pure, regime, part, KIN_US) for _ in range(50))
+    assert regime.part.ours_pps_q16 / Q16 == pytest.approx(part * LINK_PPS, rel=0.1)
+    return regime
 
 
 @pytest.mark.parametrize(("left", "newcomer"), [(1.5, False), (0.9, False), (0.8, False),
@@ -696,9 +696,9 @@ def test_a_quarter_of_our_part_gone_in_a_surge_is_a_newcomers(
     pure: Any, left: float, newcomer: bool
 ) -> None:
     for part in (1, 0.5):  # what others had before, they may keep
-        effect = with_the_link_to_itself(pure, part)
-        assert busy_round(pure, effect, part * left) is newcomer
-        assert (effect.state, effect.yields) == (pure.REGIME_ALONE, 0)  # the next round tells
+        regime = with_the_link_to_itself(pure, part)
+        assert busy_round(pure, regime, part * left) is newcomer
+        assert (regime.state, regime.yields) == (pure.REGIME_ALONE, 0)  # the next round tells
 
 
 def test_an_idle_link_and_flows_like_us_are_no_newcomer(pure: Any) -> None:
@@ -708,63 +708,63 @@ def test_an_idle_link_and_flows_like_us_are_no_newcomer(pure: Any) -> None:
         (KIN_US, True, True),
         (KIN_US + 1, False, True),
     ):
-        effect = with_the_link_to_itself(pure)
+        regime = with_the_link_to_itself(pure)
         if lossy:
-            pure.evidence_loss(effect)
-        assert not busy_round(pure, effect, 0, queue_us, surge_us=SURGE_US - 1)
-        effect = with_the_link_to_itself(pure)
+            pure.evidence_loss(regime)
+        assert not busy_round(pure, regime, 0, queue_us, surge_us=SURGE_US - 1)
+        regime = with_the_link_to_itself(pure)
         if lossy:
-            pure.evidence_loss(effect)
-        assert busy_round(pure, effect, 0, queue_us) is newcomer
+            pure.evidence_loss(regime)
+        assert busy_round(pure, regime, 0, queue_us) is newcomer
 
 
 def test_a_round_that_says_nothing_is_none_to_compare_with(pure: Any) -> None:
-    effect = with_the_link_to_itself(pure)
-    effect.part.last_rtt_us = 0
+    regime = with_the_link_to_itself(pure)
+    regime.part.last_rtt_us = 0
     rtt_us = BASE_US + QUEUE_US
-    assert not loses_part(pure, effect, 0, rtt_us)
-    assert effect.part.last_rtt_us == rtt_us
+    assert not loses_part(pure, regime, 0, rtt_us)
+    assert regime.part.last_rtt_us == rtt_us
 
 
 def test_few_packets_less_are_noise(pure: Any) -> None:
     """However much of a small window they are."""
     for packets, newcomer in ((2, False), (3, True)):
         part_q16 = packets * 10 * Q16  # so many in 100 ms
-        effect = pure.new("regime", part__ours_pps_q16=part_q16, part__last_rtt_us=BASE_US)
-        assert loses_part(pure, effect, 0, 100_000) is newcomer
+        regime = pure.new("regime", part__ours_pps_q16=part_q16, part__last_rtt_us=BASE_US)
+        assert loses_part(pure, regime, 0, 100_000) is newcomer
 
 
 def test_a_part_that_shrinks_slowly_is_followed(pure: Any) -> None:
-    effect = with_the_link_to_itself(pure)
+    regime = with_the_link_to_itself(pure)
     parts = [0.98**n for n in range(200)]
-    assert not any(busy_round(pure, effect, part) for part in parts)
-    assert effect.part.ours_pps_q16 / Q16 < 0.2 * LINK_PPS
+    assert not any(busy_round(pure, regime, part) for part in parts)
+    assert regime.part.ours_pps_q16 / Q16 < 0.2 * LINK_PPS
 
 
 def test_a_part_is_forgotten_with_the_regime_and_where_there_was_nothing_to_send(pure: Any) -> None:
-    effect = with_the_link_to_itself(pure)
-    pure.evidence_forget(effect)
-    assert (effect.part.ours_pps_q16, effect.part.last_rtt_us) == (0, 0)
-    assert not busy_round(pure, effect, 0)
-    effect = with_the_link_to_itself(pure)
-    assert busy_round(pure, effect, 0)
-    effect.cut.before_us, effect.room.provisional = BASE_US + SURGE_US, True
-    effect.slow_start.rounds_since = STEADY
-    assert rounds(pure, effect, [QUEUE_US]) == [pure.VERDICT_YIELD]
+    regime = with_the_link_to_itself(pure)
+    pure.evidence_forget(regime)
+    assert (regime.part.ours_pps_q16, regime.part.last_rtt_us) == (0, 0)
+    assert not busy_round(pure, regime, 0)
+    regime = with_the_link_to_itself(pure)
+    assert busy_round(pure, regime, 0)
+    regime.cut.before_us, regime.room.provisional = BASE_US + SURGE_US, True
+    regime.slow_start.rounds_since = STEADY
+    assert rounds(pure, regime, [QUEUE_US]) == [pure.VERDICT_YIELD]
     clock_us = int(pure.regime_look_us(BASE_US))
-    verdicts = rounds(pure, effect, [0], 0)
+    verdicts = rounds(pure, regime, [0], 0)
     for look in range(1, 9):
-        verdicts += rounds(pure, effect, [0], look * clock_us)
+        verdicts += rounds(pure, regime, [0], look * clock_us)
     assert pure.VERDICT_TAKE in verdicts
-    assert (effect.part.ours_pps_q16, effect.part.last_rtt_us) == (0, 0)
+    assert (regime.part.ours_pps_q16, regime.part.last_rtt_us) == (0, 0)
 
 
 def test_a_surge_is_seen_across_a_cut(pure: Any) -> None:
     """Rounds are handed in also where CDG, after its backoff, has none to compare with."""
-    effect = with_the_link_to_itself(pure)
+    regime = with_the_link_to_itself(pure)
     for queue_us, packets, tells in ((KIN_US, 50, False), (KIN_US + SURGE_US, 30, True)):
         rtt_us = BASE_US + queue_us
-        assert loses_part(pure, effect, packets, rtt_us) is tells
+        assert loses_part(pure, regime, packets, rtt_us) is tells
 
 
 # Whose queue is it, asked while contended
@@ -775,9 +775,9 @@ ASK_US, ASK_MAX_US = max(2_000_000, 32 * BASE_US), 16_000_000
 
 def asked(pure: Any, queue_us: int = QUEUE_US) -> Any:
     """A flow that holds its window to what fits the path."""
-    effect = contended(pure)
-    pure.regime_probe_if_due(effect, 100, BASE_US + queue_us, BASE_US, ASK_US)
-    return effect
+    regime = contended(pure)
+    pure.regime_probe_if_due(regime, 100, BASE_US + queue_us, BASE_US, ASK_US)
+    return regime
 
 
 @pytest.mark.parametrize("queue_us", [4 * SHORT_US, QUEUE_US])
@@ -787,67 +787,67 @@ def test_a_window_that_fits_the_path_shows_whose_queue_it_was(pure: Any, queue_u
         (queue_us // 4, pure.VERDICT_TAKE),
         (queue_us // 4 + 1, pure.VERDICT_NONE),
     ):
-        effect = asked(pure, queue_us)
-        assert (effect.probe.rounds, effect.probe.cwnd) == (
+        regime = asked(pure, queue_us)
+        assert (regime.probe.rounds, regime.probe.cwnd) == (
             2,
             fit(100, BASE_US, BASE_US + queue_us),
         )
-        effect.looks.last_look_us = ASK_US  # no look at it as well
-        assert rounds(pure, effect, [queue_us, left_us], ASK_US) == [pure.VERDICT_NONE, verdict]
-        assert effect.probe.rounds == 0
+        regime.looks.last_look_us = ASK_US  # no look at it as well
+        assert rounds(pure, regime, [queue_us, left_us], ASK_US) == [pure.VERDICT_NONE, verdict]
+        assert regime.probe.rounds == 0
         alone = verdict == pure.VERDICT_TAKE
-        assert (effect.state == pure.REGIME_ALONE) is alone
-        assert effect.probe.alone is alone
+        assert (regime.state == pure.REGIME_ALONE) is alone
+        assert regime.probe.alone is alone
 
 
 def test_what_is_gone_before_it_can_have_gone_with_us_is_no_answer(pure: Any) -> None:
     """Others had a loss: so there are others."""
-    effect = asked(pure)
-    effect.looks.last_look_us = ASK_US
+    regime = asked(pure)
+    regime.looks.last_look_us = ASK_US
     left_us = BASE_US + QUEUE_US // 4
     for rtt_us, asking in ((left_us + 1, 2), (left_us, 0)):
-        pure.probe_reject_early(effect, rtt_us, BASE_US)
-        assert effect.probe.rounds == asking
-    assert rounds(pure, effect, [QUEUE_US // 4, 0], ASK_US) == [pure.VERDICT_NONE] * 2
-    assert effect.state == pure.REGIME_CONTENDED
+        pure.probe_reject_early(regime, rtt_us, BASE_US)
+        assert regime.probe.rounds == asking
+    assert rounds(pure, regime, [QUEUE_US // 4, 0], ASK_US) == [pure.VERDICT_NONE] * 2
+    assert regime.state == pure.REGIME_CONTENDED
     for pause_us, asking in ((ASK_US, 0), (4_000_000, 2)):
-        pure.regime_probe_if_due(effect, 100, BASE_US + QUEUE_US, BASE_US, ASK_US + pause_us)
-        assert effect.probe.rounds == asking
+        pure.regime_probe_if_due(regime, 100, BASE_US + QUEUE_US, BASE_US, ASK_US + pause_us)
+        assert regime.probe.rounds == asking
 
 
 def test_in_the_second_round_what_is_gone_is_the_answer(pure: Any) -> None:
-    effect = asked(pure)
-    effect.looks.last_look_us = ASK_US
-    assert rounds(pure, effect, [0], ASK_US) == [pure.VERDICT_NONE]  # by its last RTT
-    pure.probe_reject_early(effect, BASE_US, BASE_US)
-    assert rounds(pure, effect, [0], ASK_US) == [pure.VERDICT_TAKE]
+    regime = asked(pure)
+    regime.looks.last_look_us = ASK_US
+    assert rounds(pure, regime, [0], ASK_US) == [pure.VERDICT_NONE]  # by its last RTT
+    pure.probe_reject_early(regime, BASE_US, BASE_US)
+    assert rounds(pure, regime, [0], ASK_US) == [pure.VERDICT_TAKE]
 
 
 def test_an_answer_that_was_wrong_is_none_any_more(pure: Any) -> None:
     """A competitor that comes soon after it may have been there all the time."""
-    effect = asked(pure)
-    effect.looks.last_look_us = ASK_US
-    assert rounds(pure, effect, [QUEUE_US, 0], ASK_US)[-1] == pure.VERDICT_TAKE
-    effect.urgency_q16 = Q16
-    assert effect.probe.alone
+    regime = asked(pure)
+    regime.looks.last_look_us = ASK_US
+    assert rounds(pure, regime, [QUEUE_US, 0], ASK_US)[-1] == pure.VERDICT_TAKE
+    regime.urgency_q16 = Q16
+    assert regime.probe.alone
     for after_us, in_doubt in ((DOUBT_US - 1, True), (DOUBT_US, False)):
-        assert bool(pure.regime_in_doubt(effect, ASK_US + after_us)) is in_doubt
-    yields_at(pure, effect, ASK_US + 1)
-    assert pure.regime_in_doubt(effect, ASK_US + 1)
-    assert effect.probe.alone  # what it held meanwhile was not its own, perhaps
-    assert rounds(pure, effect, [QUEUE_US, 0], ASK_US + 2)[-1] == pure.VERDICT_RESUME
-    assert not effect.probe.alone
+        assert bool(pure.regime_in_doubt(regime, ASK_US + after_us)) is in_doubt
+    yields_at(pure, regime, ASK_US + 1)
+    assert pure.regime_in_doubt(regime, ASK_US + 1)
+    assert regime.probe.alone  # what it held meanwhile was not its own, perhaps
+    assert rounds(pure, regime, [QUEUE_US, 0], ASK_US + 2)[-1] == pure.VERDICT_RESUME
+    assert not regime.probe.alone
 
 
 def test_who_has_asked_in_vain_asks_ever_more_rarely(pure: Any) -> None:
-    effect, clock_us = contended(pure), 0
+    regime, clock_us = contended(pure), 0
     for pause_us in (ASK_US, max(ASK_US, 4_000_000), 8_000_000, ASK_MAX_US, ASK_MAX_US):
-        pure.regime_probe_if_due(effect, 100, BASE_US + QUEUE_US, BASE_US, clock_us + pause_us - 1)
-        assert effect.probe.rounds == 0
+        pure.regime_probe_if_due(regime, 100, BASE_US + QUEUE_US, BASE_US, clock_us + pause_us - 1)
+        assert regime.probe.rounds == 0
         clock_us += pause_us
-        pure.regime_probe_if_due(effect, 100, BASE_US + QUEUE_US, BASE_US, clock_us)
-        assert effect.probe.rounds == 2
-        assert pure.VERDICT_TAKE not in rounds(pure, effect, [QUEUE_US] * 2, clock_us)
+        pure.regime_probe_if_due(regime, 100, BASE_US + QUEUE_US, BASE_US, clock_us)
+        assert regime.probe.rounds == 2
+        assert pure.VERDICT_TAKE not in rounds(pure, regime, [QUEUE_US] * 2, clock_us)
 
 
 @pytest.mark.parametrize(("alone_us", "lossy", "pause_us"), [
@@ -859,9 +859,9 @@ def test_who_was_wrong_asks_more_rarely_too(
     pure: Any, alone_us: int, lossy: int, pause_us: int
 ) -> None:
     taken = {"room__provisional": True, "room__packet_lost": True, "cut__before_us": BASE_US}
-    effect = pure.new("regime", lossy_rounds=lossy, probe__pause_us=8_000_000, **taken)
-    assert rounds(pure, effect, [0], alone_us) == [pure.VERDICT_YIELD]
-    assert effect.probe.pause_us == pause_us
+    regime = pure.new("regime", lossy_rounds=lossy, probe__pause_us=8_000_000, **taken)
+    assert rounds(pure, regime, [0], alone_us) == [pure.VERDICT_YIELD]
+    assert regime.probe.pause_us == pause_us
 
 
 @pytest.mark.parametrize(("cwnd", "queue_us", "base_us", "link_pps"), [
@@ -873,61 +873,61 @@ def test_who_was_wrong_asks_more_rarely_too(
 def test_what_a_cut_would_not_show_is_not_asked(
     pure: Any, cwnd: int, queue_us: int, base_us: int, link_pps: float
 ) -> None:
-    effect = contended(pure)
-    effect.part.link_pps_q16 = round(link_pps) * Q16
-    pure.regime_probe_if_due(effect, cwnd, BASE_US + queue_us, base_us, ASK_US)
-    assert effect.probe.rounds == 0
+    regime = contended(pure)
+    regime.part.link_pps_q16 = round(link_pps) * Q16
+    pure.regime_probe_if_due(regime, cwnd, BASE_US + queue_us, base_us, ASK_US)
+    assert regime.probe.rounds == 0
 
 
 def test_the_patient_do_not_ask_before_their_time(pure: Any) -> None:
-    effect = contended(pure, OFTEN_US - 1)
-    assert effect.short_flows_come
+    regime = contended(pure, OFTEN_US - 1)
+    assert regime.short_flows_come
     for clock_us, asking in ((PATIENCE_US - 1, 0), (PATIENCE_US, 2)):
-        now_us = effect.times.came_us + clock_us
-        pure.regime_probe_if_due(effect, 100, BASE_US + QUEUE_US, BASE_US, now_us)
-        assert effect.probe.rounds == asking
+        now_us = regime.times.came_us + clock_us
+        pure.regime_probe_if_due(regime, 100, BASE_US + QUEUE_US, BASE_US, now_us)
+        assert regime.probe.rounds == asking
 
 
 def test_alone_and_standing_back_nobody_asks(pure: Any) -> None:
     for state in (pure.REGIME_ALONE, pure.REGIME_YIELDING):
-        effect = pure.new("regime", state=state)
-        pure.regime_probe_if_due(effect, 100, BASE_US + QUEUE_US, BASE_US, ASK_US)
-        assert effect.probe.rounds == 0
+        regime = pure.new("regime", state=state)
+        pure.regime_probe_if_due(regime, 100, BASE_US + QUEUE_US, BASE_US, ASK_US)
+        assert regime.probe.rounds == 0
 
 
 @pytest.mark.parametrize("event", ["loss", "forget"])
 def test_a_loss_and_a_pause_leave_it_open(pure: Any, event: str) -> None:
-    effect = asked(pure)
-    getattr(pure, f"evidence_{event}")(effect)
-    effect.looks.last_look_us = ASK_US
-    assert rounds(pure, effect, [0, 0], ASK_US) == [pure.VERDICT_NONE] * 2
+    regime = asked(pure)
+    getattr(pure, f"evidence_{event}")(regime)
+    regime.looks.last_look_us = ASK_US
+    assert rounds(pure, regime, [0, 0], ASK_US) == [pure.VERDICT_NONE] * 2
 
 
 def test_patience_is_over_when_nobody_has_come_for_long(pure: Any) -> None:
     for alone_us, patient in ((OFTEN_US + STAYED_US - 1, True), (OFTEN_US + STAYED_US, False)):
-        effect = pure.new("regime", short_flows_come=True)
-        rounds(pure, effect, [0], alone_us)
-        assert effect.short_flows_come is patient
+        regime = pure.new("regime", short_flows_come=True)
+        rounds(pure, regime, [0], alone_us)
+        assert regime.short_flows_come is patient
 
 
 # Taking the link: how far slow start goes
 
 
 def test_slow_start_goes_to_where_the_link_was_full(pure: Any) -> None:
-    effect = with_the_link_to_itself(pure)
+    regime = with_the_link_to_itself(pure)
     full_us = BASE_US + 2 * SHORT_US
-    limit = pure.evidence_slow_start_limit(effect, BASE_US)
+    limit = pure.evidence_slow_start_limit(regime, BASE_US)
     assert limit == pytest.approx(LINK_PPS * full_us / 1e6, abs=1)
-    assert effect.slow_start.may_grow_on
+    assert regime.slow_start.may_grow_on
 
 
 @pytest.mark.parametrize(("link_pps", "base_us"), [(0, BASE_US), (LINK_PPS, 0)])
 def test_of_a_link_that_is_not_known_slow_start_finds_the_end(
     pure: Any, link_pps: int, base_us: int
 ) -> None:
-    effect = pure.new("regime", part__link_pps_q16=link_pps * Q16, slow_start__may_grow_on=True)
-    assert pure.evidence_slow_start_limit(effect, base_us) == U32_MAX
-    assert effect.slow_start.may_grow_on
+    regime = pure.new("regime", part__link_pps_q16=link_pps * Q16, slow_start__may_grow_on=True)
+    assert pure.evidence_slow_start_limit(regime, base_us) == U32_MAX
+    assert regime.slow_start.may_grow_on
 
 
 @pytest.mark.parametrize(("steady", "queue_us", "more"), [
@@ -938,64 +938,64 @@ def test_of_a_link_that_is_not_known_slow_start_finds_the_end(
 def test_where_no_queue_shows_after_slow_start_the_link_carries_more(
     pure: Any, steady: int, queue_us: int, more: bool
 ) -> None:
-    effect = pure.new(
+    regime = pure.new(
         "regime", slow_start__rounds_since=steady, slow_start__may_grow_on=True,
         part__last_rtt_us=BASE_US,
     )  # fmt: skip
-    assert rounds(pure, effect, [queue_us]) == [pure.VERDICT_GROW_ON if more else pure.VERDICT_NONE]
-    assert effect.slow_start.may_grow_on is (more or steady < STEADY)
+    assert rounds(pure, regime, [queue_us]) == [pure.VERDICT_GROW_ON if more else pure.VERDICT_NONE]
+    assert regime.slow_start.may_grow_on is (more or steady < STEADY)
     if more:  # not again before the next slow start has shown
-        assert rounds(pure, effect, [queue_us]) == [pure.VERDICT_NONE]
+        assert rounds(pure, regime, [queue_us]) == [pure.VERDICT_NONE]
 
 
 @pytest.mark.parametrize("event", ["loss", "forget", "skip_round"])
 def test_after_a_loss_or_a_pause_no_queue_says_nothing_of_the_link(pure: Any, event: str) -> None:
-    effect = pure.new(
+    regime = pure.new(
         "regime", slow_start__rounds_since=STEADY, slow_start__may_grow_on=True,
         part__last_rtt_us=BASE_US,
     )  # fmt: skip
-    getattr(pure, f"evidence_{event}")(effect)
-    assert rounds(pure, effect, [0]) == [pure.VERDICT_NONE]
+    getattr(pure, f"evidence_{event}")(regime)
+    assert rounds(pure, regime, [0]) == [pure.VERDICT_NONE]
 
 
 def test_the_first_slow_start_may_have_ended_too_early(pure: Any) -> None:
     """A stall or a clump of ACKs looks like a full link: after the cut there is no queue."""
-    effect = pure.new("regime")
-    pure.regime_start(effect, 0)
+    regime = pure.new("regime")
+    pure.regime_start(regime, 0)
     rtt_us = BASE_US + 20_000
-    assert pure.room_urgent(effect, 100, rtt_us, BASE_US, BASE_US)
-    pure.room_cut(effect, 20, rtt_us, BASE_US, 14)
+    assert pure.room_urgent(regime, 100, rtt_us, BASE_US, BASE_US)
+    pure.room_cut(regime, 20, rtt_us, BASE_US, 14)
     for steady in range(1, STEADY + 1):
-        effect.slow_start.rounds_since, effect.part.last_rtt_us = steady, BASE_US
+        regime.slow_start.rounds_since, regime.part.last_rtt_us = steady, BASE_US
         more = pure.VERDICT_GROW_ON if steady == STEADY else pure.VERDICT_NONE
-        assert rounds(pure, effect, [0]) == [more]
+        assert rounds(pure, regime, [0]) == [more]
 
 
 def test_the_link_is_the_most_that_was_ours_lately(pure: Any) -> None:
     """A sample that is too small halves it at worst, and one link follows another."""
-    effect = with_the_link_to_itself(pure)
-    link_pps_q16 = effect.part.link_pps_q16
+    regime = with_the_link_to_itself(pure)
+    link_pps_q16 = regime.part.link_pps_q16
     assert link_pps_q16 / Q16 == pytest.approx(LINK_PPS, rel=0.01)
-    busy_round(pure, effect, 0.9)
-    assert effect.part.link_pps_q16 == link_pps_q16
-    pure.evidence_forget(effect)
-    assert effect.part.link_pps_q16 == link_pps_q16
-    busy_round(pure, effect, 0.1)
-    assert effect.part.link_pps_q16 == link_pps_q16 // 2
-    pure.evidence_forget(effect)
-    busy_round(pure, effect, 3.0)
-    assert effect.part.link_pps_q16 / Q16 == pytest.approx(3 * LINK_PPS, rel=0.01)
+    busy_round(pure, regime, 0.9)
+    assert regime.part.link_pps_q16 == link_pps_q16
+    pure.evidence_forget(regime)
+    assert regime.part.link_pps_q16 == link_pps_q16
+    busy_round(pure, regime, 0.1)
+    assert regime.part.link_pps_q16 == link_pps_q16 // 2
+    pure.evidence_forget(regime)
+    busy_round(pure, regime, 3.0)
+    assert regime.part.link_pps_q16 / Q16 == pytest.approx(3 * LINK_PPS, rel=0.01)
 
 
 @given(u32, u64, u32, u32, u64)
 def test_any_round_is_survived(
     pure: Any, packets: int, elapsed_us: int, rtt_us: int, base_us: int, clock_us: int
 ) -> None:
-    effect = pure.new("regime")
+    regime = pure.new("regime")
     for sent in (packets, 0, U32_MAX, packets):
-        pure.evidence_measure_part(effect, sent, elapsed_us, rtt_us, base_us)
-        assert effect.part.ours_pps_q16 < 1 << 63
-        assert effect.state == pure.REGIME_ALONE
+        pure.evidence_measure_part(regime, sent, elapsed_us, rtt_us, base_us)
+        assert regime.part.ours_pps_q16 < 1 << 63
+        assert regime.state == pure.REGIME_ALONE
 
 
 # The depth of a cut
@@ -1043,9 +1043,9 @@ def test_a_cut_of_a_small_window_leaves_the_link_busy(
 def test_a_cut_is_cdgs_where_the_queue_is_not_known_to_be_ours(
     pure: Any, fields: dict[str, Any], rtt_us: int, base_us: int, cwnd: int
 ) -> None:
-    effect = pure.new("regime", **fields)
+    regime = pure.new("regime", **fields)
     for ssthresh in (2, 70, U32_MAX):
-        assert pure.room_cut(effect, cwnd, rtt_us, base_us, ssthresh) == ssthresh
+        assert pure.room_cut(regime, cwnd, rtt_us, base_us, ssthresh) == ssthresh
 
 
 @pytest.mark.parametrize("cwnd", [0, 1, 2, 3])
@@ -1059,17 +1059,17 @@ def test_a_cut_leaves_two_packets(pure: Any, cwnd: int) -> None:
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_it_resumes_where_the_queue_goes_with_us(pure: Any, at: int) -> None:
     """In any of three rounds after the first, whose packets were under way before."""
-    effect = yielding(pure)
+    regime = yielding(pure)
     queues_us = [QUEUE_US] * at + [QUEUE_US // 8]
-    assert rounds(pure, effect, queues_us) == [pure.VERDICT_NONE] * at + [pure.VERDICT_RESUME]
-    assert (effect.state, effect.yields, effect.resumes) == (pure.REGIME_ALONE, 1, 1)
-    assert rounds(pure, effect, [QUEUE_US] * 9) == [pure.VERDICT_NONE] * 9  # no test is left over
+    assert rounds(pure, regime, queues_us) == [pure.VERDICT_NONE] * at + [pure.VERDICT_RESUME]
+    assert (regime.state, regime.yields, regime.resumes) == (pure.REGIME_ALONE, 1, 1)
+    assert rounds(pure, regime, [QUEUE_US] * 9) == [pure.VERDICT_NONE] * 9  # no test is left over
 
 
 def test_the_first_round_of_yielding_says_nothing(pure: Any) -> None:
-    effect = yielding(pure)
-    assert rounds(pure, effect, [0, QUEUE_US, QUEUE_US, QUEUE_US]) == [pure.VERDICT_NONE] * 4
-    assert effect.state == pure.REGIME_CONTENDED
+    regime = yielding(pure)
+    assert rounds(pure, regime, [0, QUEUE_US, QUEUE_US, QUEUE_US]) == [pure.VERDICT_NONE] * 4
+    assert regime.state == pure.REGIME_CONTENDED
 
 
 @pytest.mark.parametrize(("peak_us", "gone_us"), [
@@ -1083,8 +1083,8 @@ def test_a_queue_has_gone_at_an_eighth_of_its_peak_or_where_it_is_short(
         (gone_us, pure.VERDICT_RESUME),
         (gone_us + 1, pure.VERDICT_NONE),
     ):
-        effect = yielding(pure)
-        assert rounds(pure, effect, [peak_us, queue_us])[-1] == verdict
+        regime = yielding(pure)
+        assert rounds(pure, regime, [peak_us, queue_us])[-1] == verdict
 
 
 # CONTENDED
@@ -1092,46 +1092,46 @@ def test_a_queue_has_gone_at_an_eighth_of_its_peak_or_where_it_is_short(
 
 def test_it_takes_the_link_after_three_looks_of_six_at_no_queue(pure: Any) -> None:
     for gone in range(64):
-        effect, verdicts, seen = contended(pure), [], 0
+        regime, verdicts, seen = contended(pure), [], 0
         for look in range(6):
             queue_us = 0 if gone >> look & 1 else QUEUE_US
-            verdicts += rounds(pure, effect, [queue_us], now_us(pure, look + 1))
+            verdicts += rounds(pure, regime, [queue_us], now_us(pure, look + 1))
             seen += not queue_us
             if seen == 3:
                 assert verdicts == [pure.VERDICT_NONE] * look + [pure.VERDICT_TAKE]
-                assert effect.state == pure.REGIME_ALONE
+                assert regime.state == pure.REGIME_ALONE
                 break
         else:
             assert verdicts == [pure.VERDICT_NONE] * 6
-            assert effect.state == pure.REGIME_CONTENDED
+            assert regime.state == pure.REGIME_CONTENDED
 
 
 def test_of_older_looks_nothing_is_known(pure: Any) -> None:
     """Two of any six in a row, for ever."""
-    effect = contended(pure)
+    regime = contended(pure)
     for look in range(600):
         queue_us = 0 if look % 6 < 2 else QUEUE_US
-        assert rounds(pure, effect, [queue_us], now_us(pure, look + 1)) == [pure.VERDICT_NONE]
+        assert rounds(pure, regime, [queue_us], now_us(pure, look + 1)) == [pure.VERDICT_NONE]
 
 
 def test_rounds_between_two_looks_show_nothing(pure: Any) -> None:
-    effect = contended(pure)
+    regime = contended(pure)
     clock_us = now_us(pure, 1)
-    assert rounds(pure, effect, [0] * 100, clock_us - 1) == [pure.VERDICT_NONE] * 100
-    assert rounds(pure, effect, [0] * 100, clock_us) == [pure.VERDICT_NONE] * 100
-    assert effect.looks.gone == 1
+    assert rounds(pure, regime, [0] * 100, clock_us - 1) == [pure.VERDICT_NONE] * 100
+    assert rounds(pure, regime, [0] * 100, clock_us) == [pure.VERDICT_NONE] * 100
+    assert regime.looks.gone == 1
 
 
-def taken_after_us(pure: Any, effect: Any, busy_us: int) -> int:
+def taken_after_us(pure: Any, regime: Any, busy_us: int) -> int:
     """How long after a queue that is there until busy_us the link is taken."""
     look_us = int(pure.regime_look_us(BASE_US))
     clock_us = look_us
     while clock_us <= busy_us:
         queue_us = QUEUE_US + clock_us // 1000  # one that moves: else it would be a path
-        assert rounds(pure, effect, [queue_us], clock_us) == [pure.VERDICT_NONE]
+        assert rounds(pure, regime, [queue_us], clock_us) == [pure.VERDICT_NONE]
         clock_us += look_us
     last_us = clock_us - look_us
-    while rounds(pure, effect, [0], clock_us) == [pure.VERDICT_NONE]:
+    while rounds(pure, regime, [0], clock_us) == [pure.VERDICT_NONE]:
         clock_us += look_us
     return clock_us - last_us
 
@@ -1148,19 +1148,19 @@ def taken_after_us(pure: Any, effect: Any, busy_us: int) -> int:
 def test_where_newcomers_keep_coming_the_link_is_left_alone_for_longer(
     pure: Any, alone_us: int, busy_us: int, urgency: int, wait_us: int
 ) -> None:
-    effect = contended(pure, alone_us)
-    effect.urgency_q16 = urgency
+    regime = contended(pure, alone_us)
+    regime.urgency_q16 = urgency
     look_us = int(pure.regime_look_us(BASE_US))
     least_us = max(wait_us, 3 * look_us)
-    assert least_us <= taken_after_us(pure, effect, busy_us) < least_us + look_us
+    assert least_us <= taken_after_us(pure, regime, busy_us) < least_us + look_us
 
 
-def yields_at(pure: Any, effect: Any, clock_us: int) -> None:
+def yields_at(pure: Any, regime: Any, clock_us: int) -> None:
     """Two cuts without an effect, at this clock."""
     for verdict in (pure.VERDICT_CUT_DEEPER, pure.VERDICT_YIELD):
-        effect.looks.mean_us = QUEUE_US
-        pure.evidence_test_cut(effect, 100, 70, BASE_US + QUEUE_US, BASE_US)
-        assert rounds(pure, effect, [QUEUE_US], clock_us) == [verdict]
+        regime.looks.mean_us = QUEUE_US
+        pure.evidence_test_cut(regime, 100, 70, BASE_US + QUEUE_US, BASE_US)
+        assert rounds(pure, regime, [QUEUE_US], clock_us) == [verdict]
 
 
 @pytest.mark.parametrize("urgency", [0, Q16 // 4, Q16, 2 * Q16])
@@ -1171,42 +1171,42 @@ def test_a_link_that_is_lost_soon_was_taken_by_mistake(
     """And for the urgent soon is later; to stand back for a moment changes nothing."""
     soon_us = DOUBT_US * min(urgency, Q16) // Q16
     for after_us in (soon_us // 2, soon_us - 1, soon_us, 2 * DOUBT_US):
-        effect = contended(pure)
-        effect.urgency_q16 = urgency
-        taken_us = taken_after_us(pure, effect, 0)
-        assert (effect.state, effect.times.taken_us) == (pure.REGIME_ALONE, taken_us)
+        regime = contended(pure)
+        regime.urgency_q16 = urgency
+        taken_us = taken_after_us(pure, regime, 0)
+        assert (regime.state, regime.times.taken_us) == (pure.REGIME_ALONE, taken_us)
         if resumed:
-            yields_at(pure, effect, taken_us)
-            assert rounds(pure, effect, [QUEUE_US, 0], taken_us)[-1] == pure.VERDICT_RESUME
-        yields_at(pure, effect, taken_us + max(after_us, 0))
-        mistaken = pure.regime_in_doubt(effect, taken_us + max(after_us, 0))
+            yields_at(pure, regime, taken_us)
+            assert rounds(pure, regime, [QUEUE_US, 0], taken_us)[-1] == pure.VERDICT_RESUME
+        yields_at(pure, regime, taken_us + max(after_us, 0))
+        mistaken = pure.regime_in_doubt(regime, taken_us + max(after_us, 0))
         assert mistaken is (0 <= after_us < soon_us)
 
 
 @pytest.mark.parametrize("back", ["RESUME", "TRY"])
 def test_our_own_doubts_are_no_newcomers(pure: Any, back: str) -> None:
     """One flow that comes and stays, and is tried meanwhile, came once."""
-    effect = contended(pure)
+    regime = contended(pure)
     if back == "TRY":
         clock_us, verdicts = 0, {0}
         while verdicts == {pure.VERDICT_NONE}:
             clock_us += int(pure.regime_look_us(BASE_US))
-            verdicts = set(rounds(pure, effect, [KIN_US // 2], clock_us))
+            verdicts = set(rounds(pure, regime, [KIN_US // 2], clock_us))
         assert verdicts == {pure.VERDICT_TRY}
     else:
-        effect = yielding(pure)
-        assert rounds(pure, effect, [QUEUE_US, 0]) == [pure.VERDICT_NONE, pure.VERDICT_RESUME]
-    came_us = effect.times.came_us
-    assert cut(pure, effect, 0) == pure.VERDICT_CUT_DEEPER
-    assert cut(pure, effect, 0) == pure.VERDICT_YIELD
-    assert (effect.short_flows_come, effect.times.came_us) == (False, came_us)
+        regime = yielding(pure)
+        assert rounds(pure, regime, [QUEUE_US, 0]) == [pure.VERDICT_NONE, pure.VERDICT_RESUME]
+    came_us = regime.times.came_us
+    assert cut(pure, regime, 0) == pure.VERDICT_CUT_DEEPER
+    assert cut(pure, regime, 0) == pure.VERDICT_YIELD
+    assert (regime.short_flows_come, regime.times.came_us) == (False, came_us)
 
 
 def test_a_link_without_a_queue_is_taken_not_tried(pure: Any) -> None:
     """However long it takes: from two packets it would be found by the next newcomer."""
-    effect = contended(pure, 0)
+    regime = contended(pure, 0)
     clocks_us = range(0, PATIENCE_US, int(pure.regime_look_us(BASE_US)))
-    verdicts = {verdict for t_us in clocks_us for verdict in rounds(pure, effect, [0], t_us)}
+    verdicts = {verdict for t_us in clocks_us for verdict in rounds(pure, regime, [0], t_us)}
     assert verdicts <= {pure.VERDICT_NONE, pure.VERDICT_TAKE}
 
 
@@ -1217,10 +1217,10 @@ def test_a_look_is_two_rtts_and_three_tenths_of_a_second_later(pure: Any) -> Non
 
 def test_a_peak_seen_later_counts(pure: Any) -> None:
     """Also one between two looks."""
-    effect = contended(pure)
-    rounds(pure, effect, [10 * QUEUE_US])
-    rounds(pure, effect, [QUEUE_US], now_us(pure, 1))
-    assert effect.looks.gone == 1
+    regime = contended(pure)
+    rounds(pure, regime, [10 * QUEUE_US])
+    rounds(pure, regime, [QUEUE_US], now_us(pure, 1))
+    assert regime.looks.gone == 1
 
 
 # Longer paths
@@ -1235,15 +1235,15 @@ def longer_after_s(
 
     lost_s: up to when packets are lost.
     """
-    effect = contended(pure)
+    regime = contended(pure)
     for n in range(1, round(most_s * 10) + 1):
         if n / 10 <= lost_s:
-            pure.evidence_loss(effect)
+            pure.evidence_loss(regime)
         rtt_us = BASE_US + queue_us(n / 10)
-        verdict = pure.regime_round(effect, rtt_us, BASE_US, n * 100_000)
+        verdict = pure.regime_round(regime, rtt_us, BASE_US, n * 100_000)
         if verdict == pure.VERDICT_PATH_LONGER:
-            assert effect.state == pure.REGIME_ALONE
-            assert effect.plateau.rtt_us <= rtt_us
+            assert regime.state == pure.REGIME_ALONE
+            assert regime.plateau.rtt_us <= rtt_us
             return n / 10
     return None
 
@@ -1273,10 +1273,10 @@ def test_one_that_is_as_low_now_and_then_is_one(pure: Any, of: int, none: bool) 
 
 def test_very_many_rounds_as_low_are_as_good_as_many(pure: Any) -> None:
     """Of a short path: sixteen bits count no more than 10,923."""
-    effect = contended(pure)
+    regime = contended(pure)
     for n in range(1, 9 * 12_000):
         at_us = n * STILL_S * 10**6 // 12_000
-        verdict = pure.regime_round(effect, BASE_US + QUEUE_US, BASE_US, at_us)
+        verdict = pure.regime_round(regime, BASE_US + QUEUE_US, BASE_US, at_us)
         if verdict == pure.VERDICT_PATH_LONGER:
             break
     assert 8 * 12_000 <= n + 12_000 <= 9 * 12_000 + 1
@@ -1374,35 +1374,35 @@ def test_from_any_state_to_a_valid_one(
     pure: Any, state: dict[str, Any], todo: list[tuple[Any, ...]]
 ) -> None:
     """And by the arrows of the diagram."""
-    effect = pure.new("regime", **state)
+    regime = pure.new("regime", **state)
     alone, stand_back = pure.REGIME_ALONE, pure.REGIME_YIELDING
     for name, *args in todo:
-        before = effect.state
-        verdict = getattr(pure, name)(effect, *args)
-        assert effect.state <= pure.REGIME_CONTENDED
-        assert effect.looks.gone < 64
-        assert effect.probe.rounds <= 2
-        assert effect.cut.drained_q16 <= Q16
-        arrow = (before, effect.state)
+        before = regime.state
+        verdict = getattr(pure, name)(regime, *args)
+        assert regime.state <= pure.REGIME_CONTENDED
+        assert regime.looks.gone < 64
+        assert regime.probe.rounds <= 2
+        assert regime.cut.drained_q16 <= Q16
+        arrow = (before, regime.state)
         if name != "regime_round":
-            assert before == effect.state
-            assert name != "evidence_test_cut" or not effect.cut.before_us or before == alone
+            assert before == regime.state
+            assert name != "evidence_test_cut" or not regime.cut.before_us or before == alone
         elif verdict == pure.VERDICT_NONE:
-            assert before == effect.state or arrow == (stand_back, pure.REGIME_CONTENDED)
+            assert before == regime.state or arrow == (stand_back, pure.REGIME_CONTENDED)
         elif verdict == pure.VERDICT_CUT_DEEPER:
             assert arrow == (alone, alone)
-            assert effect.cut.decides
+            assert regime.cut.decides
         elif verdict == pure.VERDICT_YIELD:
-            taken = pure.REGIME_CONTENDED if effect.room.provisional else stand_back
+            taken = pure.REGIME_CONTENDED if regime.room.provisional else stand_back
             assert arrow == (alone, taken)
         elif verdict == pure.VERDICT_RESUME:
             assert arrow == (stand_back, alone)
         elif verdict == pure.VERDICT_ROOM_FREE:
             assert arrow == (alone, alone)
-            assert not effect.cut.decides
+            assert not regime.cut.decides
         elif verdict == pure.VERDICT_GROW_ON:
             assert arrow == (alone, alone)
-            assert effect.slow_start.may_grow_on
+            assert regime.slow_start.may_grow_on
         else:
             assert verdict in (pure.VERDICT_TAKE, pure.VERDICT_TRY, pure.VERDICT_PATH_LONGER)
             assert arrow[1] == alone
