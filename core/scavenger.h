@@ -9,12 +9,13 @@
  * Each loss and each mark cuts the window W, at least as deep as CUBIC does; else a goal would buy
  * more than best effort (scavenger_cut(), scavenger_recovery()):
  *
- *	alone		0.7 W, and so is B; that cut is a test of whose queue it is, too. A timeout
- *			voids the test (evidence_forget()), and slow start goes up to 0.7 W.
+ *	alone		0.7 W, and so is B; that cut is a test of whose queue it is, too. A
+ *			timeout voids the test (evidence_forget()), and slow start goes up to 0.7 W.
  *
  *	alone, while a provisional cut is tested: one that made room for a newcomer, or went
  *	below the guaranteed window (scavenger_guaranteed_cwnd()) to see whose queue it is
- *			A loss that TCP repairs: we yield, to w * B; room.restore_cwnd is cut to 0.7.
+ *			A loss that TCP repairs: we yield, to w * B; room.restore_cwnd is cut to
+ *			0.7.
  *			A mark: 0.7 W now, and contended when the test ends.
  *			A timeout: as alone; what the cut gave up does not come back.
  *
