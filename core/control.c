@@ -252,7 +252,7 @@ static u32 control_w_limit_q16(const struct control *c, u32 srtt_us, u32 need_q1
 }
 
 /* Is w = 1 enough? Each interval that was sent at it says by how much it was not:
- * zeta, to the deadline itself, over the rate, less 1. One is noise; their sum,
+ * zeta, without the margin of DALBE_MARGIN_SHIFT, over the rate, less 1. One is noise; their sum,
  * which does not fall below 0, is Page's test (CUSUM): a rate that is too low by
  * a third or more is found in two intervals, one by a tenth in ten.
  */

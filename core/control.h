@@ -72,8 +72,8 @@
 #define DALBE_TRIM_MAX_Q16	(8u << 16)
 
 /* One Tw says at most a half for or against the goal, and their sum calls it infeasible at 1: a
- * rate too low by half is found in two intervals, by a tenth in ten. Half: one bad interval
- * alarms. Twice: a lost goal is reported late. See control_judge_feasibility().
+ * rate too low by a third or more is found in two intervals, by a tenth in ten. Half: one bad
+ * interval alarms. Twice: a lost goal is reported late. See control_judge_feasibility().
  */
 #define DALBE_SHORTFALL_MAX_Q16	32768
 #define DALBE_INFEASIBLE_Q16	Q16_ONE
@@ -134,10 +134,11 @@ struct control_config {
  * @price_q40: what the base pays at w = 1 without phi, in the unit of its model (base.h): for
  *             CDG the sum over its indications z of P_W(z), F(22), per round; for the
  *             scavenger 1/B
- * @price_standard_q40: what losses and marks cost, which the network's standard congestion
- *             control, as CUBIC, pays too: the denominator of F(25). Of CDG a part of
- *             @price_q40, of the scavenger and of CUBIC all of it; of Vegas, whose
- *             @price_q40 is delay, beside it
+ * @price_standard_q40: what the network's standard congestion control, as CUBIC, pays too: the
+ *             denominator of F(25). Of CDG and Vegas W of F(22) for each loss or mark, per round
+ *             (sender_sample_interval()), which is a part of CDG's @price_q40, but not of Vegas',
+ *             a delay; of CUBIC losses per packet (signals_price()), and of the scavenger
+ *             1/B (scavenger_price()): both all of @price_q40
  * @phi_price_q40: what the base pays in the unit of losses, the numerator of F(25), where
  *             @price_q40 is in another (Vegas: seconds); 0: @price_q40
  * @weight_standard_q40: W of F(22) for one such indication

@@ -93,7 +93,7 @@ void evidence_skip_round(struct regime *r)
  * evidence_loss - a packet was lost, or marked
  * @r: the flow
  *
- * Where we have just made room, a newcomer has caused the loss. And a queue that loses
+ * After a provisional cut a newcomer has caused the loss. And a queue that loses
  * packets is a queue, however still it stands: the path is not longer.
  */
 void evidence_loss(struct regime *r)

@@ -173,15 +173,16 @@ struct times {
 /**
  * struct regime - what one flow knows of others
  * @state: enum regime_state; set in regime.c only. sender.regime is a copy
- * @lossy_rounds: rounds for which the last loss is still remembered, counted down while alone
+ * @lossy_rounds: rounds for which the last loss or mark is still remembered, counted down while
+ *	alone: a queue that loses packets is no scavengers'. 0 as well once alone again
  * @alone_by_guess: by VERDICT_RESUME, TRY or PATH_LONGER: the others may never have gone, so the
  *	next yield does not update @times.came_us and @short_flows_come, and part.link_pps_q16
  *	is not halved. VERDICT_TAKE by a probe is a guess of its own, probe.alone
  * @short_flows_come: one after the other: be patient (regime_patience_us()), and make room early
  *	(room_shift())
- * @urgency_q16: from 0, patient, to Q16_ONE, urgent; set by the caller, control_w_recent_max_q16().
- *	We wait so much less than REGIME_PATIENCE_US, and doubt for this part of REGIME_DOUBT_US,
- *	after we took the link, that we are alone
+ * @urgency_q16: from 0, patient, to Q16_ONE, urgent: the most that w was of late, set by
+ *	scavenger_judge(). The more urgent, the shorter is REGIME_PATIENCE_US, and the longer is
+ *	the doubt (REGIME_DOUBT_US) whether we are alone, after we took the link
  * @yields: VERDICT_YIELD: how often it left REGIME_ALONE, for whichever of the two others
  * @resumes: of these, how often the queue went with us
  * @cut: the cut under test

@@ -18,7 +18,9 @@
 enum path_state {
 	PATH_OPEN,
 	PATH_DISORDER,
-	PATH_CWR,	/* from here on TCP is recovering: from a mark, */
+	PATH_CWR,	/* from here on TCP is recovering: from a mark, or a loss at the end of
+			 * what was sent, which TCP's probe (TLP) has repaired;
+			 */
 	PATH_RECOVERY,	/* a loss, */
 	PATH_LOSS,	/* a timeout */
 };

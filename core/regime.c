@@ -18,7 +18,7 @@
  *	 |                          v                                            |
  *	 +---------------------- CONTENDED <-------------------------------------+
  *	   regime_round():
- *	     TAKE: the queue was away in three of six looks
+ *	     TAKE: the queue was away in three of six looks, and patience is over
  *	     TAKE: it went when we probed (probe_found_ours())
  *	     TRY: it is as short as scavengers leave it, on average
  *	     PATH_LONGER: it has not moved for 32 s, so the path is longer (evidence_plateau())
@@ -147,8 +147,8 @@ static enum verdict regime_from_alone(struct regime *r, enum regime_state state,
  * @r: the flow, REGIME_ALONE
  * @now_us: clock
  *
- * By a test of room (regime_judge_cut()), or as the path stands still most of the time
- * (scavenger_judge()). After a loss that TCP repairs it is not sure: see regime_repair().
+ * By the test of a provisional cut (regime_judge_cut()), or as the path stands still most of the
+ * time (scavenger_judge()). After a loss that TCP repairs it is not sure: see regime_repair().
  *
  * Return: VERDICT_YIELD.
  */
@@ -163,9 +163,9 @@ enum verdict regime_alone_to_contended(struct regime *r, u64 now_us)
  * @r: the flow
  * @now_us: clock
  *
- * No round ends while TCP repairs, so a test of room cannot end either. We do not wait: a loss in
- * the room counts as a newcomer's, though it may be our own, where the path stood still for a
- * moment and our packets then filled its buffer at once. So we stand back, and look.
+ * No round ends while TCP repairs, so the test of a provisional cut cannot end either. We do not
+ * wait: a loss meanwhile counts as a newcomer's, though it may be our own, where the path stood
+ * still for a moment and our packets then filled its buffer at once. So we stand back, and look.
  *
  * Return: true where room, or the guaranteed window, was under test, and the flow is
  * REGIME_YIELDING now.
@@ -207,7 +207,7 @@ static enum verdict regime_judge_cut(struct regime *r, u32 rtt_us, u32 base_rtt_
 				   Q16_ONE);
 	r->cut.before_us = 0;
 	if (r->room.provisional) {
-		/* A mark in the room is a newcomer's (at a loss we have yielded already, see
+		/* A mark since the cut is a newcomer's (at a loss we have yielded already, see
 		 * regime_repair()). So is a queue that is left, but for the rounds after our own
 		 * slow start, whose queue that may be.
 		 */

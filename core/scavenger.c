@@ -401,7 +401,7 @@ static void scavenger_undo(struct scavenger *sc)
 	evidence_undo_loss(&sc->regime, sc->undo_lossy_rounds);
 }
 
-/* TCP repairs a loss. Where room was just made it was a newcomer's doing, and we yield. */
+/* TCP repairs a loss. After a provisional cut that counts as a newcomer's, and we yield. */
 static void scavenger_recovery(struct sender *s, struct tcp_path *p)
 {
 	struct scavenger *sc = &s->scavenger;

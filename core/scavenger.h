@@ -6,33 +6,37 @@
  * learns from its own cuts (regime.c). In core/ a scavenger is a flow that runs this base, at any
  * w; in the interface (net.dalbe.scavenger, DALBE_AFTER_SCAVENGER) one at w = wmin.
  *
- * Each loss and each mark cuts the window W, at least as deep as CUBIC does; else a goal would buy
- * more than best effort (scavenger_cut(), scavenger_recovery()):
+ * The answer to a loss or a mark, in each state. It cuts the window W at least as deep as CUBIC
+ * does; else a goal would buy more than best effort. Where a cut for delay is under way, the lower
+ * of both counts (sender_ssthresh()).
  *
- *	alone		0.7 W, and so is B; that cut is a test of whose queue it is, too. A
- *			timeout voids the test (evidence_forget()), and slow start goes up to 0.7 W.
+ * 1. Alone, in slow start or not (scavenger_lose_alone()):
+ *	B and the window become 0.7 W. By what this drains of the queue we judge whose it is, as
+ *	after a cut for delay (evidence_test_loss_cut()).
+ *	A timeout: slow start goes up to 0.7 W, and nothing is judged (evidence_forget()).
  *
- *	alone, while a provisional cut is tested: one that made room for a newcomer, or went
- *	below the guaranteed window (scavenger_guaranteed_cwnd()) to see whose queue it is
- *			A loss that TCP repairs: we yield, to w * B; room.restore_cwnd is cut to
- *			0.7.
- *			A mark: 0.7 W now, and contended when the test ends.
- *			A timeout: as alone; what the cut gave up does not come back.
+ * 2. Alone, in the round trip after a provisional cut, which either made room for a newcomer or
+ * went below the guaranteed window (struct room; scavenger_guaranteed_cwnd()):
+ *	A loss that TCP repairs: as in 1, and then we yield (scavenger_recovery()): B is set as the
+ *	table below has it, and the window is w * B.
+ *	A mark: as in 1, and when the round trip is over we are contended (regime_judge_cut()).
+ *	A timeout: as in 1, and what the provisional cut gave up does not come back.
  *
- *	yielding, contended
- *			w * 0.7 B, at most 0.7 W; loss_only_window and before_yield_cwnd are cut to
- *			0.7 as well. A timeout: the same, by slow start.
+ * 3. Yielding or contended (scavenger_lose_beside()):
+ *	B becomes 0.7 B, and the window w * B, at most 0.7 W; loss_only_window and before_yield_cwnd
+ *	become 0.7 of what they were. A timeout: the same, by slow start.
  *
- * A window from before may be too large. In the slow start after a timeout or a pause
- * (sender.restarting) loss_only_window is first lowered to W. Beside others W may be below w * B:
- * then B is first lowered to (W + 1) / w, but not while a probe holds W down.
+ * A window from before may be more than the path holds, and is lowered before it is cut: in 1
+ * loss_only_window to W, in the slow start after a timeout or a pause (sender.restarting); in 3 B
+ * to (W + 1) / w, and in that slow start loss_only_window as well, unless a probe holds W down.
  *
  * The other bases know no regime, and answer a loss, a mark and a timeout alike:
  *
- *	CDG		W / 2 (cdg_ssthresh()). Without a goal use_tolerance may leave W, and
- *			use_shadow cut less (kernel/defaults.c)
+ *	CDG		W / 2 (cdg_ssthresh()). Without a controller use_tolerance may leave W, and
+ *			use_shadow cut less (dalbe_heuristics())
  *	CUBIC		0.7 W (cubictcp_cut()); after a timeout its curve begins anew
- *	Vegas		W / 2 (vegas_cut()); under a goal at w = 1 with probability 1/mu, else W
+ *	Vegas		W / 2 (vegas_cut()). Under a controller at w = 1: so with probability 1/mu,
+ *			and otherwise not at all
  *
  * Of a base without price(), as CUBIC, net.dalbe.cubic_inflate (cdg_heuristics.inflate_beta) makes
  * the answer min(mu, 1) times that (sender_cwnd_after_cut()).

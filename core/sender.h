@@ -67,7 +67,7 @@ struct delay_cut {
  * Counted by the scavenger only:
  * @rounds: RTT rounds
  * @not_alone_rounds: of these, those in which the flow was not alone
- * @best_effort_sum_q16: sum of the best-effort window over those, packets
+ * @best_effort_sum_q16: sum of the best-effort window over @not_alone_rounds, packets in Q16
  */
 struct interval {
 	u32 acks;
@@ -117,7 +117,7 @@ struct losses {
  * @una: first sequence number that is not acknowledged
  * @cwnd: congestion window, packets
  * @sacked: the receiver holds data out of order
- * @recovering: see path_recovering()
+ * @recovering: path_recovering() when the ACK came
  * @paced: TCP spaces packets; for lbe_base.hystart only
  * @burst_us: four of TCP's largest bursts take so long, at most 1 ms; likewise
  */
@@ -155,7 +155,8 @@ struct rtt_doubts {
  * @base: the congestion control in force
  * @heuristics: CDG's, in force
  * @regime: of a base that knows others a copy of its regime.state; else REGIME_ALONE
- * @restarting: in the slow start that follows a pause, or, of the scavenger, a timeout
+ * @restarting: in the slow start that follows a pause, or, of the scavenger, a timeout: the
+ *	scavenger's windows from before may be too large for the path
  * @sets_pacing: a base with lbe_base.paced has run: since then we tell TCP whether to pace
  * @round: the RTT round under way
  * @delay_cut: the cut for delay under way
@@ -329,8 +330,8 @@ static inline bool sender_cwnd_limited(const struct sender *s, const struct tcp_
 					p->cwnd < 2 * path_out_max(p));
 }
 
-/* Has the slow start after a timeout or a pause come to its end? While yielding the window
- * from before is still to be reached.
+/* Has the slow start after a timeout or a pause come to its end? Never while yielding: then the
+ * window is held down, and says nothing.
  */
 static inline bool sender_restarted(const struct sender *s, const struct tcp_path *p)
 {

@@ -33,7 +33,7 @@
  * @recent: the last is so near that others are to be expected, see signals_recent()
  * @time_us: mean distance in time, tau_cong
  * @packets_q8: mean distance in packets, the inverse of P[loss]
- * @inflation_q16: so many phantom signals for one real one, 1/w - 1
+ * @inflation_q16: so many phantom signals for one real one, 1/mu - 1, mu = w * phi being at most 1
  */
 struct signals {
 	u64 last_signal_us;
@@ -63,7 +63,7 @@ static inline bool signals_recent(struct signals *n, const struct tcp_path *p)
 	return n->recent;
 }
 
-/* Does an ACK of so many packets bring a phantom signal? Each has the chance P[loss] (1/w - 1). */
+/* Does an ACK of so many packets bring a phantom signal? Each has the chance P[loss] (1/mu - 1). */
 static inline bool signals_phantom(const struct signals *n, u32 acked)
 {
 	u64 chance_q32 = fp_mul_div((u64)n->inflation_q16 << 24, acked, n->packets_q8);
