@@ -135,10 +135,11 @@ struct control_config {
  *             CDG the sum over its indications z of P_W(z), F(22), per round; for the
  *             scavenger 1/B
  * @price_standard_q40: what the network's standard congestion control, as CUBIC, pays too: the
- *             denominator of F(25). Of CDG and Vegas W of F(22) for each loss or mark, per round
- *             (sender_sample_interval()), which is a part of CDG's @price_q40, but not of Vegas',
- *             a delay; of CUBIC losses per packet (signals_price()), and of the scavenger
- *             1/B (scavenger_price()): both all of @price_q40
+ *             denominator of F(25).
+ *             CDG        losses and marks per round, by W of F(22); a part of @price_q40
+ *             Vegas      the same, beside @price_q40, which is a delay
+ *             CUBIC      losses and marks per packet (signals_price()); all of @price_q40
+ *             scavenger  1/B (scavenger_price()); all of @price_q40
  * @phi_price_q40: what the base pays in the unit of losses, the numerator of F(25), where
  *             @price_q40 is in another (Vegas: seconds); 0: @price_q40
  * @weight_standard_q40: W of F(22) for one such indication
@@ -249,7 +250,8 @@ struct control_last {
  * @pid: of the PID controller
  * @price_target_q40: q / mu, the price to be paid from now on, in the unit of the base
  * @tphi: the interval over which phi is measured
- * @shortfall_q16: evidence that w = 1 is not enough, see control_judge_feasibility()
+ * @shortfall_q16: evidence that w = 1 is not enough, 0 .. 1; at 1 the goal is infeasible, see
+ *	control_judge_feasibility()
  * @updates: Tw in which the path, not the program, limited the sender
  * @status: DALBE_STATUS_*
  * @last: the last update

@@ -32,7 +32,7 @@ enum regime_state {
  * struct cut - the cut under test
  * @before_us: lowest RTT of the round before it; 0: no test, see cut_under_test()
  * @expected_us: what it drains of the queue, were that all ours
- * @drained_q16: part of it that was drained at the last test, 0 .. 1
+ * @drained_q16: part of @expected_us that the last test found drained, 0 .. 1
  * @decides: with this test we yield, or do not. Set by regime_judge_cut() for the next test, where
  *	a cut had too little effect and a deeper one follows; and by evidence_test_cut() for the
  *	test that it begins, where the window cannot be cut
@@ -76,7 +76,8 @@ struct slow_start {
  * struct room - surges, and the room made for them
  * @provisional: the last cut for delay made room for a newcomer (room_cut()), or went below the
  *	guaranteed window (scavenger_cut_delay()). Its test asks whether somebody has taken what it
- *	gave up; if not, the window returns to @restore_cwnd
+ *	gave up; if not, the window returns to @restore_cwnd. It counts while the test is under way
+ *	(provisional_cut_under_test()), and stays set after it
  * @packet_lost: one was lost, or marked, after it
  * @samples: RTTs in a row, in this round, that tell of a surge
  * @restored_rounds: rounds for which VERDICT_ROOM_FREE is still remembered
@@ -109,7 +110,7 @@ struct room {
  * @gone: the last looks, a bit each; 1: the queue was gone
  * @peak_us: longest standing queue since REGIME_YIELDING began
  * @mean_us: mean queue of the last eight looks or so, or rounds in REGIME_ALONE
- * @try_us: how long to be contended before VERDICT_TRY
+ * @try_us: how long not to be alone before VERDICT_TRY, 2 to 64 s, see regime_from_alone()
  * @last_look_us: when the last look was taken
  */
 struct looks {
@@ -174,7 +175,7 @@ struct times {
  * struct regime - what one flow knows of others
  * @state: enum regime_state; set in regime.c only. sender.regime is a copy
  * @lossy_rounds: rounds for which the last loss or mark is still remembered, counted down while
- *	alone: a queue that loses packets is no scavengers'. 0 as well once alone again
+ *	alone, and 0 when the flow becomes alone: a queue that loses packets is no scavengers'
  * @alone_by_guess: by VERDICT_RESUME, TRY or PATH_LONGER: the others may never have gone, so the
  *	next yield does not update @times.came_us and @short_flows_come, and part.link_pps_q16
  *	is not halved. VERDICT_TAKE by a probe is a guess of its own, probe.alone

@@ -17,18 +17,22 @@
  *
  * 2. Alone, in the round trip after a provisional cut, which either made room for a newcomer or
  * went below the guaranteed window (struct room; scavenger_guaranteed_cwnd()):
- *	A loss that TCP repairs: as in 1, and then we yield (scavenger_recovery()): B is set as the
- *	table below has it, and the window is w * B.
- *	A mark: as in 1, and when the round trip is over we are contended (regime_judge_cut()).
+ *	A loss that TCP repairs: as in 1, and then we yield (scavenger_recovery()): B becomes half
+ *	of the window, or of room.restore_cwnd, whichever is larger, or loss_only_window where we
+ *	may be wrong (regime_in_doubt()); and the window is w * B.
+ *	A mark, or a loss that TCP's tail loss probe has repaired (PATH_CWR): as in 1, and when the
+ *	round trip is over we are contended (regime_judge_cut()).
  *	A timeout: as in 1, and what the provisional cut gave up does not come back.
  *
  * 3. Yielding or contended (scavenger_lose_beside()):
  *	B becomes 0.7 B, and the window w * B, at most 0.7 W; loss_only_window and before_yield_cwnd
  *	become 0.7 of what they were. A timeout: the same, by slow start.
  *
- * A window from before may be more than the path holds, and is lowered before it is cut: in 1
- * loss_only_window to W, in the slow start after a timeout or a pause (sender.restarting); in 3 B
- * to (W + 1) / w, and in that slow start loss_only_window as well, unless a probe holds W down.
+ * A window from before may be more than the path holds, and is lowered before it is cut:
+ *	in 1	loss_only_window to W, in the slow start after a timeout or a pause
+ *		(sender.restarting)
+ *	in 3	B to (W + 1) / w, and in that slow start loss_only_window as well; neither while a
+ *		probe holds W down
  *
  * The other bases know no regime, and answer a loss, a mark and a timeout alike:
  *
@@ -39,7 +43,7 @@
  *			and otherwise not at all
  *
  * Of a base without price(), as CUBIC, net.dalbe.cubic_inflate (cdg_heuristics.inflate_beta) makes
- * the answer min(mu, 1) times that (sender_cwnd_after_cut()).
+ * the answer min(mu, 1) times that under a controller (sender_cwnd_after_cut()).
  *
  * The windows that we remember, what sets and cuts them, and when we return to them:
  *
@@ -67,8 +71,9 @@
  * struct scavenger - state of scavenger_base
  * @best_effort: the window that a best-effort flow would hold, B
  * @regime: alone or not
- * @loss_only_window: the largest window since the link was taken that only losses have cut: cuts
- *	for delay leave it as it is, and it does not grow by itself
+ * @loss_only_window: the window that only losses have cut, packets in Q16 as B; the table above
+ *	has what sets it. Cuts for delay leave it as it is, and it does not grow by itself. w times
+ *	it is the guaranteed window (scavenger_guaranteed_cwnd()), and a yield in doubt begins at it
  * @stall: moments in which the path stood still
  * @before_yield_cwnd: window to return to if the queue goes with us while we yield
  *	(VERDICT_RESUME), packets

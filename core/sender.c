@@ -270,8 +270,9 @@ bool sender_count_loss(struct sender *s, const struct tcp_path *p, u8 state)
  * @p: the connection
  * @state: as there
  *
- * For a mark TCP only reduces the window (PATH_CWR), in which no round ends. At the end of that
- * sender_complete_cwr() tells the base, and begins the next round.
+ * For a mark, or a loss that its tail probe has repaired, TCP only reduces the window (PATH_CWR),
+ * in which no round ends. At the end of that sender_complete_cwr() tells the base, and begins the
+ * next round.
  */
 void sender_begin_repair(struct sender *s, struct tcp_path *p, u8 state)
 {
