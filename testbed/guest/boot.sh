@@ -11,6 +11,7 @@ usage()
 {
 	cat <<EOF
 usage: boot.sh [options] -k KERNEL_BUILD -o OUT_DIR SCRIPT [ARG...]
+       boot.sh -k KERNEL_BUILD -p
 
 Boots the User Mode Linux kernel of KERNEL_BUILD in time-travel mode, runs
 SCRIPT in it as root and exits with SCRIPT's status. The guest sees the host's
@@ -26,6 +27,7 @@ else it writes is in its own memory. Its console goes to stdout.
   -t SEC   virtual-time limit: end a guest whose clock gets there (default 3600)
   -r       the guest's clock is the real one: computing takes time, and what else
            the host does shows; no two runs are the same
+  -p       only print release=, sha256= and directory= of the kernel, and clock=
   -h       this text
 
 Runs as root and as an ordinary user, who is then root in the guest.
@@ -37,9 +39,11 @@ EOF
 die() { echo "boot.sh: $*" >&2; exit 2; }
 
 kernel='' out='' name='' seed=1 mem=512M wall_s=600 virtual_s=3600 real=false
-while getopts hrk:o:s:n:m:w:t: opt; do
+only_print=false
+while getopts hprk:o:s:n:m:w:t: opt; do
 	case $opt in
 	h) usage; exit 0 ;;
+	p) only_print=true ;;
 	k) kernel=$OPTARG ;;
 	o) out=$OPTARG ;;
 	s) seed=$OPTARG ;;
@@ -52,6 +56,17 @@ while getopts hrk:o:s:n:m:w:t: opt; do
 	esac
 done
 shift $((OPTIND - 1))
+
+if $only_print; then
+	release=include/config/kernel.release
+	for part in linux $release; do
+		[[ -f $kernel/$part ]] ||
+			die "--kernel $kernel: no $part in there; give what testbed/guest/build-kernel.sh prints, or nothing"
+	done
+	printf '%s\n' "release=$(<"$kernel/$release")" "sha256=$(sha256sum <"$kernel/linux" | cut -d ' ' -f 1)" \
+		"directory=$(realpath "$kernel")" clock=virtual
+	exit 0
+fi
 
 [[ -n $kernel && -n $out && $# -ge 1 ]] || die "say -k KERNEL_BUILD -o OUT_DIR SCRIPT; see boot.sh -h"
 [[ -x $kernel/linux ]] || die "$kernel holds no kernel: build one with build-kernel.sh"

@@ -16,7 +16,7 @@ usage()
 {
 	cat <<EOT
 usage: run.sh [-n NAME] [-t SEC] -o OUT_DIR INPUT_DIR
-       run.sh -c
+       run.sh -p
 
 Plays testbed/scenario.sh, which has the format of INPUT_DIR and OUT_DIR, with
 modules that are loaded before and unloaded after. Runs as root and in real time;
@@ -25,7 +25,8 @@ one at a time, since module parameters are the whole kernel's: others wait.
   -o DIR   where the results go; created if need be
   -n NAME  name of the run in messages (default: name of OUT_DIR)
   -t SEC   limit: end a run that takes longer (default 3600)
-  -c       only check whether this machine can do it
+  -p       only check whether this machine can do it, and print release=, sha256= (of
+           the kernel's build id) and clock=
   -h       this text
 
   HELPERS  directory with testbed/guest/build-helpers.sh's programs, if not its own
@@ -60,11 +61,12 @@ check_machine()
 	feature htb tc qdisc add dev lo root htb
 }
 
-out='' name='' limit_s=3600
-while getopts hco:n:t: opt; do
+out='' name='' limit_s=3600 only_print=false
+while getopts hpk:o:n:t: opt; do
 	case $opt in
 	h) usage; exit 0 ;;
-	c) check_machine; exit 0 ;;
+	p) only_print=true ;;
+	k) die "--backend host runs the kernel that is running: give no --kernel" ;;
 	o) out=$OPTARG ;;
 	n) name=$OPTARG ;;
 	t) limit_s=$OPTARG ;;
@@ -72,6 +74,13 @@ while getopts hco:n:t: opt; do
 	esac
 done
 shift $((OPTIND - 1))
+
+if $only_print; then
+	check_machine
+	printf '%s\n' "release=$(uname -r)" "sha256=$(sha256sum </sys/kernel/notes | cut -d ' ' -f 1)" clock=real
+	exit 0
+fi
+
 [[ -n $out && $# -eq 1 ]] || die "say -o OUT_DIR INPUT_DIR; see run.sh -h"
 [[ -r $1/modules && -r $1/link ]] || die "$1 holds no input of scenario.sh"
 [[ $limit_s =~ ^[0-9]+$ ]] || die "-t takes whole seconds"

@@ -14,7 +14,7 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
 from dalbe_testbed.plan import experiment
 from dalbe_testbed.run import backends, scenario
-from dalbe_testbed.run.backends import Host, Qemu, Uml
+from dalbe_testbed.run.backends import Backend
 from dalbe_testbed.run.scenario import Tools
 
 FACTS = {"backend", "kernel_release", "kernel_sha256", "clock"}
@@ -82,7 +82,7 @@ def test_a_wrong_choice_is_named(name: str, kernel: str | None, message: str):
 
 
 def refusal(prefix: list[str]) -> str:
-    words = [*prefix, str(TESTBED / "host/run.sh"), "-c"]
+    words = [*prefix, str(TESTBED / "host/run.sh"), "-p"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
@@ -114,14 +114,16 @@ def test_uml_describes_itself(tmp_path: Path):
 
 
 def test_a_clock_is_virtual_or_real_where_there_is_such(tmp_path: Path):
-    guest = Uml.choose(str(fake_build(tmp_path)))
+    guest = backends.choose("uml", str(fake_build(tmp_path)))
     assert guest.on_clock(None) == guest.on_clock("virtual") == guest
     real = guest.on_clock("real")
     assert (real.virtual_clock, real.parallel(), real.describe()["clock"]) == (False, 1, "real")
-    emulated, under_kvm = (Qemu("6.12", "0", virtual_clock=virtual) for virtual in (True, False))
+    emulated, under_kvm = (
+        Backend("qemu", "6.12", "0", virtual_clock=virtual) for virtual in (True, False)
+    )
     assert emulated.on_clock("real") == under_kvm == under_kvm.on_clock(None)
     assert emulated.on_clock("virtual") == emulated
-    host = Host("6.12", "0")
+    host = Backend("host", "6.12", "0", virtual_clock=False)
     assert host.on_clock("real") == host.on_clock(None) == host
     for backend in (under_kvm, host):
         with pytest.raises(TestbedError, match="clock = 'virtual': "):
@@ -140,12 +142,12 @@ def test_qemu_describes_itself():
 
 
 def test_modules_are_paths_or_names(tmp_path: Path):
-    uml = Uml.choose(str(fake_build(tmp_path / "kernel")))
+    uml = backends.choose("uml", str(fake_build(tmp_path / "kernel")))
     text = (write_input(uml, tmp_path / "uml") / "modules").read_text()
     assert text == f"{uml.build_dir}/net/ipv4/tcp_cdg.ko use_shadow=0 use_ineff=0 " + (
         "backoff_factor=62\n"
     )
-    for stock in (Host("6.12", "0"), Qemu("6.12", "0", virtual_clock=True)):
+    for stock in (Backend("host", "6.12", "0"), Backend("qemu", "6.12", "0")):
         text = (write_input(stock, tmp_path / stock.name) / "modules").read_text()
         assert text == "tcp_cdg use_shadow=0 use_ineff=0 backoff_factor=62\n"
 

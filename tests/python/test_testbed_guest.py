@@ -14,7 +14,6 @@ from dalbe_testbed.paths import TESTBED
 from dalbe_testbed.plan import experiment, sweep
 from dalbe_testbed.plan.link import FRAME_BYTES
 from dalbe_testbed.run import backends, runner
-from dalbe_testbed.run.backends import Uml
 from dalbe_testbed.run.scenario import Tools
 
 pytestmark = pytest.mark.guest
@@ -40,7 +39,7 @@ def tools_with_goals(kernel: Path) -> Tools:
     subprocess.run(["make", "-s", "-C", repository / "tools", "dalbectl"], check=True)
     build = [repository / "scripts/guest-module.sh", kernel]
     module = subprocess.run(build, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-    return Tools(Uml.choose(str(kernel)), Path(module), repository / "tools/dalbectl")
+    return Tools(backends.choose("uml", str(kernel)), Path(module), repository / "tools/dalbectl")
 
 
 def tables(directory: Path) -> dict[str, str]:
@@ -92,7 +91,7 @@ def test_same_seed_same_tables(kernel: Path, tmp_path: Path):
     settings = [s for s in SHORT if not s.startswith("flows.cdg")]
     settings += ["flows.cdg1.g_ms=3", "flows.cdg2.g_ms=3"]
     short = experiment.load(TESTBED / "experiments/cell.toml", settings)
-    tools = Tools(backend=Uml.choose(str(kernel)))
+    tools = Tools(backend=backends.choose("uml", str(kernel)))
     for name, seed in (("first", 3), ("second", 3), ("other", 4)):
         run = runner.run(short, seed, tmp_path / name, tools)
         assert run.tables["rates"]["wire_bytes"].sum() > 10e6
@@ -116,7 +115,9 @@ def test_all_that_a_link_and_its_traffic_can_be(kernel: Path, tmp_path: Path):
         settings += [f"flows.cdg{n}.ipv6={'true' if n == 2 else 'false'}"]
         settings += [f"flows.cubic{n}.start_s=4", f"flows.cubic{n}.start_jitter_s=0"]
     everything = experiment.load(TESTBED / "experiments/cell.toml", settings)
-    run = runner.run(everything, 1, tmp_path / "run", Tools(backend=Uml.choose(str(kernel))))
+    run = runner.run(
+        everything, 1, tmp_path / "run", Tools(backend=backends.choose("uml", str(kernel)))
+    )
     assert run.proof.overtaken == 0
     assert run.proof.reverse_bytes > 0.8 * 12 * 10e6 / 8
     assert sum(port.lost for port in run.proof.impairments.values()) > 0
@@ -148,7 +149,9 @@ def test_a_path_and_a_program_that_change(kernel: Path, tmp_path: Path):
         settings += [f"flows.cdg{n}.cc=cubic", f"flows.cdg{n}.g_ms=none"]
         settings += [f"flows.cubic{n}.start_s={0.5 * n}", f"flows.cubic{n}.start_jitter_s=0"]
     changing = experiment.load(TESTBED / "experiments/cell.toml", settings)
-    run = runner.run(changing, 1, tmp_path / "run", Tools(backend=Uml.choose(str(kernel))))
+    run = runner.run(
+        changing, 1, tmp_path / "run", Tools(backend=backends.choose("uml", str(kernel)))
+    )
     assert run.proof.impairments["uplink"].slot_ms == 5
     assert run.proof.impairments["uplink"].lost > 0
     assert run.proof.impairments["port1"].delay_ms == 0  # at last
@@ -175,7 +178,7 @@ def test_a_host_that_stands_still(kernel: Path, tmp_path: Path, host: str):
     settings = [*SHORT, "flows.cdg1.g_ms=none", "flows.cdg2.g_ms=none", stall]
     settings += ["duration_s=8", "bin_s=0.1", "link.buffer_bdp=4"]
     short = experiment.load(TESTBED / "experiments/cell.toml", settings)
-    run = runner.run(short, 1, tmp_path / "run", Tools(backend=Uml.choose(str(kernel))))
+    run = runner.run(short, 1, tmp_path / "run", Tools(backend=backends.choose("uml", str(kernel))))
     rates = run.tables["rates"].filter(flow="cdg1").select("t_s", "sent_bytes")
     sent: dict[float, int] = {round(t_s, 1): bytes_ for t_s, bytes_ in rates.iter_rows()}
     least = FRAME_BYTES * 10
@@ -186,7 +189,16 @@ def test_a_host_that_stands_still(kernel: Path, tmp_path: Path, host: str):
 
 
 def boot(kernel: Path, out: Path, script: Path, name: str, *options: str) -> None:
-    words = [str(Uml.script), "-k", str(kernel), "-o", str(out), "-n", name, *options]
+    words = [
+        str(backends.KINDS["uml"].script),
+        "-k",
+        str(kernel),
+        "-o",
+        str(out),
+        "-n",
+        name,
+        *options,
+    ]
     backends.play([*words, str(script)], out, name=name)
 
 
@@ -307,7 +319,7 @@ def test_offloads_make_no_packet_larger_than_the_path_takes(kernel: Path, tmp_pa
     settings = [*SHORT, "flows.cdg1.g_ms=none", "flows.cdg2.g_ms=none"]
     settings += ["link.offloads=true", "link.rate_mbps=50"]
     cell = experiment.load(TESTBED / "experiments/cell.toml", settings)
-    run = runner.run(cell, 1, tmp_path / "run", Tools(Uml.choose(str(kernel))))
+    run = runner.run(cell, 1, tmp_path / "run", Tools(backends.choose("uml", str(kernel))))
     assert run.proof.largest_frame_bytes == FRAME_BYTES
 
 
@@ -352,10 +364,10 @@ def test_a_module_of_others_stands_in_an_experiment(kernel: Path, tmp_path: Path
     cell = experiment.load(TESTBED / "experiments/cell.toml", settings)
     peer.mkdir()
     with pytest.raises(TestbedError, match=r"no tcp_\*\.c with a Makefile in there"):
-        runner.run(cell, 1, tmp_path / "none", Tools(Uml.choose(str(kernel))))
+        runner.run(cell, 1, tmp_path / "none", Tools(backends.choose("uml", str(kernel))))
     (peer / "tcp_mine.c").write_text(PEER_SOURCE)
     (peer / "Makefile").write_text("obj-m := tcp_mine.o\n")
-    run = runner.run(cell, 1, tmp_path / "run", Tools(Uml.choose(str(kernel))))
+    run = runner.run(cell, 1, tmp_path / "run", Tools(backends.choose("uml", str(kernel))))
     assert run.tables["flows"].filter(flow="cdg1")["payload_bytes"].item() > 1e6
     late = run.tables["connections"].filter(pl.col("t_s") > 5)
     windows = {flow: late.filter(flow=flow)["cwnd_packets"] for flow in ("cdg1", "cdg2")}
@@ -367,7 +379,7 @@ def test_no_receiver_is_too_slow_for_the_fastest_link(kernel: Path, tmp_path: Pa
     """200 Mbit/s: a program that reads too little makes its peer's kernel wait for ACKs."""
     cubic = ["flows.ours.goal=none", "flows.ours.cc=cubic", "flows.ours.link_s=3"]
     fastest = idle_link("link.rate_mbps=200", "link.rtt_ms=2", "link.buffer_bdp=4", *cubic)
-    run = runner.run(fastest, 1, tmp_path / "run", Tools(Uml.choose(str(kernel))))
+    run = runner.run(fastest, 1, tmp_path / "run", Tools(backends.choose("uml", str(kernel))))
     ours = run.tables["flows"].filter(flow="ours").row(0, named=True)
     assert ours["end_s"] - ours["start_s"] < 3.4
 

@@ -11,7 +11,7 @@ from dalbe_testbed.paths import TESTBED
 from dalbe_testbed.plan import experiment
 from dalbe_testbed.plan import schedule as drawn
 from dalbe_testbed.run import scenario
-from dalbe_testbed.run.backends import Uml
+from dalbe_testbed.run.backends import Backend
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,7 +25,7 @@ def written(
 ) -> dict[str, str]:
     """Return what scenario.write() leaves, by file name."""
     programs = {"module": Path("/m/dalbe.ko"), "dalbectl": Path("/d/dalbectl")} | given
-    tools = scenario.Tools(backend=Uml("6.12", "0", Path("/k")), **programs)
+    tools = scenario.Tools(backend=Backend("uml", "6.12", "0", Path("/k")), **programs)
     scenario.write(experiment.load(file, list(settings)), seed, tools, directory)
     return {
         name: (directory / name).read_text()

@@ -10,32 +10,54 @@ docs/backends.md says what their kernels differ in.
 
 import hashlib
 import os
-import platform
 import subprocess
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import NamedTuple, Self
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
 
-RELEASE = "include/config/kernel.release"  # in the build directory of a guest kernel
-MEMORY = "768M"  # of a guest
-WALL_LIMIT_S = 600
-WALL_PER_GBIT_S = 100  # ten times what the cell of 3 Gbit needs on a loaded machine
+MEMORY = "768M"  # of a User Mode Linux
 
-# Emulated, a cell of four flows at 10 Mbit/s was seen to take 1.3 times as long as its clock says,
-# and its boot up to 100 s, on a machine that others loaded as well: these only catch a hang.
-EMULATED_PER_GUEST_S = 10
-EMULATED_BOOT_S = 300
-EMULATED_PER_GBIT_S = 1000
-# While the guest waits for the host's files a virtual clock jumps from timer to timer: on a busy
-# host minutes of it can pass before a run begins.
-EMULATED_STALLS = 10
+
+class Kind(NamedTuple):
+    """How one kind of kernel is run, and what tells it from the others.
+
+    script: plays an input; with -p it says which kernel that would be. no_clock: why its clock is
+    real. A run is killed after wall_s of our time, and so much more per second of the guest's and
+    per Gbit that the bottleneck may carry; a virtual clock may show `stalls` times its limit.
+    """
+
+    script: Path
+    no_clock: str = ""
+    wall_s: int = 0
+    wall_per_s: int = 0
+    wall_per_gbit_s: int = 0
+    stalls: int = 1
+
+
+KINDS = {
+    # per Gbit ten times what the cell of 3 Gbit needs on a loaded machine
+    "uml": Kind(TESTBED / "guest/boot.sh", wall_s=600, wall_per_gbit_s=100),
+    # it has no time but ours, and a limit on that
+    "host": Kind(TESTBED / "host/run.sh", "--backend host has a real clock; say uml"),
+    # Emulated, a cell of four flows at 10 Mbit/s was seen to take 1.3 times as long as its clock
+    # says, and its boot up to 100 s, on a machine that others loaded as well: these only catch a
+    # hang. While the guest waits for the host's files a virtual clock jumps from timer to timer:
+    # on a busy host minutes of it can pass before a run begins.
+    "qemu": Kind(
+        TESTBED / "qemu/boot.sh",
+        "under KVM it is real; set VNG_KVM=0 to emulate",
+        wall_s=300,
+        wall_per_s=10,
+        wall_per_gbit_s=1000,
+        stalls=10,
+    ),
+}
 
 Progress = Callable[[float], None]
 """Called with the guest's T, in seconds of its clock, every five of them."""
@@ -113,27 +135,23 @@ def sha256(path: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Backend(ABC):
+class Backend:
     """A kernel to run in.
 
-    name: uml, host or qemu. script plays an input. no_clock: why there is no virtual clock.
-    release, sha256: the kernel's, and what tells it from others. directory: where it was built;
-    None: it is installed, with its modules. virtual_clock: the guest's waits for its processors, so
-    that load of the host cannot show.
+    name: of its kind. release, sha256: the kernel's, and what tells it from others, of its image
+    or build id. directory: where it was built; None: it is installed, with its modules.
+    virtual_clock: the guest's waits for its processors, so that load of the host cannot show.
+
+    uml is known by its build directory. On a virtual clock a seed's run repeats itself, bit for
+    bit; on a real one it is a machine of one slow processor. qemu is known by its release, out of
+    /boot. There and on the host a seed decides the input, and no more.
     """
 
-    name: ClassVar[str]
-    script: ClassVar[Path]
-    no_clock: ClassVar[str] = ""
+    name: str
     release: str
     sha256: str
     directory: Path | None = None
-    virtual_clock: bool = field(default=True, kw_only=True)
-
-    @classmethod
-    @abstractmethod
-    def choose(cls, kernel: str | None) -> Self:
-        """Return a backend that is ready to run. Raises TestbedError if there is none."""
+    virtual_clock: bool = True
 
     @property
     def build_dir(self) -> Path:
@@ -147,8 +165,14 @@ class Backend(ABC):
         return str(self.directory / "net/ipv4" / f"{module}.ko")
 
     def parallel(self) -> int:
-        """Return how many runs at once do not disturb each other: in real time 1."""
-        return len(os.sched_getaffinity(0)) if self.virtual_clock else 1
+        """Return how many runs at once do not disturb each other.
+
+        On a virtual clock one per processor; in real time 1, under KVM one per two.
+        """
+        processors = len(os.sched_getaffinity(0))
+        if self.virtual_clock:
+            return processors
+        return max(1, processors // 2) if self.name == "qemu" else 1
 
     def on_clock(self, clock: str | None) -> Self:
         """Return this backend with a "virtual" or "real" clock; None: with its own.
@@ -156,7 +180,7 @@ class Backend(ABC):
         Raises TestbedError if it has no such clock.
         """
         if clock == "virtual" and not self.virtual_clock:
-            raise TestbedError(f"clock = 'virtual': {self.no_clock}")
+            raise TestbedError(f"clock = 'virtual': {KINDS[self.name].no_clock}")
         return replace(self, virtual_clock=self.virtual_clock and clock != "real")
 
     def describe(self) -> dict[str, str]:
@@ -168,9 +192,19 @@ class Backend(ABC):
             "clock": "virtual" if self.virtual_clock else "real",
         }
 
-    @abstractmethod
-    def options(self, seed: int, limit_s: int, bits: int) -> list[str]:
+    def _options(self, seed: int, limit_s: int, bits: int) -> list[str]:
         """Return the script's options but -n and -o; arguments as of run()."""
+        if self.name == "host":
+            return ["-t", str(limit_s)]
+        kind = KINDS[self.name]
+        wall_s = kind.wall_s + kind.wall_per_s * limit_s + kind.wall_per_gbit_s * bits // 10**9
+        clock = (
+            ["-t", str(limit_s * kind.stalls)] if self.virtual_clock else ["-t", str(limit_s), "-r"]
+        )
+        words = ["-k", str(self.directory or self.release), "-w", str(wall_s), *clock]
+        if self.name == "uml":
+            words += ["-s", str(seed), "-m", MEMORY, str(TESTBED / "guest/play.sh")]
+        return words
 
     def run(
         self,
@@ -190,111 +224,9 @@ class Backend(ABC):
         where the backend can. Raises TestbedError, which names the run, if the guest hangs or
         dies or the scenario fails.
         """
-        words = [str(self.script), "-n", name, "-o", str(out)]
-        words += [*self.options(seed, limit_s, bits), str(input_dir.resolve())]
+        words = [str(KINDS[self.name].script), "-n", name, "-o", str(out)]
+        words += [*self._options(seed, limit_s, bits), str(input_dir.resolve())]
         play(words, out, name=name, progress=progress)
-
-
-@dataclass(frozen=True)
-class Uml(Backend):
-    """User Mode Linux as a time-travel guest, whose clock stands still while it computes.
-
-    Known by its build directory. A virtual clock repeats a seed's run, bit for bit. On a real clock
-    it is a machine of one slow processor, and whatever else the host does shows.
-    """
-
-    name = "uml"
-    script = TESTBED / "guest/boot.sh"
-
-    @classmethod
-    def choose(cls, kernel: str | None) -> Self:
-        """Take the kernel built in a directory, or build the plain one. Raises TestbedError."""
-        if kernel is None:
-            script = TESTBED / "guest/build-kernel.sh"
-            done = subprocess.run([str(script)], stdout=subprocess.PIPE, text=True, check=False)
-            if done.returncode:
-                raise TestbedError("the guest kernel could not be built: see above")
-            kernel = done.stdout.strip()
-        build_dir = Path(kernel).resolve()
-        for part in ("linux", RELEASE):
-            if not (build_dir / part).is_file():
-                raise TestbedError(
-                    f"--kernel {kernel}: no {part} in there; give what "
-                    "testbed/guest/build-kernel.sh prints, or nothing"
-                )
-        release = (build_dir / RELEASE).read_text().strip()
-        return cls(release, sha256(build_dir / "linux"), build_dir)
-
-    def options(self, seed: int, limit_s: int, bits: int) -> list[str]:
-        """Return the options of boot.sh, and the script that the guest runs."""
-        wall_s = WALL_LIMIT_S + WALL_PER_GBIT_S * bits // 10**9
-        words = ["-k", str(self.build_dir), "-s", str(seed), "-m", MEMORY]
-        words += ["-w", str(wall_s), "-t", str(limit_s), *([] if self.virtual_clock else ["-r"])]
-        return [*words, str(TESTBED / "guest/play.sh")]
-
-
-@dataclass(frozen=True)
-class Host(Backend):
-    """The kernel of this machine, in namespaces of its own; as root, in real time.
-
-    Known by its release, and the hash of its build id. A seed decides the input, and no more.
-    """
-
-    name = "host"
-    script = TESTBED / "host/run.sh"
-    no_clock = "--backend host has a real clock; say uml"
-    virtual_clock: bool = field(default=False, kw_only=True)
-
-    @classmethod
-    def choose(cls, kernel: str | None) -> Self:
-        """Check that this machine can do it. Raises TestbedError, which says what is missing."""
-        if kernel is not None:
-            raise TestbedError("--backend host runs the kernel that is running: give no --kernel")
-        ask(cls.script, "-c")
-        return cls(platform.release(), sha256(Path("/sys/kernel/notes")))
-
-    def options(self, _seed: int, limit_s: int, _bits: int) -> list[str]:
-        """Return the options of run.sh."""
-        return ["-t", str(limit_s)]
-
-
-@dataclass(frozen=True)
-class Qemu(Backend):
-    """A distribution's kernel, two processors, in qemu through virtme-ng.
-
-    Known by its release, out of /boot, and the hash of its image. A seed decides the input, and no
-    more.
-    """
-
-    name = "qemu"
-    script = TESTBED / "qemu/boot.sh"
-    no_clock = "under KVM it is real; set VNG_KVM=0 to emulate"
-
-    @classmethod
-    def choose(cls, kernel: str | None) -> Self:
-        """Find the kernel, and whether KVM boots one (tried once). Raises TestbedError."""
-        chosen = ["-k", kernel] if kernel else []
-        lines = ask(cls.script, *chosen, "-p").splitlines()
-        facts = dict(line.split("=", 1) for line in lines)
-        virtual = facts["clock"] == "virtual"
-        return cls(facts["release"], facts["sha256"], virtual_clock=virtual)
-
-    def parallel(self) -> int:
-        """Return a guest per processor if emulated, by one thread; per two under KVM."""
-        processors = len(os.sched_getaffinity(0))
-        return processors if self.virtual_clock else max(1, processors // 2)
-
-    def options(self, _seed: int, limit_s: int, bits: int) -> list[str]:
-        """Return the options of boot.sh; a virtual clock is given EMULATED_STALLS times limit_s."""
-        wall_s = EMULATED_BOOT_S + EMULATED_PER_GUEST_S * limit_s
-        wall_s += EMULATED_PER_GBIT_S * bits // 10**9
-        clock = ["-t", str(limit_s), "-r"]
-        if self.virtual_clock:
-            clock = ["-t", str(limit_s * EMULATED_STALLS)]
-        return ["-k", self.release, "-w", str(wall_s), *clock]
-
-
-KINDS: dict[str, type[Backend]] = {kind.name: kind for kind in (Uml, Host, Qemu)}
 
 
 def choose(name: str, kernel: str | None = None) -> Backend:
@@ -306,4 +238,15 @@ def choose(name: str, kernel: str | None = None) -> Backend:
     """
     if name not in KINDS:
         raise TestbedError(f"--backend {name}: there is no such backend; say {', '.join(KINDS)}")
-    return KINDS[name].choose(kernel)
+    if name == "uml" and kernel is None:
+        script = TESTBED / "guest/build-kernel.sh"
+        done = subprocess.run([str(script)], stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            raise TestbedError("the guest kernel could not be built: see above")
+        kernel = done.stdout.strip()
+    chosen = ["-k", kernel] if kernel else []
+    lines = ask(KINDS[name].script, *chosen, "-p").splitlines()
+    facts = dict(line.split("=", 1) for line in lines)
+    directory = Path(facts["directory"]) if "directory" in facts else None
+    virtual = facts["clock"] == "virtual"
+    return Backend(name, facts["release"], facts["sha256"], directory, virtual)
