@@ -24,7 +24,7 @@ Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/run/scenario.py, 
              T in microseconds, LIMIT in seconds
   requests, web, web_back
              what shortflows is to send, where the schedule has it
-  verify     shell commands to run after the traffic, one a line; may be missing
+  NAME.bin   what rsync is to send
 
 \$HELPERS holds what testbed/guest/build-helpers.sh compiled, and \$OUT receives
 
@@ -34,6 +34,7 @@ Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/run/scenario.py, 
   clock               the wall clock of T=0, in microseconds
   ends                NAME, T in microseconds and exit status of each command
   NAME.log            what each command printed
+  NAME.cmp            whether what rsync brought is what was sent: same or differs
   tcp.sender, tcp.xsender   tcpsample's lines: the state of every connection
   tcp.receiver, tcp.xreceiver   likewise, of the other end; missing without BOTH_WAYS
   ping.sender, ping.xsender   a ping each before T=0
@@ -254,10 +255,11 @@ tc -n router -j -s qdisc show dev right >"$OUT/qdisc.json"
 [[ -z ${REVERSE_QDISC:-} ]] || tc -n router -j -s qdisc show dev left >"$OUT/reverse.json"
 [[ -z ${IMPAIRMENT:-}${ACK_IMPAIRMENT:-} ]] || tc -n bridge_b -j -s qdisc show >"$OUT/impairment.json"
 [[ ! -d $events ]] || cat $tracing/trace >"$OUT/trace"
-if [[ -e $input/verify ]]; then
-	# shellcheck source=/dev/null
-	source "$input/verify"
-fi
+for sent in "$input"/*.bin; do
+	[[ -e $sent ]] || continue	# no flow is rsync's
+	name=${sent##*/} name=${name%.bin}
+	if cmp -s "$sent" "$TMPDIR/$name/in/$name.bin"; then echo same; else echo differs; fi >"$OUT/$name.cmp"
+done
 
 # As process 1 of a machine's run: connections end before their namespaces do. A
 # sender that is killed with data to send, and finds its peer's namespace gone,

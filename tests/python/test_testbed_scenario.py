@@ -29,7 +29,7 @@ def written(
     scenario.write(experiment.load(file, list(settings)), seed, tools, directory)
     return {
         name: (directory / name).read_text()
-        for name in ("link", "modules", "setup", "schedule", "verify")
+        for name in ("link", "modules", "setup", "schedule")
     }
 
 

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from dalbe_testbed.errors import TestbedError
 
-Checked = TypeVar("Checked", bound=BaseModel)
+Checked = TypeVar("Checked")
 UNKNOWN = "unknown_key"
 
 
@@ -95,9 +95,12 @@ def _explain(error: ValidationError, data: object, where: str) -> str:
 
 
 def validate(model: type[Checked], data: object, where: str) -> Checked:
-    """Return `data` as a model; where: the file in messages. Raises TestbedError."""
+    """Return `data` as a model, or what has models; where: the file in messages.
+
+    Raises TestbedError.
+    """
     try:
-        return model.model_validate(data)
+        return TypeAdapter(model).validate_python(data)
     except ValidationError as error:
         raise TestbedError(_explain(error, data, where)) from None
 

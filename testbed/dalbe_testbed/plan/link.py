@@ -281,10 +281,8 @@ class Link(Model):
         would if it were not told otherwise.
         """
         match self.qdisc:
-            case "pfifo":
-                text = f"limit {self.queue_packets}"
-            case "bfifo":
-                text = f"limit {self.queue_bytes}"
+            case "pfifo" | "bfifo":
+                text = f"limit {self.queue_packets if self.qdisc == 'pfifo' else self.queue_bytes}"
             case "codel" | "fq_codel" | "pie":
                 keys = [key for key, qdiscs in KEY_IS_FOR.items() if self.qdisc in qdiscs]
                 times = " ".join(f"{key.removesuffix('_ms')} {self._own(key):g}ms" for key in keys)

@@ -21,7 +21,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import BaseModel, ConfigDict, Field
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import EXPERIMENTS, SWEEPS, TESTBED
@@ -98,10 +98,6 @@ class Axis(Model):
         """Return whether a value's settings name the peers' directory, and nobody has."""
         named = any(f"${PEERS}" in text for text in self.settings.get(str(value), []))
         return named and not os.environ.get(PEERS)
-
-
-class _Axes(RootModel[dict[str, Axis]]):
-    """The schema of sweeps/axes.toml."""
 
 
 class InRtts(Model):
@@ -254,7 +250,7 @@ class Sweep:
 def axes() -> dict[str, Axis]:
     """Return the axes of sweeps/axes.toml, in the order in which they name a point."""
     path = SWEEPS / "axes.toml"
-    return validate(_Axes, read(path), path.name).root
+    return validate(dict[str, Axis], read(path), path.name)
 
 
 def axis(name: str) -> Axis:

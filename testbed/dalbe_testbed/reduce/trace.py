@@ -51,7 +51,8 @@ def _fields(text: pl.Series, path: Path) -> pl.DataFrame:
     return table.select(_number(column) for column in table)
 
 
-def _read(path: Path, event: str, flows: Mapping[int, str]) -> pl.DataFrame:
+def _read(path: Path, event: str, flows: Mapping[int, str], *columns: pl.Expr) -> pl.DataFrame:
+    """Return one row per event; `columns` stand for those of the event that they are called as."""
     if not path.exists():  # the module was not loaded
         return EMPTY
     content = path.read_text()
@@ -70,7 +71,7 @@ def _read(path: Path, event: str, flows: Mapping[int, str]) -> pl.DataFrame:
         raise TestbedError(f"{path}: {origin.height} marks 'T=0' instead of one: see scenario.sh")
     times_s = (events["time_s"] - origin["time_s"].item()).round(6).alias("t_s")
     table = _fields(events["text"], path).insert_column(0, times_s)
-    return table.insert_column(1, named("dport", flows)).drop_nulls("flow")
+    return table.insert_column(1, named("dport", flows)).drop_nulls("flow").with_columns(columns)
 
 
 def control(path: Path, flows: Mapping[int, str]) -> pl.DataFrame:
@@ -80,11 +81,9 @@ def control(path: Path, flows: Mapping[int, str]) -> pl.DataFrame:
     the keys; status is its name. Without a trace or an event in it there are no rows, and no
     columns but t_s and flow. Raises TestbedError if events were lost or T=0 is not marked.
     """
-    table = _read(path, "dalbe_update", flows)
-    if "status" not in table.columns:
-        return table
     status = pl.col("status")
-    return table.with_columns(status.replace_strict(STATUS, default=status.cast(pl.String)))
+    name = status.replace_strict(STATUS, default=status.cast(pl.String))
+    return _read(path, "dalbe_update", flows, name)
 
 
 def losses(path: Path, flows: Mapping[int, str], some: Collection[str] = ()) -> pl.DataFrame:
@@ -96,7 +95,7 @@ def losses(path: Path, flows: Mapping[int, str], some: Collection[str] = ()) -> 
     but of flows `some`, which cut for some of their losses: dalbe_vegas at w = 1.
     """
     table = _read(path, "dalbe_loss", flows)
-    if "episodes" not in table.columns:
+    if table.is_empty():
         return table
     most = pl.max_horizontal(LEAST_WINDOW, pl.col("cwnd") * CUBIC_BETA_1024 // 1024)
     wrong = table.filter(
@@ -115,10 +114,5 @@ def rounds(path: Path, flows: Mapping[int, str]) -> pl.DataFrame:
     before the first cut. gradient_ns is the moving average that C(4) was evaluated with,
     g_used_ns the G; backoff is the decision. Arguments and errors as of control().
     """
-    table = _read(path, "dalbe_round", flows)
-    if "backoff" not in table.columns:
-        return table
-    return table.with_columns(
-        pl.col("backoff").cast(pl.Boolean),
-        pl.when(pl.col("ssthresh") < SSTHRESH_INFINITE).then("ssthresh"),
-    )
+    ssthresh = pl.when(pl.col("ssthresh") < SSTHRESH_INFINITE).then("ssthresh")
+    return _read(path, "dalbe_round", flows, pl.col("backoff").cast(pl.Boolean), ssthresh)

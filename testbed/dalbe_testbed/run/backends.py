@@ -69,19 +69,23 @@ def _environment() -> dict[str, str]:
     return os.environ | {"PATH": path}
 
 
-def ask(script: Path, *words: str) -> str:
-    """Return what a script prints. Raises TestbedError, its last line, if it fails."""
+def ask(script: Path, *words: str, stderr: int | None = subprocess.PIPE) -> str:
+    """Return what a script prints. Raises TestbedError, its last line, if it fails.
+
+    stderr: None if the user is to see how it goes on.
+    """
     done = subprocess.run(
         [str(script), *words],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         errors="replace",
         check=False,
         env=_environment(),
     )
     if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        raise TestbedError(lines[-1] if lines else f"{script.name} failed: {done.returncode}")
+        said = done.stderr or f"{script.name} failed: see above"
+        raise TestbedError(said.strip().splitlines()[-1])
     return done.stdout
 
 
@@ -239,11 +243,7 @@ def choose(name: str, kernel: str | None = None) -> Backend:
     if name not in KINDS:
         raise TestbedError(f"--backend {name}: there is no such backend; say {', '.join(KINDS)}")
     if name == "uml" and kernel is None:
-        script = TESTBED / "guest/build-kernel.sh"
-        done = subprocess.run([str(script)], stdout=subprocess.PIPE, text=True, check=False)
-        if done.returncode:
-            raise TestbedError("the guest kernel could not be built: see above")
-        kernel = done.stdout.strip()
+        kernel = ask(TESTBED / "guest/build-kernel.sh", stderr=None).strip()
     chosen = ["-k", kernel] if kernel else []
     lines = ask(KINDS[name].script, *chosen, "-p").splitlines()
     facts = dict(line.split("=", 1) for line in lines)

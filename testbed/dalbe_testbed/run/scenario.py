@@ -353,7 +353,6 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
     directory.mkdir(parents=True, exist_ok=True)
     tools = _with_peers(tools, experiment)
     flows, drawn = schedule.plan(experiment, seed), schedule.streams(experiment, seed)
-    rsyncs = [planned for planned in flows if planned.flow.kind == "rsync"]
     here = directory.resolve()
     others = _other_traffic(experiment, drawn, seed, here)
     events = itertools.chain(others, _events(experiment, flows, tools, here))
@@ -369,17 +368,11 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
             f"{round(at_s * 1e6)}\t{rest}"
             for at_s, rest in sorted(events, key=operator.itemgetter(0))
         ],
-        "verify": [
-            f"if cmp -s {shlex.quote(str(here / name))}.bin "
-            f'"$TMPDIR/{name}/in/{name}.bin"; '
-            f'then echo same; else echo differs; fi >"$OUT/{name}.cmp"'
-            for name in (planned.flow.name for planned in rsyncs)
-        ],
     }
     texts |= {stream.name: [one.line for one in stream.transfers] for stream in drawn}
     for name, lines in texts.items():
         (directory / name).write_text("".join(f"{line}\n" for line in lines))
-    for planned in rsyncs:
-        assert planned.flow.bytes is not None
-        write_payload(directory / f"{planned.flow.name}.bin", planned.flow.bytes, seed)
+    for flow in experiment.flows:
+        if flow.kind == "rsync" and flow.bytes:
+            write_payload(directory / f"{flow.name}.bin", flow.bytes, seed)
     return flows
