@@ -34,7 +34,9 @@ Jobs = Annotated[
 ]
 Seeds = Annotated[int, typer.Option("--seeds", min=1, help="How many seeds.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=99_999_999, help="First seed.")]
-BackendName = Annotated[str, typer.Option("--backend", help=f"Where: {', '.join(backends.KINDS)}.")]
+BackendName = Annotated[
+    str, typer.Option("--backend", help=f"Where: {', '.join(backends.SCRIPTS)}.")
+]
 Kernel = Annotated[
     str | None,
     typer.Option("--kernel", help="uml: the guest kernel's build directory; qemu: a release."),

@@ -23,7 +23,9 @@ else it writes is in its own memory. Its console goes to stdout.
   -s N     seed of the guest's random numbers and of its clock (default 1)
   -n NAME  name of the run in messages (default: name of OUT_DIR)
   -m SIZE  the guest's memory (default 512M)
-  -w SEC   wall-clock limit: kill a guest that takes longer (default 600)
+  -w SEC   wall-clock limit: kill a guest that takes longer (default 600, and ten times
+           what -b needs on a loaded machine)
+  -b BITS  that the guest has to carry through a bottleneck (default 0)
   -t SEC   virtual-time limit: end a guest whose clock gets there (default 3600)
   -r       the guest's clock is the real one: computing takes time, and what else
            the host does shows; no two runs are the same
@@ -38,9 +40,9 @@ EOF
 
 die() { echo "boot.sh: $*" >&2; exit 2; }
 
-kernel='' out='' name='' seed=1 mem=512M wall_s=600 virtual_s=3600 real=false
+kernel='' out='' name='' seed=1 mem=512M wall_s='' bits=0 virtual_s=3600 real=false
 only_print=false
-while getopts hprk:o:s:n:m:w:t: opt; do
+while getopts hprk:o:s:n:m:w:b:t: opt; do
 	case $opt in
 	h) usage; exit 0 ;;
 	p) only_print=true ;;
@@ -50,6 +52,7 @@ while getopts hprk:o:s:n:m:w:t: opt; do
 	n) name=$OPTARG ;;
 	m) mem=$OPTARG ;;
 	w) wall_s=$OPTARG ;;
+	b) bits=$OPTARG ;;
 	t) virtual_s=$OPTARG ;;
 	r) real=true ;;
 	*) die "see boot.sh -h" ;;
@@ -72,7 +75,8 @@ fi
 [[ -x $kernel/linux ]] || die "$kernel holds no kernel: build one with build-kernel.sh"
 [[ -r $1 ]] || die "cannot read $1: give the path of a bash script"
 [[ $seed =~ ^[0-9]{1,8}$ ]] || die "seed '$seed': give a whole number below 100000000"
-[[ $wall_s =~ ^[0-9]+$ && $virtual_s =~ ^[0-9]+$ ]] || die "-w and -t take whole seconds"
+[[ $virtual_s$bits$wall_s =~ ^[0-9]+$ ]] || die "-w and -t take whole seconds, -b whole bits"
+wall_s=${wall_s:-$((600 + bits / 10000000))}
 
 mkdir -p "$out"
 out=$(realpath "$out")

@@ -190,7 +190,7 @@ def test_a_host_that_stands_still(kernel: Path, tmp_path: Path, host: str):
 
 def boot(kernel: Path, out: Path, script: Path, name: str, *options: str) -> None:
     words = [
-        str(backends.KINDS["uml"].script),
+        str(backends.SCRIPTS["uml"]),
         "-k",
         str(kernel),
         "-o",

@@ -28,8 +28,7 @@ def written(
     tools = scenario.Tools(backend=Backend("uml", "6.12", "0", Path("/k")), **programs)
     scenario.write(experiment.load(file, list(settings)), seed, tools, directory)
     return {
-        name: (directory / name).read_text()
-        for name in ("link", "modules", "setup", "schedule")
+        name: (directory / name).read_text() for name in ("link", "modules", "setup", "schedule")
     }
 
 

@@ -402,10 +402,7 @@ def load(path: Path) -> Sweep:
         raise TestbedError(f"{path.name}: {error}") from None
     return Sweep(
         name=path.stem,
-        title=data.title,
-        figure=data.figure,
-        vary=data.vary,
-        last_s=data.last_s,
+        **data.model_dump(include={"title", "figure", "vary", "last_s"}),
         seeds=tuple(range(1, min(data.seeds, int(limit or data.seeds)) + 1)),
         points=tuple(points.values()),
         left_out=tuple(dict.fromkeys(value for grid in data.grid for value in grid.left_out)),

@@ -16,48 +16,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
 
-MEMORY = "768M"  # of a User Mode Linux
-
-
-class Kind(NamedTuple):
-    """How one kind of kernel is run, and what tells it from the others.
-
-    script: plays an input; with -p it says which kernel that would be. no_clock: why its clock is
-    real. A run is killed after wall_s of our time, and so much more per second of the guest's and
-    per Gbit that the bottleneck may carry; a virtual clock may show `stalls` times its limit.
-    """
-
-    script: Path
-    no_clock: str = ""
-    wall_s: int = 0
-    wall_per_s: int = 0
-    wall_per_gbit_s: int = 0
-    stalls: int = 1
-
-
-KINDS = {
-    # per Gbit ten times what the cell of 3 Gbit needs on a loaded machine
-    "uml": Kind(TESTBED / "guest/boot.sh", wall_s=600, wall_per_gbit_s=100),
-    # it has no time but ours, and a limit on that
-    "host": Kind(TESTBED / "host/run.sh", "--backend host has a real clock; say uml"),
-    # Emulated, a cell of four flows at 10 Mbit/s was seen to take 1.3 times as long as its clock
-    # says, and its boot up to 100 s, on a machine that others loaded as well: these only catch a
-    # hang. While the guest waits for the host's files a virtual clock jumps from timer to timer:
-    # on a busy host minutes of it can pass before a run begins.
-    "qemu": Kind(
-        TESTBED / "qemu/boot.sh",
-        "under KVM it is real; set VNG_KVM=0 to emulate",
-        wall_s=300,
-        wall_per_s=10,
-        wall_per_gbit_s=1000,
-        stalls=10,
-    ),
+SCRIPTS = {
+    "uml": TESTBED / "guest/boot.sh",
+    "host": TESTBED / "host/run.sh",
+    "qemu": TESTBED / "qemu/boot.sh",
 }
+"""By backend: plays an input. With -p it says which kernel that would be."""
+
+REAL = {
+    "host": "--backend host has a real clock; say uml",
+    "qemu": "under KVM it is real; set VNG_KVM=0 to emulate",
+}
+"""Why a clock is not virtual."""
+
+MEMORY = "768M"  # of a User Mode Linux
 
 Progress = Callable[[float], None]
 """Called with the guest's T, in seconds of its clock, every five of them."""
@@ -142,8 +119,8 @@ def sha256(path: Path) -> str:
 class Backend:
     """A kernel to run in.
 
-    name: of its kind. release, sha256: the kernel's, and what tells it from others, of its image
-    or build id. directory: where it was built; None: it is installed, with its modules.
+    name: uml, host or qemu. release, sha256: the kernel's, and what tells it from others, of its
+    image or build id. directory: where it was built; None: it is installed, with its modules.
     virtual_clock: the guest's waits for its processors, so that load of the host cannot show.
 
     uml is known by its build directory. On a virtual clock a seed's run repeats itself, bit for
@@ -184,7 +161,7 @@ class Backend:
         Raises TestbedError if it has no such clock.
         """
         if clock == "virtual" and not self.virtual_clock:
-            raise TestbedError(f"clock = 'virtual': {KINDS[self.name].no_clock}")
+            raise TestbedError(f"clock = 'virtual': {REAL[self.name]}")
         return replace(self, virtual_clock=self.virtual_clock and clock != "real")
 
     def describe(self) -> dict[str, str]:
@@ -198,14 +175,10 @@ class Backend:
 
     def _options(self, seed: int, limit_s: int, bits: int) -> list[str]:
         """Return the script's options but -n and -o; arguments as of run()."""
-        if self.name == "host":
-            return ["-t", str(limit_s)]
-        kind = KINDS[self.name]
-        wall_s = kind.wall_s + kind.wall_per_s * limit_s + kind.wall_per_gbit_s * bits // 10**9
-        clock = (
-            ["-t", str(limit_s * kind.stalls)] if self.virtual_clock else ["-t", str(limit_s), "-r"]
-        )
-        words = ["-k", str(self.directory or self.release), "-w", str(wall_s), *clock]
+        words = ["-t", str(limit_s)]
+        if self.name != "host":
+            words += ["-k", str(self.directory or self.release), "-b", str(bits)]
+            words += [] if self.virtual_clock else ["-r"]
         if self.name == "uml":
             words += ["-s", str(seed), "-m", MEMORY, str(TESTBED / "guest/play.sh")]
         return words
@@ -228,7 +201,7 @@ class Backend:
         where the backend can. Raises TestbedError, which names the run, if the guest hangs or
         dies or the scenario fails.
         """
-        words = [str(KINDS[self.name].script), "-n", name, "-o", str(out)]
+        words = [str(SCRIPTS[self.name]), "-n", name, "-o", str(out)]
         words += [*self._options(seed, limit_s, bits), str(input_dir.resolve())]
         play(words, out, name=name, progress=progress)
 
@@ -240,12 +213,12 @@ def choose(name: str, kernel: str | None = None) -> Backend:
     be), for qemu a release out of /boot (None: the newest 6.12). Raises TestbedError if there is
     no such backend or kernel, or this machine cannot do it.
     """
-    if name not in KINDS:
-        raise TestbedError(f"--backend {name}: there is no such backend; say {', '.join(KINDS)}")
+    if name not in SCRIPTS:
+        raise TestbedError(f"--backend {name}: there is no such backend; say {', '.join(SCRIPTS)}")
     if name == "uml" and kernel is None:
         kernel = ask(TESTBED / "guest/build-kernel.sh", stderr=None).strip()
     chosen = ["-k", kernel] if kernel else []
-    lines = ask(KINDS[name].script, *chosen, "-p").splitlines()
+    lines = ask(SCRIPTS[name], *chosen, "-p").splitlines()
     facts = dict(line.split("=", 1) for line in lines)
     directory = Path(facts["directory"]) if "directory" in facts else None
     virtual = facts["clock"] == "virtual"

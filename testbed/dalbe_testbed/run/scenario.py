@@ -180,22 +180,22 @@ def _server(planned: PlannedFlow) -> str:
 
 
 def _host_settings(experiment: Experiment) -> Iterator[str]:
-    """Yield commands that set what a program cannot, for a whole host; each once."""
-    settings: dict[tuple[str, str, str], None] = {}  # value, host and file
+    """Yield commands that set what a program cannot, for a whole host."""
+
+    def write(value: object, flow: Flow, file: str) -> str:
+        return f"echo {value} | ip netns exec {flow.host} tee /proc/sys/net/{file} >/dev/null"
+
     for flow in experiment.flows:
         if flow.goal and not flow.goal.limit_increase:
-            settings["0", flow.host, "dalbe/limit_increase"] = None
+            yield write(0, flow, "dalbe/limit_increase")
         if flow.inflate == "beta":
-            settings["1", flow.host, "dalbe/cubic_inflate"] = None
+            yield write(1, flow, "dalbe/cubic_inflate")
         if experiment.by_dalbectl(flow) and flow.cc == "dalbe_cdg":
             continue
         if flow.kind == "rsync":
-            settings[flow.cc, flow.host, "ipv4/tcp_congestion_control"] = None
+            yield write(flow.cc, flow, "ipv4/tcp_congestion_control")
         if flow.cc == "dalbe_cdg":
-            g_us = round((flow.fixed_g_ms or G_DEFAULT_MS) * 1e3)
-            settings[str(g_us), flow.host, "dalbe/g_us"] = None
-    for value, host, file in settings:
-        yield f"echo {value} | ip netns exec {host} tee /proc/sys/net/{file} >/dev/null"
+            yield write(round((flow.fixed_g_ms or G_DEFAULT_MS) * 1e3), flow, "dalbe/g_us")
 
 
 def _other_servers(experiment: Experiment, streams: list[Stream]) -> Iterator[str]:
@@ -231,25 +231,22 @@ def _other_traffic(
     """Yield the starts of what is not a flow, and lasts until after the end."""
     last_s = round(experiment.end_s + AFTER_END_S)
 
-    def udp(receiver: str, port: int, packet_bytes: int, pace: str) -> str:
-        """Return the command that sends UDP; pace: when, in D-ITG's words."""
-        return (
-            f"{QUIETLY} ITGSend -a {ADDRESS[receiver][0]} -T UDP -rp {port} -c {packet_bytes} "
-            f"{pace} -t {last_s * 1000}"
-        )
+    def udp(at_s: float, name: str, host: str, port: int, packet_bytes: int, pace: str) -> Event:
+        """Return the start of what sends UDP; pace: when, in D-ITG's words."""
+        to = f"-a {ADDRESS[PEER[host]][0]} -T UDP -rp {port} -c {packet_bytes}"
+        return _start(at_s, name, host, f"{QUIETLY} ITGSend {to} {pace} -t {last_s * 1000}")
 
     if some := experiment.background:
         packets_per_s = some.rate_mbps * 1e6 / 8 / some.packet_bytes
-        for index, (host, receiver) in enumerate(PEER.items()):
+        for index, host in enumerate(PEER):
             draw = random.Random(f"{seed} background {host}").random()
             pace = f"-E {packets_per_s:.3f} -s {draw:.6f}"
-            command = udp(receiver, schedule.BACKGROUND_PORT + index, some.packet_bytes, pace)
             if host in some.hosts:
-                yield _start(0.0, f"background{index + 1}", host, command)
+                port = schedule.BACKGROUND_PORT + index
+                yield udp(0.0, f"background{index + 1}", host, port, some.packet_bytes, pace)
     if voice := experiment.voice:
         pace = f"-C {voice.packets_per_s}"
-        command = udp(PEER[voice.host], schedule.VOICE_PORT, voice.packet_bytes, pace)
-        yield _start(voice.start_s, "voice", voice.host, command)
+        yield udp(voice.start_s, "voice", voice.host, schedule.VOICE_PORT, voice.packet_bytes, pace)
     for stream in streams:
         command = (
             f"$HELPERS/shortflows send {ADDRESS[stream.to][0]} {stream.port} {stream.cc} "
@@ -290,10 +287,9 @@ def trace_kb(experiment: Experiment) -> int:
     At least 8 MiB; at most 256 MiB, as guests have 768: a run that needs more loses events, and
     says so.
     """
+    end_s, link = experiment.end_s, experiment.link
     rounds = sum(
-        min(flow.duration_s or experiment.end_s, experiment.end_s)
-        * 1e3
-        / experiment.link.base_rtt_ms(flow.host)
+        min(flow.duration_s or end_s, end_s) * 1e3 / link.base_rtt_ms(flow.host)
         for flow in experiment.flows
         if flow.ours
     )
@@ -360,7 +356,7 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
         "link": list(_link(experiment)),
         "modules": list(dict.fromkeys(_modules(experiment, tools))),
         "setup": [
-            *_host_settings(experiment),
+            *dict.fromkeys(_host_settings(experiment)),
             *map(_server, flows),
             *_other_servers(experiment, drawn),
         ],
