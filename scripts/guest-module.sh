@@ -71,7 +71,7 @@ if [[ ! -e $dir/.complete ]]; then
 	fi
 	make -j2 -C "$kernel" "${arch[@]}" M="$dir" modules >"$dir/build.log" 2>&1 || {
 		tail -n 20 "$dir/build.log" >&2
-		die "the module does not build for the guest: see $dir/build.log"
+		die "${peer:-the module} does not build for the guest: see $dir/build.log"
 	}
 	touch "$dir/.complete"
 fi

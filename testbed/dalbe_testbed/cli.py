@@ -127,7 +127,7 @@ def numeric_command(
 def sweep_run_command(
     sweeps: Sweeps,
     out: Out,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Guests at once: all cores.")] = None,
+    jobs: Jobs = None,
     profile: Annotated[
         Path | None, typer.Option(help="A Snakemake profile, e.g. testbed/workflow/slurm.")
     ] = None,

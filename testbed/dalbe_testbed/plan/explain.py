@@ -95,10 +95,7 @@ def _explain(error: ValidationError, data: object, where: str) -> str:
 
 
 def validate(model: type[Checked], data: object, where: str) -> Checked:
-    """Return `data` as a model, or what has models; where: the file in messages.
-
-    Raises TestbedError.
-    """
+    """Return `data` as a `model`; where: the file in messages. Raises TestbedError."""
     try:
         return TypeAdapter(model).validate_python(data)
     except ValidationError as error:

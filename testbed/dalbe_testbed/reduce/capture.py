@@ -23,8 +23,8 @@ IPV4, IPV6 = 0x0800, 0x86DD
 TCP, UDP = 6, 17
 CE = 3  # ECN codepoint "congestion experienced", RFC 3168
 MICROSECONDS, NANOSECONDS = 0xA1B2C3D4, 0xA1B23C4D  # magic numbers of pcap files
-FILE_HEADER_BYTES, RECORD_HEADER_BYTES = 24, 16
-KEY_BYTES = 96  # of a packet, at most; a multiple of 8
+FILE_HEADER_BYTES = 24
+KEY_BYTES = 96  # of a packet, at most
 TIME_WAIT_S = 60  # in Linux, whatever is set
 
 # What a router changes (of IPv6 the traffic class, next to the version, and the hop limit) and
@@ -42,24 +42,18 @@ def _records(path: Path) -> tuple[Bytes, NDArray[np.int64]]:
     ticks_per_us = {MICROSECONDS: 1, NANOSECONDS: 1000}.get(int.from_bytes(data[:4], "little"))
     if not ticks_per_us:
         raise TestbedError(f"{path}: not a packet capture")
-    length_of = struct.Struct("<8xI").unpack_from
-    offsets = []
-    at = FILE_HEADER_BYTES
-    while (after := at + RECORD_HEADER_BYTES) <= len(data):
-        after += length_of(data, at)[0]
-        if after > len(data):  # killed within a packet
+    header = struct.Struct("<IIII")  # seconds, ticks beyond them, bytes here, bytes on the wire
+    rows, at = [], FILE_HEADER_BYTES
+    while (start := at + header.size) <= len(data):
+        seconds, ticks, captured, _wire = header.unpack_from(data, at)
+        at = start + captured
+        if at > len(data):  # killed within a packet
             break
-        offsets.append(at)
-        at = after
-    starts = np.array(offsets, dtype=np.int64)
+        rows.append((seconds * 10**6 + ticks // ticks_per_us, start, captured))
+    times_us, starts, lengths = np.array(rows, dtype=np.int64).reshape(-1, 3).T
     octets = np.frombuffer(data + bytes(KEY_BYTES), dtype=np.uint8)
-    windows = np.lib.stride_tricks.sliding_window_view
-    header = windows(octets, RECORD_HEADER_BYTES)[starts].copy().view("<u4").astype(np.int64)
-    times_us = header[:, 0] * 10**6 + header[:, 1] // ticks_per_us
-    frames = windows(octets, KEY_BYTES)[starts + RECORD_HEADER_BYTES].copy()
-    short = np.flatnonzero(header[:, 2] < KEY_BYTES)
-    beyond = np.arange(KEY_BYTES) >= header[short, 2][:, None]
-    frames[short] = np.where(beyond, 0, frames[short])
+    frames = np.lib.stride_tricks.sliding_window_view(octets, KEY_BYTES)[starts].copy()
+    frames[np.arange(KEY_BYTES) >= lengths[:, None]] = 0
     return frames, times_us
 
 
@@ -86,7 +80,7 @@ def _dissect(frames: Bytes, times_us: NDArray[np.int64], ethertype: int) -> pl.D
     return pl.DataFrame(
         {
             "time_us": times_us,
-            "key": _hash(key),
+            "key": np.fromiter(map(hash, key.view(f"V{KEY_BYTES}")[:, 0].tolist()), np.int64),
             "source": _uint16(frames, header).astype(np.int32),
             "port": _uint16(frames, header + 2).astype(np.int32),
             "protocol": protocol.astype(np.int32),
@@ -97,21 +91,13 @@ def _dissect(frames: Bytes, times_us: NDArray[np.int64], ethertype: int) -> pl.D
     ).filter(pl.col("protocol").is_in([TCP, UDP]))
 
 
-def _hash(key: Bytes) -> NDArray[np.uint64]:
-    """Hash rows to 64 bits: a sum of its words times fixed random odd numbers, as in UMAC."""
-    words = key.view(np.uint64)
-    factors = np.random.default_rng(1).integers(2**64, size=words.shape[1], dtype=np.uint64)
-    mixed = words ^ (words >> np.uint64(32))
-    return np.asarray((mixed * (factors | np.uint64(1))).sum(axis=1), dtype=np.uint64)
-
-
 def read(path: Path, clock_us: int = 0) -> pl.DataFrame:
     """Return one row per TCP or UDP packet of a capture, in order.
 
-    Columns: time_us (relative to clock_us), key (equal for the same packet in two captures), source
-    and port (the source's and the destination's), protocol, wire_bytes (Ethernet frame without
-    preamble and FCS, as htb counts), payload_bytes, ce (marked by a queue). Raises TestbedError if
-    the file is no capture; one that ends within a packet ends there.
+    Columns: time_us (relative to clock_us), key (equal for the same packet in two captures that one
+    process reads), source and port (the source's and the destination's), protocol, wire_bytes
+    (Ethernet frame without preamble and FCS, as htb counts), payload_bytes, ce (marked by a queue).
+    Raises TestbedError if the file is no capture; one that ends within a packet ends there.
     """
     frames, times_us = _records(path)
     ethertype = _uint16(frames, 12)

@@ -21,19 +21,15 @@ from typing import Self
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
 
-SCRIPTS = {
+SCRIPTS = {  # by backend: plays an input; with -p it says which kernel that would be
     "uml": TESTBED / "guest/boot.sh",
     "host": TESTBED / "host/run.sh",
     "qemu": TESTBED / "qemu/boot.sh",
 }
-"""By backend: plays an input. With -p it says which kernel that would be."""
-
-REAL = {
+REAL = {  # why a clock is not virtual
     "host": "--backend host has a real clock; say uml",
     "qemu": "under KVM it is real; set VNG_KVM=0 to emulate",
 }
-"""Why a clock is not virtual."""
-
 MEMORY = "768M"  # of a User Mode Linux
 
 Progress = Callable[[float], None]

@@ -200,9 +200,4 @@ def run_all(
                 experiment, seed, out, tools, name=name, keep_captures=keep_captures, progress=show
             )
 
-        futures = [pool.submit(one, *place) for place in places.items()]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        return list(pool.map(one, places, places.values()))

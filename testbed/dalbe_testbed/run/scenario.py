@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """From an experiment to what the guest does: the input directory of scenario.sh."""
 
-import itertools
-import operator
 import os
 import random
 import shlex
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,7 +19,7 @@ from dalbe_testbed.plan.experiment import (
     cdg_backoff_factor,
 )
 from dalbe_testbed.plan.schedule import PEER, PlannedFlow, Stream
-from dalbe_testbed.run.backends import Backend
+from dalbe_testbed.run.backends import Backend, ask
 
 SNAPLEN_BYTES = 96  # Ethernet, IPv6 and TCP with timestamps, with ten bytes to spare
 ADDRESS = {
@@ -66,14 +63,11 @@ def _with_peers(tools: Tools, experiment: Experiment) -> Tools:
     A kernel has one module of a name, with one set of parameters: the others get a number.
     """
     peers = {}
-    script = str(TESTBED.parent / "scripts/guest-module.sh")
+    script = TESTBED.parent / "scripts/guest-module.sh"
     asked = sorted({(f.peer, f.peer_parameters or "") for f in experiment.flows if f.peer})
     for number, (peer, parameters) in enumerate(asked):
-        words = [script, str(tools.backend.build_dir), peer, str(number or "")]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise TestbedError(f"peer '{peer}': {done.stderr.strip()}")
-        peers[peer, parameters] = Path(done.stdout.strip())
+        module = ask(script, str(tools.backend.build_dir), peer, str(number or ""))
+        peers[peer, parameters] = Path(module.strip())
     return replace(tools, peers=peers)
 
 
@@ -351,7 +345,7 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
     flows, drawn = schedule.plan(experiment, seed), schedule.streams(experiment, seed)
     here = directory.resolve()
     others = _other_traffic(experiment, drawn, seed, here)
-    events = itertools.chain(others, _events(experiment, flows, tools, here))
+    events = [*others, *_events(experiment, flows, tools, here)]
     texts = {
         "link": list(_link(experiment)),
         "modules": list(dict.fromkeys(_modules(experiment, tools))),
@@ -362,7 +356,7 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
         ],
         "schedule": [
             f"{round(at_s * 1e6)}\t{rest}"
-            for at_s, rest in sorted(events, key=operator.itemgetter(0))
+            for at_s, rest in sorted(events, key=lambda event: event[0])
         ],
     }
     texts |= {stream.name: [one.line for one in stream.transfers] for stream in drawn}

@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -46,19 +47,19 @@ def reason(out: Path, directory: str) -> str:
     return text or f"failed without a word: see {out / directory / 'log'}"
 
 
-def _lock(out: Path) -> int:
+def _lock(out: Path) -> TextIO:
     """Take the lock of OUT; it is held until all processes that inherit it have ended."""
-    descriptor = os.open(out / "lock", os.O_RDWR | os.O_CREAT)
+    lock = (out / "lock").open("a")
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        owner = os.pread(descriptor, 32, 0).decode() or "unknown"
-        os.close(descriptor)
+        lock.close()
+        owner = (out / "lock").read_text() or "unknown"
         raise TestbedError(
             f"{out}: another workflow (process {owner}) works there: wait for it, or end it"
         ) from None
-    os.ftruncate(descriptor, 0)
-    return descriptor
+    lock.truncate(0)
+    return lock
 
 
 def _forget_lost_environments(out: Path) -> None:
@@ -159,8 +160,7 @@ def make(
     by the report.
     """
     out.mkdir(parents=True, exist_ok=True)
-    lock = _lock(out)
-    try:
+    with _lock(out) as lock:
         _check_space(out)
         _forget_lost_environments(out)
         watch = _Watch(out, runs, console)
@@ -172,10 +172,10 @@ def make(
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
-                pass_fds=[lock],
+                pass_fds=[lock.fileno()],
                 start_new_session=True,
             )
-            os.pwrite(lock, str(process.pid).encode(), 0)
+            print(process.pid, end="", file=lock, flush=True)
             signal.signal(signal.SIGTERM, signal.default_int_handler)
             try:
                 while process.poll() is None:
@@ -187,5 +187,3 @@ def make(
             watch.look()
         if watch.left and not watch.failed:
             raise TestbedError(f"{len(watch.left)} runs were not made: see the end of {log}")
-    finally:
-        os.close(lock)
