@@ -4,7 +4,7 @@
 Sub-packages, each importing only from those above it:
 
     plan     experiment and link: what an experiment file may say; sweep and sample: which runs to
-             make; schedule and traffic: what the seed decides
+             make; schedule: what the seed decides
     papers   what the papers state: cdg, framework; numeric: the framework's own simulation
     reduce   from a guest's records to tables: capture, trace, tcpinfo; proof: the link was as said
     run      runner: one run, or several; backends: where it takes place; workflow: a sweep's

@@ -27,7 +27,7 @@ TYPES = """
 typedef uint8_t u8; typedef uint16_t u16; typedef uint32_t u32; typedef uint64_t u64;
 typedef int16_t s16; typedef int32_t s32; typedef int64_t s64;
 """
-LINE_MARKER = re.compile(r'# \d+ "([^"]+)"')
+LINE_MARKER = re.compile(r'^# \d+ "([^"]+)".*\n', re.MULTILINE)
 INLINE = re.compile(r"^static inline .*?^}\n", re.MULTILINE | re.DOTALL)
 
 
@@ -39,15 +39,12 @@ def compiler(*args: str | Path) -> str:
 
 def declarations(*flags: str) -> str:
     """Return what the headers of core/ declare, with every macro expanded."""
-    wanted, lines = False, []
-    for line in compiler("-E", *flags, PURE).splitlines():
-        if marker := LINE_MARKER.match(line):
-            header = Path(marker[1]).resolve()
-            wanted = header == PURE or CORE in header.parents
-        elif wanted:
-            lines.append(line)
+    _, *parts = LINE_MARKER.split(compiler("-E", *flags, PURE))
+    headers = (Path(name).resolve() for name in parts[::2])
+    texts = zip(headers, parts[1::2], strict=True)
+    ours = "".join(text for path, text in texts if path == PURE or CORE in path.parents)
     # cffi takes what is const for a number that it cannot know
-    return INLINE.sub("", "\n".join(lines)).replace("extern const struct", "extern struct")
+    return INLINE.sub("", ours).replace("extern const struct", "extern struct")
 
 
 class Pure:

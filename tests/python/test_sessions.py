@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.plan import sweep, traffic
+from dalbe_testbed.plan import schedule, sweep
 from dalbe_testbed.study import sessions
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
@@ -23,7 +23,7 @@ rtt = [20, 50]
 "web.load" = [0.6, 0.75]
 """
 IN_TIME, WINDOW_S = [0.9] * 40, 60.0
-WIRE_PER_PAYLOAD = 1 + traffic.HEADER_BYTES / traffic.SEGMENT_BYTES
+WIRE_PER_PAYLOAD = 1 + schedule.HEADER_BYTES / schedule.SEGMENT_BYTES
 REQUIRED = ("transfers", "carry", "missed", "late")
 
 

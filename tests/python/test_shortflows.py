@@ -14,7 +14,7 @@ import pytest
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
 from dalbe_testbed.plan.experiment import ShortFlows
-from dalbe_testbed.plan.traffic import Transfer, draw_short_flows, mean_bytes
+from dalbe_testbed.plan.schedule import Transfer, draw_short_flows, mean_bytes
 from dalbe_testbed.reduce import tables
 from hypothesis import given, settings
 from hypothesis import strategies as st

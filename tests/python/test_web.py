@@ -9,24 +9,24 @@ from typing import get_args
 import polars as pl
 import pytest
 from dalbe_testbed.errors import TestbedError
-from dalbe_testbed.plan import traffic
+from dalbe_testbed.plan import schedule
 from dalbe_testbed.plan.experiment import Web
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 RATE_BPS = 10_000_000
-DIRECTIONS: tuple[traffic.Direction, ...] = get_args(traffic.Direction)
+DIRECTIONS: tuple[schedule.Direction, ...] = get_args(schedule.Direction)
 
 
-def offered(transfers: list[traffic.Transfer], length_s: float) -> float:
-    return sum(traffic.object_wire_bytes(one.bytes) for one in transfers) * 8 / length_s / RATE_BPS
+def offered(transfers: list[schedule.Transfer], length_s: float) -> float:
+    return sum(schedule.object_wire_bytes(one.bytes) for one in transfers) * 8 / length_s / RATE_BPS
 
 
 def mean_object_bytes(most_bytes: int) -> float:
     """Return the mean of the bounded Pareto distribution."""
-    ratio = traffic.LEAST_BYTES / most_bytes
-    head = traffic.LEAST_BYTES * traffic.SHAPE / (traffic.SHAPE - 1)
-    return head * (1 - math.pow(ratio, traffic.SHAPE - 1)) / (1 - math.pow(ratio, traffic.SHAPE))
+    ratio = schedule.LEAST_BYTES / most_bytes
+    head = schedule.LEAST_BYTES * schedule.SHAPE / (schedule.SHAPE - 1)
+    return head * (1 - math.pow(ratio, schedule.SHAPE - 1)) / (1 - math.pow(ratio, schedule.SHAPE))
 
 
 @given(
@@ -43,50 +43,50 @@ def test_the_load_is_what_was_asked_for(
 ) -> None:
     some = Web(load=load, reverse_part=part, start_s=start_s, max_bytes=max_bytes)
     for direction, wanted in zip(DIRECTIONS, (load, load * part), strict=True):
-        transfers = traffic.draw_sessions(some, RATE_BPS, start_s + 300, seed, direction)
-        assert offered(transfers, 300) == pytest.approx(wanted, rel=traffic.TOLERANCE)
+        transfers = schedule.draw_sessions(some, RATE_BPS, start_s + 300, seed, direction)
+        assert offered(transfers, 300) == pytest.approx(wanted, rel=schedule.TOLERANCE)
         starts = [one.start_s for one in transfers]
         assert starts == sorted(starts)
         assert start_s <= starts[0] + 1e-6
         assert starts[-1] <= start_s + 300 + 1e-6
         sizes = [one.bytes for one in transfers]
-        assert min(sizes) >= traffic.LEAST_BYTES
+        assert min(sizes) >= schedule.LEAST_BYTES
         assert max(sizes) <= some.max_bytes
 
 
 @pytest.mark.slow
 def test_sizes_have_a_heavy_tail_and_the_mean_that_is_said() -> None:
     some = Web(load=1)
-    transfers = traffic.draw_sessions(some, RATE_BPS, 20_000, 1, "forward")
+    transfers = schedule.draw_sessions(some, RATE_BPS, 20_000, 1, "forward")
     sizes = pl.Series([one.bytes for one in transfers])
     mean_bytes = mean_object_bytes(some.max_bytes)
     assert sizes.mean() == pytest.approx(mean_bytes, rel=0.05)
     assert mean_bytes == pytest.approx(18_200, rel=0.01)
     # Pareto: of k times the least there is k^-1.2 of the objects
     for times in (2, 10, 100):
-        more = (sizes > times * traffic.LEAST_BYTES).mean()
-        assert more == pytest.approx(math.pow(times, -traffic.SHAPE), rel=0.1)
+        more = (sizes > times * schedule.LEAST_BYTES).mean()
+        assert more == pytest.approx(math.pow(times, -schedule.SHAPE), rel=0.1)
     # a hundredth of the objects has 30 % of the bytes: those beyond 100^(1/1.2) times the least
-    beyond, most = math.pow(100, -1 / 6), math.pow(some.max_bytes / traffic.LEAST_BYTES, -0.2)
+    beyond, most = math.pow(100, -1 / 6), math.pow(some.max_bytes / schedule.LEAST_BYTES, -0.2)
     largest = sizes.sort(descending=True).head(len(sizes) // 100).sum()
     expected = (beyond - most) / (1 - most)
     assert expected == pytest.approx(0.295, abs=0.001)
     assert largest / sizes.sum() == pytest.approx(expected, rel=0.05)
     # the paper's 30 % of 100 Mbit/s in 99.5 sessions per second
-    assert traffic.MEAN_OBJECTS * mean_bytes == pytest.approx(0.3 * 100e6 / 8 / 99.5, rel=0.05)
+    assert schedule.MEAN_OBJECTS * mean_bytes == pytest.approx(0.3 * 100e6 / 8 / 99.5, rel=0.05)
 
 
 def test_seeds_and_directions_differ() -> None:
     some = Web(load=0.5, reverse_part=1)
     drawn = [
-        traffic.draw_sessions(some, RATE_BPS, 60, seed, way)
+        schedule.draw_sessions(some, RATE_BPS, 60, seed, way)
         for seed in (1, 2)
         for way in DIRECTIONS
     ]
-    assert drawn[0] == traffic.draw_sessions(some, RATE_BPS, 60, 1, "forward")
+    assert drawn[0] == schedule.draw_sessions(some, RATE_BPS, 60, 1, "forward")
     assert all(one != other for n, one in enumerate(drawn) for other in drawn[:n])
 
 
 def test_what_is_too_little_to_be_made_of_sessions_is_an_error() -> None:
     with pytest.raises(TestbedError, match="too few to be made of sessions: at least 1e"):
-        traffic.draw_sessions(Web(load=0.01), RATE_BPS, 10, 1, "forward")
+        schedule.draw_sessions(Web(load=0.01), RATE_BPS, 10, 1, "forward")

@@ -171,32 +171,23 @@ def rate_table(
     """
     bin_us = round(bin_s * 1e6)
     known = packets.with_columns(named("port", names)).drop_nulls("flow")
+    wire_bytes = pl.sum("wire_bytes")
     sums = {
-        "sent_us": {"sent_bytes": pl.sum("wire_bytes")},
+        "sent_us": {"sent_bytes": wire_bytes, "sent_bps": wire_bytes * 8 / bin_s},
         "out_us": {
-            "wire_bytes": pl.sum("wire_bytes"),
+            "wire_bytes": wire_bytes,
+            "rate_bps": wire_bytes * 8 / bin_s,
             "payload_bytes": pl.sum("payload_bytes"),
             "marks": pl.sum("marked").cast(pl.Int64),
         },
         "in_us": {"drops": pl.col("out_us").null_count().cast(pl.Int64)},
     }
     flows = pl.DataFrame({"flow": list(dict.fromkeys(names.values()))})
-    table = flows.join(_bins(bin_s, end_s), how="cross")
+    table = _bins(bin_s, end_s).join(flows, how="cross")
     for time, columns in sums.items():
-        present = known.drop_nulls(time)
-        part = present.group_by("flow", bin=pl.col(time) // bin_us).agg(**columns)
+        part = known.group_by("flow", bin=pl.col(time) // bin_us).agg(**columns)
         table = table.join(part, on=["flow", "bin"], how="left")
-    return (
-        table.fill_null(0)
-        .select(
-            pl.col("t_s", "flow", "sent_bytes"),
-            (pl.col("sent_bytes") * 8 / bin_s).alias("sent_bps"),
-            "wire_bytes",
-            (pl.col("wire_bytes") * 8 / bin_s).alias("rate_bps"),
-            pl.col("payload_bytes", "drops", "marks"),
-        )
-        .sort("t_s", "flow")
-    )
+    return table.select(pl.exclude("bin", "marks"), "marks").fill_null(0).sort("t_s", "flow")
 
 
 def packet_table(packets: pl.DataFrame, port: int, end_s: float) -> pl.DataFrame:
@@ -252,14 +243,10 @@ def queue_table(packets: pl.DataFrame, bin_s: float, end_s: float) -> pl.DataFra
     bin_us = round(bin_s * 1e6)
     delay_us = pl.col("out_us") - pl.col("in_us")
     measured = packets.group_by(bin=pl.col("in_us") // bin_us).agg(
-        queue_ms=delay_us.mean() / 1e3,
-        queue_max_ms=delay_us.max() / 1e3,
-        queue_packets=delay_us.sum() / bin_us,
+        queue_ms=(delay_us.mean() / 1e3).round(4),
+        queue_max_ms=(delay_us.max() / 1e3).round(4),
+        queue_packets=(delay_us.sum() / bin_us).round(4),
         drops=pl.col("out_us").null_count().cast(pl.Int64),
     )
     table = _bins(bin_s, end_s).join(measured, on="bin", how="left")
-    return table.select(
-        "t_s",
-        pl.col("queue_ms", "queue_max_ms", "queue_packets").fill_null(0.0).round(4),
-        pl.col("drops").fill_null(0),
-    ).sort("t_s")
+    return table.drop("bin").fill_null(0).sort("t_s")

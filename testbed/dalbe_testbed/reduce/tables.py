@@ -13,8 +13,7 @@ import polars as pl
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan import schedule
 from dalbe_testbed.plan.experiment import Experiment
-from dalbe_testbed.plan.schedule import BACKGROUND_PORT, PEER, VOICE_PORT, PlannedFlow, Stream
-from dalbe_testbed.plan.traffic import Transfer
+from dalbe_testbed.plan.schedule import PEER, PlannedFlow, Stream, Transfer
 from dalbe_testbed.reduce import capture, flentfile, proof, tcpinfo, trace
 from dalbe_testbed.reduce.proof import LinkProof
 
@@ -31,11 +30,8 @@ class Run:
 
 def _ends(records: Path) -> dict[str, tuple[float, int]]:
     """Return when (s) and with which status each command of the schedule ended."""
-    ends = {}
-    for line in (records / "ends").read_text().splitlines():
-        name, at_us, status = line.split("\t")
-        ends[name] = (int(at_us) / 1e6, int(status))
-    return ends
+    rows = (line.split("\t") for line in (records / "ends").read_text().splitlines())
+    return {name: (int(at_us) / 1e6, int(status)) for name, at_us, status in rows}
 
 
 def flow_table(
@@ -123,9 +119,9 @@ def _other_traffic(experiment: Experiment, streams: list[Stream]) -> dict[int, s
     """Return what goes to which port besides the flows."""
     ports: dict[int, str] = {}
     if experiment.background:
-        ports |= {BACKGROUND_PORT + index: "background" for index in range(2)}
+        ports |= {schedule.BACKGROUND_PORT + index: "background" for index in range(2)}
     if experiment.voice:
-        ports[VOICE_PORT] = "voice"
+        ports[schedule.VOICE_PORT] = "voice"
     return ports | {stream.port: stream.name for stream in streams if stream.forward}
 
 
@@ -150,7 +146,7 @@ def _extra_tables(
     """
     tables = defaultdict[str, list[pl.DataFrame]](list)
     if voice := experiment.voice:
-        table = capture.packet_table(packets, VOICE_PORT, end_s)
+        table = capture.packet_table(packets, schedule.VOICE_PORT, end_s)
         due = (experiment.duration_s - voice.start_s) * voice.packets_per_s
         if table.height < VOICE_SENT * due:
             sent = f"{table.height} packets instead of {due:.0f}"

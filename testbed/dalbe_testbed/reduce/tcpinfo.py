@@ -89,9 +89,7 @@ def read(
             pl.when(pl.col("ssthresh_packets") < SSTHRESH_INFINITE).then("ssthresh_packets"),
             (pl.col("srtt_us") / 1e3).alias("srtt_ms"),
             (pl.col("rttvar_us") / 1e3).alias("rttvar_ms"),
-            pl.when(pl.col("min_rtt_us") < MIN_RTT_NONE)
-            .then(pl.col("min_rtt_us") / 1e3)
-            .alias("min_rtt_ms"),
+            (pl.col("min_rtt_us").replace(MIN_RTT_NONE, None) / 1e3).alias("min_rtt_ms"),
             pl.col("bytes_acked", "bytes_retrans"),
             (pl.col("delivery_rate_Bps") * 8).alias("delivery_rate_bps"),
             pl.col("unacked_packets", "lost_packets"),

@@ -169,16 +169,6 @@ class Backend:
             "clock": "virtual" if self.virtual_clock else "real",
         }
 
-    def _options(self, seed: int, limit_s: int, bits: int) -> list[str]:
-        """Return the script's options but -n and -o; arguments as of run()."""
-        words = ["-t", str(limit_s)]
-        if self.name != "host":
-            words += ["-k", str(self.directory or self.release), "-b", str(bits)]
-            words += [] if self.virtual_clock else ["-r"]
-        if self.name == "uml":
-            words += ["-s", str(seed), "-m", MEMORY, str(TESTBED / "guest/play.sh")]
-        return words
-
     def run(
         self,
         input_dir: Path,
@@ -197,9 +187,13 @@ class Backend:
         where the backend can. Raises TestbedError, which names the run, if the guest hangs or
         dies or the scenario fails.
         """
-        words = [str(SCRIPTS[self.name]), "-n", name, "-o", str(out)]
-        words += [*self._options(seed, limit_s, bits), str(input_dir.resolve())]
-        play(words, out, name=name, progress=progress)
+        words = [str(SCRIPTS[self.name]), "-n", name, "-o", str(out), "-t", str(limit_s)]
+        if self.name != "host":
+            words += ["-k", str(self.directory or self.release), "-b", str(bits)]
+            words += [] if self.virtual_clock else ["-r"]
+        if self.name == "uml":
+            words += ["-s", str(seed), "-m", MEMORY, str(TESTBED / "guest/play.sh")]
+        play([*words, str(input_dir.resolve())], out, name=name, progress=progress)
 
 
 def choose(name: str, kernel: str | None = None) -> Backend:

@@ -35,8 +35,8 @@ from matplotlib.axes import Axes
 
 from dalbe_testbed.charts import MARKERS, SERIES, Style, facets, one_two_five
 from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.plan.schedule import SEGMENT_BYTES
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
-from dalbe_testbed.plan.traffic import SEGMENT_BYTES
 from dalbe_testbed.study import engine, regimes
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, judge
 from dalbe_testbed.study.results import OURS, Results, Row, Window, weight

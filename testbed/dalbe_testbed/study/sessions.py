@@ -17,8 +17,8 @@ from matplotlib.axes import Axes
 from dalbe_testbed.charts import BLUE, GREY, REQUIRED, VERMILLION, Style, means, page
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.experiment import Web
+from dalbe_testbed.plan.schedule import object_wire_bytes
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
-from dalbe_testbed.plan.traffic import object_wire_bytes
 from dalbe_testbed.reduce import capture
 from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, judge
