@@ -28,7 +28,6 @@ KEY_IS_FOR = {
     "max_packets": {"red": 0.0},
     "probability": {"red": 0.02},
 }
-FIFOS = ("pfifo", "bfifo")
 MARKING = ("codel", "fq_codel", "pie", "red")
 
 
@@ -257,7 +256,7 @@ class Link(Model):
     @property
     def fifo(self) -> bool:
         """Whether the queue is a plain one, which drops only at its tail."""
-        return self.qdisc in FIFOS
+        return self.qdisc in ("pfifo", "bfifo")
 
     def _own(self, key: str) -> float:
         """Return a parameter of the queue discipline: as given, or else its default."""

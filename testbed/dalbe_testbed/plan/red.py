@@ -8,15 +8,14 @@ with a message that names no parameter, so what fits is worked out here.
 
 import bisect
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 AVPKT_BYTES = 1000  # tc-red(8): "a good value"
 MAX_BYTES = 2**24 - 1  # leaves the average 7 bits below the byte
 NEVER = 32  # wlog of a burst that no average lets pass
 
 
-@dataclass(frozen=True)
-class Red:
+class Red(NamedTuple):
     """Average queue in bytes at which marking begins and at which it has `probability`."""
 
     min_bytes: int

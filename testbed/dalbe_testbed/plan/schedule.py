@@ -14,8 +14,7 @@ retransmissions, comes out.
 
 import math
 import random
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.experiment import Experiment, Flow, ShortFlows, Web
@@ -43,8 +42,7 @@ LEAST_LOAD_BYTES = 1e6  # below it a session of a few packets might not fit into
 Direction = Literal["forward", "back"]
 
 
-@dataclass(frozen=True)
-class Transfer:
+class Transfer(NamedTuple):
     """One transfer: `bytes` of payload from start_s, in seconds since T=0."""
 
     start_s: float
@@ -56,8 +54,7 @@ class Transfer:
         return f"{round(self.start_s * 1e6)} {self.bytes}"
 
 
-@dataclass(frozen=True)
-class Stream:
+class Stream(NamedTuple):
     """Transfers of one shortflows process, from `host` to `to`; name: of its log and schedule."""
 
     name: str
@@ -73,8 +70,7 @@ class Stream:
         return self.host in PEER
 
 
-@dataclass(frozen=True)
-class PlannedFlow:
+class PlannedFlow(NamedTuple):
     """A flow of the experiment with everything that the seed decides decided."""
 
     flow: Flow

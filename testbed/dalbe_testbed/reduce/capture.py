@@ -62,7 +62,9 @@ def _uint16(frames: Bytes, at: int) -> NDArray[np.int64]:
 
 
 def _dissect(frames: Bytes, times_us: NDArray[np.int64], ethertype: int) -> pl.DataFrame:
-    """Dissect frames of one IP version; those that are neither TCP nor UDP are left out."""
+    """Dissect the frames of one IP version; those that are neither TCP nor UDP are left out."""
+    chosen = _uint16(frames, 12) == ethertype
+    frames, times_us = frames[chosen], times_us[chosen]
     ip, header = ETHERNET_BYTES, ETHERNET_BYTES + IP_BYTES[ethertype]
     wire = ETHERNET_BYTES + _uint16(frames, ip + 2)
     protocol, ecn = frames[:, ip + 9], frames[:, ip + 1] & 3
@@ -100,12 +102,7 @@ def read(path: Path, clock_us: int = 0) -> pl.DataFrame:
     Raises TestbedError if the file is no capture; one that ends within a packet ends there.
     """
     frames, times_us = _records(path)
-    ethertype = _uint16(frames, 12)
-    parts = [
-        _dissect(frames[chosen], times_us[chosen] - clock_us, version)
-        for version in (IPV4, IPV6)
-        for chosen in [ethertype == version]
-    ]
+    parts = [_dissect(frames, times_us - clock_us, version) for version in (IPV4, IPV6)]
     return pl.concat(parts).sort("time_us", maintain_order=True)
 
 

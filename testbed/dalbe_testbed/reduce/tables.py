@@ -193,25 +193,24 @@ def reduce(
     clock_us = int((records / "clock").read_text())
     packets = _packets(experiment, records, clock_us)
     low_ports = schedule.low_priority_ports(experiment, flows)
-    measured = proof.measure(packets, records, low_ports, captured=experiment.captures)
+    captured = experiment.captures
+    measured = proof.measure(packets, records, low_ports, captured=captured)
     description = {key: value for key, value in asdict(measured).items() if value is not None}
     (out / "link.json").write_text(json.dumps(description, indent=2) + "\n")
     contended = proof.fills_its_queue(flows, experiment.duration_s)
     proof.check(measured, experiment.link, packets, contended, slow=experiment.clock == "real")
 
     ends = {name: at_s for name, (at_s, _status) in _ends(records).items()}
-    for name_of, _host in schedule.reverse_flows(experiment):  # they are to last to the end
-        if name_of in ends:
-            raise TestbedError(
-                f"{name_of} ended at {ends[name_of]:g} s: see {records / name_of}.log"
-            )
+    for other, _host in schedule.reverse_flows(experiment):  # they are to last to the end
+        if other in ends:
+            raise TestbedError(f"{other} ended at {ends[other]:g} s: see {records / other}.log")
     end_s = max(experiment.duration_s, min(experiment.end_s, max(ends.values(), default=0.0)))
     end_s = -(-end_s // experiment.bin_s) * experiment.bin_s
     names = {planned.port: planned.flow.name for planned in flows}
     vegas = {flow.name for flow in experiment.flows if flow.cc == "dalbe_vegas"}
     streams = schedule.streams(experiment, seed)
     ports = names | _other_traffic(experiment, streams)
-    queued = packets if experiment.captures else packets.clear()
+    queued = packets if captured else packets.clear()
     may_starve = low_ports or ()
     tables = {
         "rates": capture.rate_table(packets, ports, experiment.bin_s, end_s),
@@ -220,9 +219,7 @@ def reduce(
         "rounds": trace.rounds(records / "trace", names),
         "control": trace.control(records / "trace", names),
         "losses": trace.losses(records / "trace", names, vegas),
-        "flows": flow_table(
-            flows, packets, records, end_s, may_starve, captured=experiment.captures
-        ),
+        "flows": flow_table(flows, packets, records, end_s, may_starve, captured=captured),
         **_extra_tables(experiment, flows, streams, packets, records, clock_us, end_s),
     }
     for table, frame in tables.items():

@@ -32,8 +32,7 @@ REAL = {  # why a clock is not virtual
 }
 MEMORY = "768M"  # of a User Mode Linux
 
-Progress = Callable[[float], None]
-"""Called with the guest's T, in seconds of its clock, every five of them."""
+Progress = Callable[[float], None]  # called with the guest's T in seconds, every five of them
 
 
 def _environment() -> dict[str, str]:
@@ -107,8 +106,7 @@ def play(words: Sequence[str], out: Path, *, name: str, progress: Progress | Non
 @cache
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal, for manifest.json; read once per process."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @dataclass(frozen=True)

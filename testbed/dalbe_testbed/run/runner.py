@@ -59,17 +59,15 @@ TOOLS = ("ITGSend", "iperf", "rsync", "tcpdump", "ip", "ethtool", "bash")
 PACKAGES = {"ITGSend": "d-itg", "ip": "iproute2"}  # of the others: the tool's name
 VERSION = {"ITGSend": "-h", "ip": "-V"}  # of the others: --version
 
-Progress = Callable[[str, float], None]
-"""Called with the stage of a run and T in virtual seconds."""
+Progress = Callable[[str, float], None]  # called with the stage of a run and T in virtual seconds
 
 
 @cache
 def _testbed_sha256() -> str:
     """Hash what plays and reduces a run: scripts, helper programs, this package."""
-    chosen = hashlib.sha256()
-    for path in sorted(path for kind in SOURCES for path in TESTBED.glob(kind)):
-        chosen.update(f"{path.relative_to(TESTBED)}\0".encode() + path.read_bytes())
-    return chosen.hexdigest()
+    paths = sorted(path for kind in SOURCES for path in TESTBED.glob(kind))
+    texts = (f"{path.relative_to(TESTBED)}\0".encode() + path.read_bytes() for path in paths)
+    return hashlib.sha256(b"".join(texts)).hexdigest()
 
 
 @cache

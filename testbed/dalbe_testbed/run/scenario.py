@@ -38,8 +38,7 @@ BURST_BYTES, LATE_S = 1600, 1e-3  # of the bottleneck: a packet; a timer's laten
 AFTER_END_S = 60  # that traffic goes on which is to last to the end, whenever that is
 EVER = "1E"  # more bytes than any flow sends
 
-Event = tuple[float, str]
-"""When, in seconds, and the rest of its line in the schedule."""
+Event = tuple[float, str]  # when, in seconds, and the rest of its line in the schedule
 
 
 @dataclass(frozen=True)

@@ -40,10 +40,8 @@ def finished(out: Path, directory: str) -> bool:
 
 def reason(out: Path, directory: str) -> str:
     """Return in a line why a run has no result."""
-    try:
-        text = (out / directory / "error").read_text().strip()
-    except OSError:
-        return "not run, or killed"
+    error = out / directory / "error"
+    text = error.read_text().strip() if error.is_file() else "not run, or killed"
     return text or f"failed without a word: see {out / directory / 'log'}"
 
 
