@@ -82,8 +82,7 @@ def run_command(
     if contender:
         what = what.contender(contender)
     tools = Tools(backends.choose(backend, kernel), module, dalbectl)
-    numbers = range(seed, seed + seeds)
-    places = {n: out / f"seed{n}" if seeds > 1 else out for n in numbers}
+    places = {n: out / f"seed{n}" if seeds > 1 else out for n in range(seed, seed + seeds)}
     name = contender or what.name
     runs = runner.run_all(
         what, name, places, tools, workers=jobs, console=console, keep_captures=keep_captures

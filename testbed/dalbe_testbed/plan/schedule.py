@@ -25,8 +25,7 @@ VOICE_PORT = 9102
 REQUESTS_PORT = 9200
 WEB_PORT, WEB_BACK_PORT = 9201, 9202
 REVERSE_PORT = 9300
-IPERF_PORT = 5001
-RSYNC_PORT = 8730
+FIRST_PORT = {"iperf": 5001, "rsync": 8730}  # of the flows of a kind
 PEER = {"sender": "receiver", "xsender": "xreceiver"}
 
 MEAN_OBJECTS = 2.0  # of a session: geometric, at least one
@@ -87,12 +86,11 @@ class PlannedFlow(NamedTuple):
 
 def plan(experiment: Experiment, seed: int) -> list[PlannedFlow]:
     """Give every flow its port and its start; the same for all contenders of a seed."""
-    base = {"iperf": IPERF_PORT, "rsync": RSYNC_PORT}
     planned = []
     for index, flow in enumerate(experiment.flows):
         jitter_s = random.Random(f"{seed} {flow.name}").uniform(0, flow.start_jitter_s)
         start_s = round(flow.start_s + jitter_s, 6)
-        planned.append(PlannedFlow(flow, base[flow.kind] + index, start_s))
+        planned.append(PlannedFlow(flow, FIRST_PORT[flow.kind] + index, start_s))
     return planned
 
 

@@ -12,7 +12,7 @@ well, in the summary and in the CSV that flent writes.
 """
 
 import gzip
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,15 +29,13 @@ NOTE = (
     "the queueing delay. x is the start of a bin."
 )
 
-Series = Sequence[float | None]
 
-
-def _per_bin(samples: pl.DataFrame, column: str, bins: pl.Series, bin_s: float) -> Series:
-    """Return the last value of the column in each bin, None where there is none."""
+def _per_bin(samples: pl.DataFrame, column: str, bins: int, bin_s: float) -> list[float | None]:
+    """Return the last value of the column in each of so many bins, None where there is none."""
     number = (pl.col("t_s") / bin_s + 1e-6).floor().cast(pl.Int64)
     known = samples.drop_nulls(column).sort("t_s", maintain_order=True)
     last = dict(known.select(number, pl.col(column).cast(pl.Float64)).iter_rows())
-    return [last.get(index) for index in range(len(bins))]
+    return [last.get(index) for index in range(bins)]
 
 
 def write(
@@ -93,7 +91,7 @@ def write(
     result.x_values = bins.to_list()
     result.raw_values = {}
 
-    def add(name: str, units: str, values: Series) -> None:
+    def add(name: str, units: str, values: list[float | None]) -> None:
         result.add_result(name, values)
         result.meta("SERIES_META")[name] = {"UNITS": units}
 
@@ -111,12 +109,12 @@ def write(
             tcp_delivery_rate=pl.col("delivery_rate_bps") / 1e6,
         )
         result.raw_values[upload] = raw + of_tcp.to_dicts()
-        add(f"cwnd::{flow}", "packets", _per_bin(samples, "cwnd_packets", bins, bin_s))
-        add(f"srtt::{flow}", "ms", _per_bin(samples, "srtt_ms", bins, bin_s))
+        add(f"cwnd::{flow}", "packets", _per_bin(samples, "cwnd_packets", len(bins), bin_s))
+        add(f"srtt::{flow}", "ms", _per_bin(samples, "srtt_ms", len(bins), bin_s))
         own = tables["rounds"].filter(pl.col("flow") == flow)
         if own.height:
             own = own.with_columns(g_ms=pl.col("g_ns") / 1e6)
-            add(f"G::{flow}", "ms", _per_bin(own, "g_ms", bins, bin_s))
+            add(f"G::{flow}", "ms", _per_bin(own, "g_ms", len(bins), bin_s))
     queue_ms = queue.sort("t_s")["queue_ms"]
     add("Queue (ms)", "ms", queue_ms.to_list())
     add("Ping (ms)::ICMP", "ms", (queue_ms + base_rtt_ms).round(4).to_list())

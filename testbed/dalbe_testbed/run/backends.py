@@ -206,8 +206,7 @@ def choose(name: str, kernel: str | None = None) -> Backend:
     if name == "uml" and kernel is None:
         kernel = ask(TESTBED / "guest/build-kernel.sh", stderr=None).strip()
     chosen = ["-k", kernel] if kernel else []
-    lines = ask(SCRIPTS[name], *chosen, "-p").splitlines()
-    facts = dict(line.split("=", 1) for line in lines)
+    facts = dict(line.split("=", 1) for line in ask(SCRIPTS[name], *chosen, "-p").splitlines())
     directory = Path(facts["directory"]) if "directory" in facts else None
     virtual = facts["clock"] == "virtual"
     return Backend(name, facts["release"], facts["sha256"], directory, virtual)
