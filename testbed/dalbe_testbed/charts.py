@@ -1,202 +1,107 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tools of all pictures: colours, style, sheets of panels, means with their intervals.
+"""Tools of all pictures: colours, theme, means with their intervals, curves, requirements.
 
-Colours are from Okabe and Ito's palette, which colour-blind readers can tell apart.
+A picture is a chart of Altair's. Colours are from Okabe and Ito's palette, which colour-blind
+readers can tell apart. Values of a column that tells series or panels apart keep the table's order.
 """
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-
-mpl.use("Agg")
-
-import matplotlib.pyplot as plt
+import altair as alt
 import polars as pl
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullLocator
 
 BLUE, VERMILLION, ORANGE, GREEN = "#0072B2", "#D55E00", "#E69F00", "#009E73"
 SKY, PURPLE, GREY = "#56B4E9", "#CC79A7", "#B8B8B8"
 BUSY = "#F3EDE2"
+COLOURS = [BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, "black"]
+Picture = Any
+"""One chart of Altair's, or several: its methods' types say no more."""
 Style = dict[str, Any]
-STYLE: dict[Any, Any] = {
-    "figure.dpi": 130,
-    "font.size": 10,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "grid.color": "#E6E6E6",
-    "grid.linewidth": 0.7,
-    "legend.frameon": False,
-    "savefig.bbox": "tight",
-}
-SERIES = list(
-    zip(
-        (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, "black"),
-        ("o", "s", "^", "v", "P", "X", "d"),
-        strict=True,
-    )
-)
 
-TARGET: Style = {"color": "black", "linestyle": ":", "label": "the rate that meets the deadline"}
-"""How the rate is drawn that a transfer aims at."""
-
-MARKERS = "osv^D"
-"""Of series that are told apart by them alone."""
-
-REQUIRED: Style = {"color": "black", "linewidth": 0.9, "linestyle": "--"}
-"""How a line is drawn that something must stay above or below."""
+TARGET = "the rate that meets the deadline"
 
 
-@contextmanager
-def page(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
-    """Yield a figure of so many inches; then write it to `path`."""
-    with mpl.rc_context(STYLE):
-        figure = plt.figure(figsize=size, layout="constrained")
-        yield figure
-        save(figure, path)
+@alt.theme.register("dalbe", enable=True)
+def _theme() -> alt.theme.ThemeConfig:
+    return {
+        "config": {
+            "view": {"continuousWidth": 320, "continuousHeight": 200, "discreteWidth": 320},
+            "range": {"category": COLOURS, "ordinal": COLOURS},
+            "title": {"anchor": "start"},
+            "header": {"labelFontWeight": "bold", "labelAnchor": "start"},
+            "axis": {"gridColor": "#E6E6E6", "titleFontWeight": "normal", "labelAngle": 0},
+            "legend": {"labelLimit": 0, "symbolOpacity": 1},
+            "line": {"strokeWidth": 1.3},
+            "point": {"filled": True, "size": 45, "opacity": 1},
+        }
+    }
 
 
-@contextmanager
-def sheet(
-    path: Path,
-    rows: int = 1,
-    columns: int = 1,
-    *,
-    size: tuple[float, float],
-    **options: Any,
-) -> Iterator[tuple[Figure, Any]]:
-    """Yield a page() and its panels, rows by columns. options: of Figure.subplots()."""
-    with page(path, size) as figure:
-        yield figure, figure.subplots(rows, columns, squeeze=False, **options)
+alt.data_transformers.disable_max_rows()
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure to `path` and forget it."""
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
+def words(form: str, *columns: str) -> pl.Expr:
+    """Return the values of columns in words; form: as pl.format() has it. 20.0 is said as 20."""
+    return pl.format(form, *(pl.col(it).cast(pl.String).str.strip_suffix(".0") for it in columns))
 
 
-def bars(rows: pl.DataFrame, name: str) -> Any:
-    """Return the distances of means to the ends of their intervals, as errorbar() wants them."""
-    mean = _drawable(rows, name)
-    low, high = (rows[f"{name}_{end}"].cast(pl.Float64).fill_null(mean) for end in ("low", "high"))
-    return [(mean - low).to_list(), (high - mean).to_list()]
+def series(rows: pl.DataFrame, by: str, title: str = "") -> Style:
+    """Return how a channel of encode() tells the values of a column apart; title: the legend's."""
+    order = rows[by].unique(maintain_order=True).to_list()
+    scale = alt.Scale(domain=order)
+    return {"field": by, "type": "nominal", "sort": order, "scale": scale, "title": title or None}
 
 
-def _drawable(rows: pl.DataFrame, name: str) -> pl.Series:
-    """Return a column with NaN where nothing is known, as there is nothing to compare with."""
-    return rows[name].cast(pl.Float64).fill_null(math.nan)
+def required(rows: pl.DataFrame, **at: Any) -> Picture:
+    """Return a dashed line at a value, or at those of a column, of `x` or `y`.
+
+    rows: those that are drawn with it.
+    """
+    where = {axis: it if isinstance(it, str) else alt.datum(it) for axis, it in at.items()}
+    return alt.Chart(rows).mark_rule(strokeDash=[5, 4]).encode(**where)
 
 
-def means(axes: Axes, x: Any, rows: pl.DataFrame, name: str, **style: Any) -> None:
-    """Draw the means of a column over `x`, with their intervals if the table has them."""
-    usual: Style = {"capsize": 3, "linestyle": "none"}
-    ends = bars(rows, name) if f"{name}_low" in rows.columns else None
-    axes.errorbar(x, _drawable(rows, name), yerr=ends, **usual | style)
-
-
-@contextmanager
-def measured(
-    path: Path,
+def means(
     rows: pl.DataFrame,
-    measures: Mapping[str, tuple[Any, ...]],
-    by: str,
-    x: str,
-    *,
-    step: float | None = None,
-    series: str = "{}",
-    black: str = "",
-    style: Style | None = None,
-    **options: Any,
-) -> Iterator[list[Axes]]:
-    """Yield panels, one per measure, with its means over x, a series for each value of `by`.
-
-    measures: by column its label, and what is required where a line shall say so. step: if given,
-    values of x have a place each, and there each series is so far right of the one before. series:
-    what it is called. black: the value whose series is; style: of all others, too. options: of
-    sheet().
-    """
-    kinds, places = (rows[column].unique(maintain_order=True).to_list() for column in (by, x))
-    with sheet(path, 1, len(measures), **options) as (_figure, [panels]):
-        for axes, (name, (label, *limits)) in zip(panels, measures.items(), strict=True):
-            for number, (kind, (colour, marker)) in enumerate(zip(kinds, SERIES, strict=False)):
-                here = rows.filter(pl.col(by) == kind).drop_nulls(name)
-                shift = (step or 0) * (number - (len(kinds) - 1) / 2)
-                at = here[x] if step is None else [places.index(it) + shift for it in here[x]]
-                look: Style = {"color": "black" if kind == black else colour, "marker": marker}
-                means(axes, at, here, name, label=series.format(kind), **look, **style or {})
-            if step is not None:
-                numbers = rows[x].dtype.is_numeric()
-                words = [f"{it:g}" if numbers else it for it in places]
-                turned: Style = {} if numbers else {"rotation": 45, "ha": "right"}
-                axes.set_xticks(range(len(places)), words, **turned)
-            for limit in limits:
-                axes.axhline(limit, **REQUIRED)
-            axes.set_ylabel(label)
-        yield panels
-        panels[0].legend()
-
-
-def one_two_five(*scales: Axis) -> None:
-    """Mark 1, 2 and 5 times the powers of ten on logarithmic scales, in plain numbers."""
-    for scale in scales:
-        scale.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        scale.set_major_formatter("{x:g}")
-        scale.set_minor_locator(NullLocator())
-
-
-@contextmanager
-def facets(
-    path: Path,
-    table: pl.DataFrame,
-    by: Sequence[str],
-    *,
-    size: tuple[float, float],
+    name: str,
     title: str,
-    wrap: int = 3,
-    **options: Any,
-) -> Iterator[list[tuple[Axes, pl.DataFrame]]]:
-    """Yield a panel, and its part of a table, for each combination of the values of some columns.
+    *limits: float,
+    x: alt.X,
+    by: str,
+    legend: str = "",
+    apart: bool = False,
+    line: bool = False,
+    scale: Style | None = None,
+) -> Picture:
+    """Return the means of a column over x, with their intervals if the table has them, and limits.
 
-    size: of a panel, in inches. title: of each, with the columns' values. wrap: how many stand
-    beside each other. options: of sheet(). The legend of the first goes below all.
+    title: of the axis. by: the column each of whose values has a colour and a shape, which the
+    legend tells. apart: whether they stand beside each other at the same x. line: whether lines
+    connect them. scale: of the axis; by default it begins at 0.
     """
-    keys = table.select(by).unique(maintain_order=True).rows(named=True)
-    columns, rows = min(wrap, len(keys)) or 1, math.ceil(len(keys) / wrap) or 1
-    whole = (size[0] * columns, size[1] * rows + 0.5)
-    usual: Style = {"sharex": True, "sharey": True}
-    with sheet(path, rows, columns, size=whole, **usual | options) as (figure, panels):
-        parts = []
-        for axes, key in zip(panels.flat, keys, strict=False):
-            axes.set_title(title.format(**key))
-            parts.append((axes, table.filter(**key)))
-        for axes in panels.flat[len(keys) :]:
-            axes.set_visible(False)
-        yield parts
-        legend_below(figure, panels[0, 0])
+    look = series(rows, by, legend)
+    chart = alt.Chart(rows).encode(x, alt.Color(**look))
+    if apart:
+        chart = chart.encode(alt.XOffset(**look))
+    mean = chart.encode(alt.Y(name).title(title).scale(**scale or {}))
+    layers = [mean.mark_point().encode(alt.Shape(**look)), *[mean.mark_line()] * line]
+    if f"{name}_low" in rows.columns:
+        ends = alt.Y(f"{name}_low").title(title), alt.Y2(f"{name}_high")
+        layers.append(chart.mark_rule().encode(*ends))
+    return alt.layer(*layers, *(required(rows, y=limit) for limit in limits))
 
 
-def lines(axes: Axes, table: pl.DataFrame, x: str, y: str, by: str, **style: Any) -> None:
-    """Draw a line for each value of the column `by`."""
-    series = zip(table.group_by(by, maintain_order=True), SERIES, strict=False)
-    for ((kind,), one), (colour, _marker) in series:
-        axes.plot(one[x], one[y], color=colour, label=kind, **{"linewidth": 1} | style)
+def curves(rows: pl.DataFrame, x: alt.X, y: alt.Y, by: str, **options: Any) -> Picture:
+    """Return a line for each value of the column `by`. options: of encode()."""
+    return alt.Chart(rows).mark_line().encode(x, y, alt.Color(**series(rows, by)), **options)
 
 
-def legend_below(figure: Figure, axes: Axes) -> None:
-    """Put the legend of `axes`, which is that of all panels, below the figure."""
-    handles, labels = axes.get_legend_handles_labels()
-    once = dict(zip(labels, handles, strict=True))
-    place: Style = {"loc": "outside lower center", "ncols": 8, "fontsize": 9}
-    figure.legend(once.values(), once.keys(), **place)
+def facets(rows: pl.DataFrame, chart: Picture, by: str, wrap: int = 3) -> Picture:
+    """Return a panel of a chart of rows for each value of a column, `wrap` in a line.
+
+    Without any row an empty picture: a legend without a value is an error of Vega-Lite's.
+    """
+    if rows.is_empty():
+        return alt.Chart(rows).mark_point()
+    order = rows[by].unique(maintain_order=True).to_list()
+    return chart.facet(alt.Facet(by, type="nominal", sort=order, title=None), columns=wrap)

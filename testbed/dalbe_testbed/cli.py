@@ -105,14 +105,14 @@ def numeric_command(
     that the transfer leaves to newcomers in their first minute; greatest_part, its rate beside
     others, in one TCP source's.
     """
-    # a run, which shares this command line, need not wait for matplotlib and cffi
+    # a run, which shares this command line, need not wait for altair and cffi
     from dalbe_testbed import purecode  # noqa: PLC0415
     from dalbe_testbed.papers import numeric  # noqa: PLC0415
 
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as build:
         pure = purecode.load(Path(build))
-        numeric.draw(pure, out / "numeric.png")
+        numeric.draw(pure).save(out / "numeric.png", ppi=130)
         table = numeric.table(pure, range(1, seeds + 1))
     table.write_csv(out / "numeric.csv", float_precision=5)
     summary = numeric.summary(table)
@@ -152,7 +152,7 @@ def sweep_run_command(
 @sweep_app.command("report")
 def sweep_report_command(sweeps: Sweeps, out: Out, check: Check = False) -> None:
     """Write OUT/report/index.html and its tables from the runs in OUT."""
-    # a run, which shares this command line, need not wait for scipy and matplotlib
+    # a run, which shares this command line, need not wait for scipy and altair
     from dalbe_testbed.report import html  # noqa: PLC0415
     from dalbe_testbed.study import declarations, results  # noqa: PLC0415
 

@@ -53,7 +53,7 @@ def test_a_failure_is_named_with_its_half_and_its_parameters(tmp_path: Path):
     assert found.summary.filter(cell="cell07").item(0, "failed") == "use and share"
     assert found.summary.filter(cell="cell03").item(0, "failed") == "use"
     assert "in 90 % of the cells: not met (7 of 10 cells; cell03: use" in found.sentence
-    breadth.draw(found, tmp_path / "it.png")
+    breadth.draw(found).save(tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000
 
 

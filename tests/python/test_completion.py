@@ -121,5 +121,5 @@ def test_distributions_are_drawn(tmp_path: Path):
     load = found.curves.rename({"link.rate_mbps": "short_flows.load"})
     assert load.filter(who="cubic")["seconds"].max() == 40
     drawn = Finding("", [], found.runs, found.summary, load)
-    completion.draw(drawn, tmp_path / "it.png")
+    completion.draw(drawn).save(tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000

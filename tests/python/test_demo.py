@@ -118,7 +118,7 @@ def test_what_is_measured_and_drawn(tmp_path: Path):
     assert ours["one_flow_percent"] == pytest.approx(40)
     assert (rows["infeasible"]["reported_s"], rows["cubic"]["reported_s"]) == (7, None)
     assert "bwlimit: done after 310" in finding.sentence
-    demo.draw(finding, tmp_path / "demo.png")
+    demo.draw(finding).save(tmp_path / "demo.png")
     assert (tmp_path / "demo.png").stat().st_size > 5000
 
 

@@ -152,5 +152,5 @@ def test_the_curves_begin_before_the_event_and_are_drawn(tmp_path: Path):
     before = arrival.filter(arrival["t_s"] < -0.02)["median_percent"]
     assert set(before) == {100.0}
     assert arrival["median_percent"][-1] == 0
-    dynamics.draw(found, tmp_path / "it.png")
+    dynamics.draw(found).save(tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000

@@ -63,7 +63,7 @@ def test_equal_flows_that_fill_the_link_meet_everything(tmp_path: Path):
     assert met(found) == [True] * 4
     assert found.summary["jain"].to_list() == pytest.approx([None, 1, 1, 1, None])
     assert found.runs.height == 10
-    fairness.draw(found, tmp_path / "it.png")
+    fairness.draw(found).save(tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000
 
 

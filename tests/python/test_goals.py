@@ -86,7 +86,7 @@ def test_each_controller_is_judged(tmp_path: Path):
     assert (mbc.requirement[:4], pid.requirement[:4]) == ("mbc:", "pid:")
     assert pid.detail.startswith("3 of 4 goals; cell2: done at 1.070")
     assert set(found.summary["controller"]) == {"mbc", "pid"}
-    goals.draw(found, tmp_path / "goals.png")
+    goals.draw(found).save(tmp_path / "goals.png")
     assert (tmp_path / "goals.png").stat().st_size > 10_000
 
 
@@ -126,7 +126,7 @@ def test_what_the_others_had_is_beside_it(tmp_path: Path):
 
 def test_the_figure_names_the_misses(tmp_path: Path):
     found = made(tmp_path, IN_TIME | {"cell2": None}, EASY)
-    goals.draw(found, tmp_path / "goals.png")
+    goals.draw(found).save(tmp_path / "goals.png")
     assert (tmp_path / "goals.png").stat().st_size > 10_000
 
 

@@ -114,7 +114,7 @@ def test_a_sweep_without_strict_priority_shows_no_lack_of_harm(tmp_path: Path):
 def test_the_paths_are_all_judged_and_drawn(tmp_path: Path):
     found = made(tmp_path, GENTLE)
     assert [verdict.detail.count(":") for verdict in found.verdicts] == [4, 3, 2]
-    impairments.draw(found, tmp_path / "it.png")
+    impairments.draw(found).save(tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000
 
 

@@ -69,7 +69,7 @@ def test_each_requirement_fails_on_its_own(tmp_path: Path):
     assert met(made(tmp_path / "d", OURS, THEIRS, (5, 53)))[2:] == [False, True]
     assert met(made(tmp_path / "e", OURS, THEIRS, (12, 23)))[2:] == [False, False]
     assert met(made(tmp_path / "f", [0.0] * 4, THEIRS))[1] is False
-    ledbat.draw(found, tmp_path / "it.png")
+    ledbat.draw(found).save(tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000
 
 
@@ -113,4 +113,4 @@ def test_calls_alone_have_a_picture(tmp_path: Path):
         voice.write_parquet(site.out / run.directory / "voice.parquet")
     found = ledbat.STUDY.find(site.results(), site.sweep)
     assert found.summary["added_ms"].to_list() == [9, 9, 9]
-    ledbat.draw(found, tmp_path / "it.png")
+    ledbat.draw(found).save(tmp_path / "it.png")

@@ -242,7 +242,7 @@ def test_a_run_without_an_update_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_figure(tmp_path: Path) -> None:
-    model.draw(made(tmp_path, {(0.2, 1): 8.1}), tmp_path / "model.png")
+    model.draw(made(tmp_path, {(0.2, 1): 8.1})).save(tmp_path / "model.png")
     assert (tmp_path / "model.png").stat().st_size > 10_000
 
 

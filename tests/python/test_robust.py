@@ -93,7 +93,7 @@ def test_rates_over_time_and_the_figure(tmp_path: Path):
     row = found.summary.filter(where="longer50ms").to_dicts()[0]
     assert row["finish"] is None
     assert row["others_mbps"] == pytest.approx(6.0)
-    robust.draw(found, tmp_path / "robust.png")
+    robust.draw(found).save(tmp_path / "robust.png")
     assert (tmp_path / "robust.png").stat().st_size > 10_000
 
 
@@ -136,7 +136,7 @@ def test_who_has_less_time_gets_more_and_all_are_met(tmp_path: Path, finish, mbp
     assert [verdict.met for verdict in found.verdicts] == met
     assert found.verdicts[0].detail == f"rtt50: {said}"
     assert found.runs.height == 10
-    five.draw(found, tmp_path / "five.png")
+    five.draw(found).save(tmp_path / "five.png")
     assert (tmp_path / "five.png").stat().st_size > 10_000
 
 

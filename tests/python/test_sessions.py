@@ -139,7 +139,7 @@ def test_a_lost_run_fails_everything(tmp_path: Path) -> None:
 
 def test_the_figure(tmp_path: Path) -> None:
     figure = tmp_path / "sessions.png"
-    sessions.draw(made(tmp_path, {0.75: [*IN_TIME[1:], None]}), figure)
+    sessions.draw(made(tmp_path, {0.75: [*IN_TIME[1:], None]})).save(figure)
     assert figure.stat().st_size > 10_000
 
 
@@ -154,7 +154,7 @@ def test_of_cubic_in_our_place_nothing_is_required(tmp_path: Path, monkeypatch) 
     assert ours["part"].max() < 1
     assert ours.height == 4 * 2 * 40
     assert "rtt50-cubic-load0.5: 0.500" in found.verdicts[1].detail
-    sessions.draw(found, tmp_path / "sessions.png")
+    sessions.draw(found).save(tmp_path / "sessions.png")
 
 
 @pytest.mark.parametrize("name", ["sessions", "sessions100"])

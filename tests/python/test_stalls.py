@@ -46,7 +46,7 @@ def test_where_cubic_gets_half_of_the_link_we_are_to_get_nearly_that(
     assert found.summary["late"].unique(maintain_order=True).to_list() == [
         "5 ms in 1 s", "50 ms in 1 s", "ACKs each 4 ms",
     ]  # fmt: skip
-    stalls.draw(found, tmp_path / "it.png")
+    stalls.draw(found).save(tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000
 
 

@@ -61,5 +61,5 @@ def test_what_is_not_met_comes_first_and_all_is_drawn(tmp_path: Path):
     assert found.verdicts[0].detail.startswith("rtt300: 2.5")
     assert "at least 45 % at every RTT: met (rtt20-w1: 47.0 [" in found.sentence
     assert found.summary.filter(who="cubic")["share_percent"].unique().to_list() == [50.0]
-    tuning.draw(found, tmp_path / "it.png")
+    tuning.draw(found).save(tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000

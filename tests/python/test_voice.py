@@ -71,7 +71,7 @@ def test_what_was_there_before_the_flow_or_without_it_is_not_added(tmp_path: Pat
     assert row["added_median_ms"] == pytest.approx(0)
     assert row["added_mean_ms"] == pytest.approx(1, abs=0.05)
     assert found.summary.filter(who="reno")["added_p95_ms"].to_list() == [0] * 4
-    voice.draw(found, tmp_path / "it.png")
+    voice.draw(found).save(tmp_path / "it.png")
     assert (tmp_path / "it.png").stat().st_size > 5000
 
 

@@ -9,13 +9,13 @@ is no second implementation. Rates are in units of a hundredth of the link's gre
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+import altair as alt
 import numpy as np
 import polars as pl
 
-from dalbe_testbed.charts import BLUE, GREY, REQUIRED, TARGET, VERMILLION, facets
+from dalbe_testbed.charts import TARGET, Picture, curves, facets, required
 from dalbe_testbed.papers import framework
 from dalbe_testbed.papers.framework import CROSS, OUR_SOURCE, TRANSFER, WINDOW_S
 from dalbe_testbed.purecode import Pure
@@ -263,22 +263,22 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def draw(pure: Pure, path: Path) -> None:
-    """Draw seed 1: a row per scheme, a column per eta."""
+def draw(pure: Pure) -> Picture:
+    """Draw seed 1, means of REDRAW_S: a row per scheme, a column per eta."""
     runs = pl.concat(
         simulate(pure, scheme, eta, 1).with_columns(
-            title=pl.lit(f"{scheme.title}; {eta:.0%} of the capacity")
+            title=pl.lit(f"{scheme.title}; {eta:.0%} of the capacity"), w=100 * pl.col("w")
         )
         for scheme in SCHEMES
         for eta in framework.ETAS
     )
-    wrap = len(framework.ETAS)
-    with facets(path, runs, ["title"], size=(6, 2.5), title="{title}", wrap=wrap) as panels:
-        for axes, run in panels:
-            for source in CROSS:
-                axes.plot(run["t_s"], run[source.name], color=GREY, label="a TCP source")
-            axes.plot(run["t_s"], run["w"] * MOST, color=VERMILLION, alpha=0.7, label="w, of 100")
-            axes.plot(run["t_s"], run["target"], **TARGET)
-            axes.plot(run["t_s"], run[OUR_SOURCE], color=BLUE, label="the transfer")
-            axes.axvline(TRANSFER.stop_s, **REQUIRED)
-            axes.set(ylim=(0, MOST), ylabel="rate, % of capacity", xlabel="s; dashed: the deadline")
+    called = {OUR_SOURCE: "the transfer", "target": TARGET, "w": "w, of 100"}
+    sources = [source.name for source in CROSS]
+    bins = runs.group_by("title", pl.col("t_s") // REDRAW_S * REDRAW_S, maintain_order=True)
+    rows = bins.mean().unpivot([*called, *sources], index=["title", "t_s"])
+    rows = rows.with_columns(who=pl.col("variable").replace_strict(called, default="a TCP source"))
+    x = alt.X("t_s").title("s; dashed: the deadline")
+    y = alt.Y("value").title("rate, % of capacity").scale(domain=(0, MOST), clamp=True)
+    lines = curves(rows, x, y, "who", detail="variable")
+    chart = lines + required(rows, x=TRANSFER.stop_s)
+    return facets(rows, chart, "title", len(framework.ETAS))

@@ -50,7 +50,7 @@ def _write(sweep: Sweep, found: Finding, out: Path) -> str | None:
     if draw is None or found.summary.is_empty():
         return None
     picture = f"{sweep.name}.png"
-    draw(found, out / picture)
+    draw(found).save(out / picture, ppi=130)
     return picture
 
 

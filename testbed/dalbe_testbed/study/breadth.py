@@ -2,11 +2,12 @@
 """Breadth: a scavenger in cells drawn at random. A cell holds if its use and its share do."""
 
 from dataclasses import replace
-from pathlib import Path
 
+import altair as alt
 import polars as pl
+from polars import selectors as cs
 
-from dalbe_testbed.charts import REQUIRED, SERIES, sheet
+from dalbe_testbed.charts import Picture, Style, means, required
 from dalbe_testbed.plan.sample import bdp_packets
 from dalbe_testbed.study import engine, tradeoff
 from dalbe_testbed.study.engine import Finding, Found, Study, Verdict, place, who
@@ -79,30 +80,30 @@ def _summary(found: Found) -> list[Row]:
     ]
 
 
-def draw(found: Finding, path: Path) -> None:
+def draw(found: Finding) -> Picture:
     """Draw a point per cell: use over share, and both over the BDP; what fails has its name."""
     rows = found.summary.drop_nulls(["use_percent", "share_percent"])
-    bdp = ("bdp_packets", "bandwidth-delay product, packets", None)
-    use = ("use_percent", f"use of the idle link, % of {YARDSTICK.upper()}'s", USE_PERCENT)
-    share = ("share_percent", "share taken, %", SHARE_PERCENT)
-    kinds = rows["flows.xsender.cc"].unique().sort()
-    with sheet(path, 1, 3, size=(15, 5)) as (_figure, [panels]):
-        for axes, (x, y) in zip(panels, ((share, use), (bdp, share), (bdp, use)), strict=True):
-            for kind, (colour, marker) in zip(kinds, SERIES, strict=False):
-                here = rows.filter(pl.col("flows.xsender.cc") == kind)
-                axes.scatter(here[x[0]], here[y[0]], color=colour, marker=marker, s=22, label=kind)
-            failed = rows.filter(~pl.col("met")).select("cell", x[0], y[0])
-            for name, *place in failed.iter_rows():
-                axes.annotate(name, place, xytext=(4, 3), textcoords="offset points", fontsize=7.5)
-            axes.axhline(y[2], **REQUIRED)
-            if x is bdp:
-                axes.set_xscale("log")
-            else:
-                axes.axvline(x[2], **REQUIRED)
-            axes.set(xlabel=x[1], ylabel=y[1])
-        held = found.summary["met"].sum()
-        panels[0].set_title(f"{held} of {found.summary.height} cells are on the good side of both")
-        panels[0].legend(title="competitors")
+    rows = rows.rename({"flows.xsender.cc": "cc"}).sort("cc")
+    bdp = alt.X("bdp_packets").title("bandwidth-delay product, packets").scale(type="log")
+    share, use = "share taken, %", f"use of the idle link, % of {YARDSTICK.upper()}'s"
+    names = alt.Chart(rows.filter(~pl.col("met"))).mark_text(dx=4, align="left").encode(text="cell")
+
+    def panel(x: alt.X, name: str, title: str, limit: float) -> Picture:
+        look: Style = {"x": x, "by": "cc", "legend": "competitors", "scale": {"zero": False}}
+        return means(rows.drop(cs.ends_with("_low")), name, title, limit, **look) + names.encode(
+            x, y=name
+        )
+
+    both = panel(alt.X("share_percent").title(share), "use_percent", use, USE_PERCENT)
+    said = (
+        f"{found.summary['met'].sum()} of {found.summary.height} cells are on the good side of both"
+    )
+    return alt.hconcat(
+        both + required(rows, x=SHARE_PERCENT),
+        panel(bdp, "share_percent", share, SHARE_PERCENT),
+        panel(bdp, "use_percent", use, USE_PERCENT),
+        title=said,
+    )
 
 
 STUDY = Study(tradeoff.measure, _require, against=[USE], summary=_summary, draw=draw)

@@ -7,11 +7,11 @@ base RTT, all other settings being equal. A sweep without `figure` is measured l
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
+import altair as alt
 import polars as pl
 
-from dalbe_testbed.charts import SERIES, Style, facets, lines, means, measured
+from dalbe_testbed.charts import Picture, Style, curves, facets, means
 from dalbe_testbed.papers import cdg as paper
 from dalbe_testbed.papers.cdg import MODULES
 from dalbe_testbed.plan.sweep import Figure, Point, Run, Sweep, axis
@@ -23,6 +23,7 @@ from dalbe_testbed.study.stats import Estimate
 BOTH, ONE = "both_percent", "one_percent"
 POSSIBLE_CAUSES = {"kernel", "hz", "delay"}  # axes on which the paper's testbed may differ
 SMOOTH_S = 1.0  # of Figure 2's lines
+NO_BREAK = "\u00a0"
 
 
 def curve(point: Point) -> str:
@@ -258,17 +259,6 @@ def _say_ablation(found: Found) -> str:
 # --- the pictures ---
 
 
-PAPER: Style = {
-    "marker": "D",
-    "markerfacecolor": "none",
-    "markeredgecolor": "black",
-    "markersize": 8,
-    "linestyle": "none",
-    "zorder": 5,
-    "label": "the paper's values",
-}
-
-
 def box(shares: pl.DataFrame) -> str:
     """Return Figure 2's box: mean, std, min and max of each flow over the second half, percent."""
     half = shares.filter(pl.col("t_s") >= float(shares["t_s"].max() or 0) / 2)  # type: ignore[arg-type]
@@ -279,82 +269,66 @@ def box(shares: pl.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def figure_2(found: Finding, path: Path) -> None:
+def figure_2(found: Finding) -> Picture:
     """Draw Figure 2: each flow's share over time, of the first seed; a row per G."""
-    curves = found.curves.sort("g_ms", "cc", maintain_order=True)
-    look: Style = {
-        "size": (9, 2.6),
-        "title": "G = {g_ms:g} ms, {cc}",
-        "wrap": curves["cc"].n_unique(),
-    }
-    font: Style = {"ha": "right", "va": "top", "family": "monospace", "fontsize": 7.5}
-    with facets(path, curves, ["g_ms", "cc"], **look) as panels:
-        for axes, here in panels:
-            lines(axes, here, "t_s", "percent", "flow")
-            axes.text(0.99, 0.96, box(here), transform=axes.transAxes, **font)
-            axes.set(xlabel="seconds", ylabel="share, %", ylim=(0, 100))
+    rows = found.curves.sort("g_ms", "cc", maintain_order=True)
+    x, y = alt.X("t_s").title("seconds"), alt.Y("percent").title("share, %").scale(domain=(0, 100))
+    charts = []
+    for (g, module), here in rows.group_by("g_ms", "cc", maintain_order=True):
+        table: Style = {
+            "subtitle": box(here).replace(" ", NO_BREAK).splitlines(),
+            "subtitleFont": "monospace",
+        }
+        said = alt.TitleParams(f"G = {g:g} ms, {module}", **table)
+        charts.append(curves(here, x, y, "flow").properties(width=500, title=said))
+    return alt.concat(*charts, columns=rows["cc"].n_unique())
 
 
-def figure_3(found: Finding, path: Path) -> None:
+def _diamonds(rows: pl.DataFrame, x: alt.X) -> Picture:
+    """Return the paper's values, black diamonds."""
+    point = alt.Chart(rows).mark_point(filled=False, shape="diamond", size=120, color="black")
+    return point.encode(x, alt.Y("paper_percent"))
+
+
+def figure_3(found: Finding) -> Picture:
     """Draw Figure 3: both CDG flows' share over G, a line per base RTT, a panel per module."""
-    rows = found.summary.sort("cc", "rtt_ms", "g_ms")
-    places = {g: place for place, g in enumerate(rows["g_ms"].unique().sort())}
-    rtts = rows["rtt_ms"].unique().sort().to_list()
-    with facets(path, rows, ["cc"], size=(6.6, 4.7), title="{cc}") as panels:
-        for axes, own in panels:
-            for (name, rtt), one in own.group_by("curve", "rtt_ms", maintain_order=True):
-                colour, marker = SERIES[rtts.index(rtt) % len(SERIES)]
-                label = str(name).partition(", ")[2]
-                line: Style = {"color": colour, "marker": marker, "linestyle": "-", "label": label}
-                means(axes, [places[g] for g in one["g_ms"]], one, BOTH, **line)
-            for (g, rtt), share in paper.aggregates().items():
-                if rtt in rtts and g in places:
-                    colour, _marker = SERIES[rtts.index(rtt) % len(SERIES)]
-                    look = PAPER | {"markeredgecolor": colour, "label": None}
-                    axes.plot(places[g], share, **look)
-            axes.plot([], [], **PAPER)
-            axes.set(xlabel="G, ms (neither linear nor logarithmic, as in the paper)", ylim=(0, 60))
-            axes.set_ylabel("share of both CDG flows, % of the link")
-            axes.set_xticks(range(len(places)), [f"{g:g}" for g in places], rotation=60)
+    known = [(*at, share) for at, share in paper.aggregates().items()]
+    at, share = ["g_ms", "rtt_ms"], "paper_percent"
+    stated = pl.DataFrame(known, dict.fromkeys([*at, share], pl.Float64), orient="row")
+    rows = found.summary.drop(share, strict=False).sort("cc", *reversed(at))
+    rows = rows.join(stated, on=at, how="left", maintain_order="left")
+    rows = rows.with_columns(label=pl.col("curve").str.replace("^[^,]*, ", ""))
+    x = alt.X("g_ms:O").title("G, ms; diamonds: the paper's values")
+    said = "share of both CDG flows, % of the link"
+    chart = means(rows, BOTH, said, x=x, by="label", legend="base RTT", line=True)
+    return facets(rows, chart + _diamonds(rows, x), "cc")
 
 
-def table_1(found: Finding, path: Path) -> None:
+def table_1(found: Finding) -> Picture:
     """Draw Table I: the paper's values with their tolerance, and both modules with intervals."""
     titles = {
         "Table I, min": "one CDG flow at G = 0.1 ms",
         "Table I, max": "both CDG flows at G = 120 ms",
     }
-    within: Style = {"width": 0.7, "color": "#EDEDED", "label": "within 25 % or 2 points"}
-    rows = found.summary.sort("stated", "rtt_ms", descending=[True, False]).drop_nulls("stated")
-    with facets(path, rows, ["stated"], size=(5.5, 4), title="{stated}", sharey=False) as panels:
-        for axes, here in panels:
-            rtts = here["rtt_ms"].unique().sort().to_list()
-            for value in here.unique("rtt_ms").iter_rows(named=True):
-                place, percent = rtts.index(value["rtt_ms"]), value["paper_percent"]
-                allowed = value["tolerance_points"]
-                axes.bar(place, 2 * allowed, bottom=percent - allowed, **within)
-                axes.plot(place, percent, **PAPER)
-            for number, (module, name) in enumerate(MODULES.items()):
-                one, colour = here.filter(cc=module), SERIES[number][0]
-                at = [rtts.index(rtt) + 0.3 * number - 0.15 for rtt in one["rtt_ms"]]
-                disc: Style = {"markersize": 4.5, "label": f"{name}, of the link"}
-                ring: Style = {"fillstyle": "none", "linewidth": 0, "label": f"{name}, of TCP's"}
-                means(axes, at, one, "ours_percent", color=colour, marker="o", **disc)
-                axes.plot(at, one["of_tcp_percent"], color=colour, marker="o", **ring)
-            title = titles[here["stated"][0]]
-            axes.set_xticks(range(len(rtts)), [f"{rtt:g}" for rtt in rtts])
-            axes.set_title(f"{title}: {here['met'].sum()} of {here.height} within")
-            axes.set(xlabel="base RTT, ms", ylabel="share, %", ylim=(0, None))
+    value, off = pl.col("paper_percent"), pl.col("tolerance_points")
+    met, n = pl.col("met").sum().over("stated"), pl.len().over("stated")
+    said = pl.format("{}: {} of {} within", pl.col("stated").replace(titles), met, n)
+    rows = found.summary.drop_nulls("stated").sort("stated", "rtt_ms", descending=[True, False])
+    rows = rows.with_columns(title=said, least=value - off, most=value + off)
+    x = alt.X("rtt_ms:O").title("base RTT, ms; diamonds: the paper's; bars: 25 % or 2 points of it")
+    share = "share, %; hollow: of TCP's bytes"
+    ours = means(rows, "ours_percent", share, x=x, by="cc", apart=True)
+    of_tcp = alt.Chart(rows).mark_point(filled=False).encode(x, alt.Y("of_tcp_percent"), color="cc")
+    bars = alt.Chart(rows).mark_bar(color="#EDEDED").encode(x, alt.Y("least"), alt.Y2("most"))
+    chart = bars + _diamonds(rows, x) + of_tcp.encode(xOffset="cc") + ours
+    return facets(rows, chart, "title").resolve_scale(y="independent")
 
 
-def ablation(found: Finding, path: Path) -> None:
+def ablation(found: Finding) -> Picture:
     """Draw an ablation: both CDG flows' share with its interval, per G and variant."""
-    rows = found.summary.sort("g_ms", maintain_order=True)
-    measures = {BOTH: ("share of both CDG flows, %",)}
-    look: Style = {"step": 0.6 / max(1, rows["value"].n_unique() - 1), "size": (8, 4)}
-    with measured(path, rows, measures, "value", "g_ms", **look) as [axes]:
-        axes.set(xlim=(-0.6, rows["g_ms"].n_unique() - 0.4), ylim=(0, None), xlabel="G, ms")
-        axes.set_title(found.sentence.rstrip("."))
+    x = alt.X("g_ms:O").title("G, ms")
+    chart = means(found.summary, BOTH, "share of both CDG flows, %", x=x, by="value", apart=True)
+    return chart.properties(width=500, title=found.sentence.rstrip("."))
 
 
 def _say_points(found: Found) -> str:

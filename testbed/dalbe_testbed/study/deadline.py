@@ -9,14 +9,13 @@ seconds do not count. Bytes are counted as they leave the bottleneck, headers in
 import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import altair as alt
 import polars as pl
-from matplotlib.axes import Axes
 
-from dalbe_testbed.charts import BLUE, GREY, TARGET, VERMILLION, Style, facets
+from dalbe_testbed.charts import BLUE, GREY, VERMILLION, Picture, curves, required, words
 from dalbe_testbed.papers import framework
 from dalbe_testbed.papers.framework import TRANSFER, WINDOW_S
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
@@ -208,33 +207,31 @@ def _require(found: Found) -> list[Verdict]:
     return verdicts
 
 
-def _panel(axes: Axes, curves: pl.DataFrame) -> None:
-    """Draw everybody's rate, and the transfer's target and w."""
-    others = curves.filter(~pl.col("flow").is_in([OURS, "background"]))
-    for n, (_flow, one) in enumerate(others.group_by("flow", maintain_order=True)):
-        label = "a CUBIC flow" if n == 0 else None
-        axes.plot(one["t_s"], one["mbps"], color=GREY, linewidth=0.9, label=label)
-    own = curves.filter(flow=OURS)
-    meant = own.drop_nulls("target_mbps").filter(pl.col("t_s") < TRANSFER.stop_s)
-    axes.plot(own["t_s"], own["mbps"], color=BLUE, linewidth=1.4, label="the transfer")
-    axes.plot(meant["t_s"], meant["target_mbps"], linewidth=1.1, **TARGET)
-    axes.axvline(TRANSFER.stop_s, color="black", linewidth=0.8, linestyle="--")
-    axes.plot([], [], color=VERMILLION, linewidth=0.9, label="w, on the right")
-    weight = axes.twinx()
-    weight.plot(meant["t_s"], meant["w"], color=VERMILLION, linewidth=0.9, alpha=0.6)
-    weight.set(ylim=(0, 1), ylabel="w")
-    weight.grid(visible=False)
-
-
-def draw(found: Finding, path: Path) -> None:
+def draw(found: Finding) -> Picture:
     """Draw the first run of every point. Targets of a missed deadline, without bound, are cut."""
     first = found.curves.drop_nulls("target_mbps").group_by("eta", "controller").first()
-    highest = max([*found.curves["mbps"], *first["target_mbps"]])
-    look: Style = {"size": (5, 2.9), "title": "{controller}, eta = {eta:g}"}
-    with facets(path, found.curves, ["eta", "controller"], **look) as panels:
-        for axes, curves in panels:
-            _panel(axes, curves)
-            axes.set(xlabel="s; dashed: the deadline", ylabel="Mbit/s", ylim=(0, 1.05 * highest))
+    top = 1.05 * max([*found.curves["mbps"], *first["target_mbps"]])
+    who = pl.when(flow=OURS).then(pl.lit("the transfer")).otherwise(pl.lit("a CUBIC flow"))
+    rows = found.curves.filter(pl.col("flow") != "background").with_columns(
+        who=who, title=words("{}, eta = {}", "controller", "eta")
+    )
+    x = alt.X("t_s").title("s; dashed: the deadline; dotted: the rate that meets it")
+    y = alt.Y("mbps").title("Mbit/s").scale(domain=(0, top), clamp=True)
+    colours = alt.Scale(domain=["the transfer", "a CUBIC flow"], range=[BLUE, GREY])
+    panels = []
+    for panel in rows.partition_by("title", maintain_order=True):
+        rates = curves(panel.sort("who"), x, y, "who", detail="flow")
+        meant = panel.drop_nulls("target_mbps").filter(pl.col("t_s") < TRANSFER.stop_s)
+        line = alt.Chart(meant).mark_line
+        target = line(strokeDash=[1, 3], color="black").encode(
+            x, alt.Y("target_mbps").title("Mbit/s")
+        )
+        weight = line(opacity=0.6, color=VERMILLION).encode(x, alt.Y("w").scale(domain=(0, 1)))
+        colour = alt.Color("who").scale(colours).title(None)
+        left = rates.encode(colour) + target + required(panel, x=TRANSFER.stop_s)
+        both = alt.layer(left, weight).resolve_scale(y="independent")
+        panels.append(both.properties(title=panel["title"][0]))
+    return alt.concat(*panels, columns=3)
 
 
 STUDY = Study(

@@ -13,13 +13,13 @@ background's bytes are nobody's share.
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
+import altair as alt
 import polars as pl
-from matplotlib.axes import Axes
 
-from dalbe_testbed.charts import BLUE, BUSY, GREY, SKY, TARGET, VERMILLION, Style, sheet
+from dalbe_testbed import charts
+from dalbe_testbed.charts import BUSY, TARGET, Picture, Style, required, series
 from dalbe_testbed.plan.sweep import Run, Sweep
 from dalbe_testbed.reduce import capture
 from dalbe_testbed.study import engine
@@ -194,70 +194,50 @@ LABEL = {
     "bwlimit": "rsync --bwlimit",
     "infeasible": "dalbe_cdg, impossible goal",
 }
-STACK = {"file_mbps": BLUE, "cubic_mbps": VERMILLION, "background_mbps": GREY}
-SENDERS = ("the file", "CUBIC flows", "D-ITG background")
+SENDERS = {
+    "file_mbps": "the file",
+    "cubic_mbps": "CUBIC flows",
+    "background_mbps": "D-ITG background",
+}
+RATES = {"measured_mbps": "measured by the module", "target_mbps": TARGET}
 REGIME = {1: "alone", 2: "yielding", 3: "contended"}  # DALBE_REGIME_*
 COMPETES_MBPS = 0.01
 """CUBIC competes in bins in which it has more."""
 
 
-def _over_time(axes: Axes, curve: pl.DataFrame, deadline_s: float) -> None:
-    """Shade the times in which CUBIC competes, and mark the deadline."""
-    for t_s in curve.filter(pl.col("cubic_mbps") > COMPETES_MBPS)["t_s"]:
-        axes.axvspan(t_s, t_s + CURVE_S, color=BUSY, zorder=-10, linewidth=0)
-    axes.axvline(deadline_s, color="black", linestyle="--", linewidth=1.2)
-    axes.set_xlim(0, deadline_s + 20)
-
-
-def _weight(axes: Axes, module: pl.DataFrame) -> None:
-    """Draw w, and below it the regime."""
-    axes.step(module["t_s"], module["w"], where="post", color=BLUE, linewidth=1.6)
-    axes.set(ylabel="weight w", ylim=(-0.02, 1.05))
-    weights = module["w"].to_list()
-    axes.set_title(f"w went from {min(weights):.2g} up to {max(weights):.2g}")
-    regime = axes.twinx()
-    regime.step(module["t_s"], module["regime"], where="post", color=GREY, linewidth=1)
-    regime.set_yticks(list(REGIME), REGIME.values())
-    regime.grid(visible=False)
-
-
-def _target(axes: Axes, module: pl.DataFrame) -> None:
-    """Draw the rate that the deadline needs, and the rate that there was."""
-    line: Style = {"where": "post", "linewidth": 1.2}
-    measured: Style = {"color": SKY, "label": "measured by the module"}
-    axes.step(module["t_s"], module["measured_mbps"], **line | measured)
-    axes.step(module["t_s"], module["target_mbps"], **line | TARGET)
-    axes.set(ylabel="Mbit/s of payload", ylim=(0, None))
-    axes.legend(fontsize=8)
-
-
-def draw(found: Finding, path: Path) -> None:
+def draw(found: Finding) -> Picture:
     """Draw a seed: the link and the queue by each means, a row each; below, w and the target."""
-    names = found.summary["contender"].to_list()
-    module = found.curves.filter(contender=OURS).drop_nulls("w")
-    rows = len(names) + (not module.is_empty())
-    size = (13, 2.35 * rows)
-    with sheet(path, rows, 2, size=size, sharex=True) as (figure, panels):
-        for name, (rates, queue) in zip(names, panels, strict=False):
-            curve = found.curves.filter(contender=name)
-            row = found.runs.filter(contender=name).row(0, named=True)
-            stack = [curve[column] for column in STACK]
-            look: Style = {"colors": STACK.values(), "labels": SENDERS, "linewidth": 0}
-            rates.stackplot(curve["t_s"], stack, **look)
-            rates.set(title=f"{LABEL[name]}: {outcome(row)}", ylabel="Mbit/s")
-            queue.plot(curve["t_s"], curve["queue_ms"], color=BLUE, linewidth=0.9)
-            queue.set(ylabel="queue, ms", ylim=(0, None))
-            for axes in (rates, queue):
-                _over_time(axes, curve, row["due_s"])
-        if not module.is_empty():
-            _target(panels[-1, 0], module)
-            _weight(panels[-1, 1], module)
-            for axes in panels[-1]:
-                _over_time(axes, found.curves.filter(contender=OURS), row["due_s"])
-        for axes in panels[-1]:
-            axes.set_xlabel("seconds; dashed: the deadline; shaded: CUBIC competes")
-        keys = panels[0, 0].get_legend_handles_labels()
-        figure.legend(*keys, loc="outside lower center", ncols=3)
+    x = alt.X("t_s").title("seconds; dashed: the deadline; shaded: CUBIC competes")
+    competes = pl.col("cubic_mbps") > COMPETES_MBPS
+    curves = found.curves.with_columns(end_s=pl.when(competes).then(pl.col("t_s") + CURVE_S))
+
+    def over_time(name: str, *drawn: Picture) -> Picture:
+        """Shade the times in which CUBIC competes, and mark the deadline."""
+        bins = curves.filter(contender=name).drop_nulls("end_s")
+        busy = alt.Chart(bins).mark_rect(color=BUSY).encode(x, x2="end_s")
+        return alt.layer(busy, *drawn, required(found.runs, x=found.runs["due_s"][0]))
+
+    rows = []
+    for name in found.summary["contender"]:
+        curve = curves.filter(contender=name)
+        said = f"{LABEL[name]}: {outcome(found.runs.filter(contender=name).row(0, named=True))}"
+        sent = curve.rename(SENDERS).unpivot([*SENDERS.values()], index="t_s", variable_name="who")
+        look: Style = {"color": alt.Color(**series(sent, "who")), "order": "index"}
+        stack = alt.Chart(sent.with_columns(index=pl.col("who").rle_id())).mark_area()
+        stack = stack.encode(x, alt.Y("value").title("Mbit/s"), **look)
+        queue = alt.Chart(curve).mark_line().encode(x, alt.Y("queue_ms").title("queue, ms"))
+        rows.append(over_time(name, stack).properties(title=said) | over_time(name, queue))
+    module = curves.filter(contender=OURS).drop_nulls("w")
+    if not module.is_empty():
+        module = module.with_columns(pl.col("regime").replace_strict(REGIME, default=None))
+        rates = module.rename(RATES).unpivot([*RATES.values()], index="t_s", variable_name="who")
+        rate = charts.curves(rates, x, alt.Y("value").title("Mbit/s of payload"), "who")
+        w = alt.Chart(module).mark_point().encode(x, alt.Y("w").title("weight w"), color="regime")
+        ends = module.select(least=pl.min("w"), most=pl.max("w")).row(0)
+        said = "w went from {:.2g} up to {:.2g}".format(*ends)
+        both = over_time(OURS, rate) | over_time(OURS, w).properties(title=said)
+        rows.append(both.resolve_scale(color="independent"))
+    return alt.vconcat(*rows).resolve_scale(color="independent")
 
 
 MEANS = (

@@ -12,16 +12,15 @@ beside the one that ours keeps alone.
 
 import math
 import statistics
-from pathlib import Path
 
+import altair as alt
 import polars as pl
 
-from dalbe_testbed.charts import BLUE, REQUIRED, Style, facets
+from dalbe_testbed.charts import Picture, curves, facets, required, words
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Finding, Found, Study, Verdict
 from dalbe_testbed.study.results import Group, Results, Row, names, rtt_ms
-from dalbe_testbed.study.tradeoff import CORNER
 
 YIELDED_PERCENT, STAYS_RTTS, WITHIN_RTTS = 10.0, 10, 10.0
 """Out of the way: below this share of all bytes, for so many RTTs; due within so many."""
@@ -206,29 +205,26 @@ def _require(found: Found) -> list[Verdict]:
     ]
 
 
-def draw(found: Finding, path: Path) -> None:
+def draw(found: Finding) -> Picture:
     """Draw what ours had since an arrival and since a departure, a row per base RTT.
 
-    The median of the runs in a band that holds 80 % of them; the corner, if it was run, in black.
+    The median of the runs in a band that holds 80 % of them.
     """
-    due_s = {"arrival": (WITHIN_RTTS, 0.0), "departure": (BACK_RTTS, BACK_S)}
-    limits = {"arrival": YIELDED_PERCENT, "departure": BACK_PERCENT}
-    labels = {"arrival": "share of all bytes, %", "departure": "part of the link, %"}
-    look: Style = {"size": (5.5, 2.5), "title": "{event}, base RTT {rtt_ms:g} ms", "wrap": 2}
-    curves = found.curves.sort("rtt_ms", maintain_order=True)
-    with facets(path, curves, ["rtt_ms", "event"], sharex=False, **look) as panels:
-        for axes, here in panels:
-            event, rtt = here["event"][0], here["rtt_ms"][0]
-            for (who,), one in here.group_by("who", maintain_order=True):
-                colour = "black" if who == CORNER else BLUE
-                axes.plot(one["t_s"], one["median_percent"], color=colour, label=who)
-                band: Style = {"color": colour, "alpha": 0.2, "linewidth": 0}
-                axes.fill_between(one["t_s"], one["p10_percent"], one["p90_percent"], **band)
-            rtts, more_s = due_s[event]
-            axes.axhline(limits[event], **REQUIRED)
-            axes.axvline(more_s + rtts * rtt / 1e3, **REQUIRED)
-            axes.set(ylim=(0, 100), ylabel=labels[event])
-            axes.set_xlabel(f"seconds since the {event}; dashed: what is required")
+    arrival, rtt_s = pl.col("event") == "arrival", pl.col("rtt_ms") / 1e3
+    due_s = pl.when(arrival).then(WITHIN_RTTS * rtt_s).otherwise(BACK_S + BACK_RTTS * rtt_s)
+    what = {"arrival": "share of all bytes, %", "departure": "part of the link, %"}
+    rows = found.curves.sort("rtt_ms", maintain_order=True).with_columns(
+        due_s=due_s,
+        limit=pl.when(arrival).then(YIELDED_PERCENT).otherwise(BACK_PERCENT),
+        what=pl.col("event").replace_strict(what),
+    )
+    rows = rows.with_columns(title=words("{}, base RTT {} ms: {}", "event", "rtt_ms", "what"))
+    x = alt.X("t_s").title("seconds since then; dashed: what is required")
+    medians = curves(rows, x, alt.Y("median_percent").title(None), "who")
+    ends = alt.Y("p10_percent").title(None), alt.Y2("p90_percent")
+    bands = medians.mark_area(opacity=0.2).encode(*ends)
+    limits = required(rows, y="limit") + required(rows, x="due_s")
+    return facets(rows, bands + medians + limits, "title", 2).resolve_scale(x="independent")
 
 
 STUDY = Study(measure, _require, (), counts=_counts, curves=engine.by_point(_curve), draw=draw)

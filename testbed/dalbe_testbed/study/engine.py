@@ -11,12 +11,12 @@ import math
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import polars as pl
 
+from dalbe_testbed.charts import Picture
 from dalbe_testbed.plan.sample import Value
 from dalbe_testbed.plan.sweep import PEERS, Point, Run, Sweep
 from dalbe_testbed.study import stats
@@ -248,7 +248,7 @@ class Study:
     values have a row of the summary each. counts, more: columns of the summary before and behind
     the means. means: the columns that it has the mean of, by default all that were measured.
     summary: its rows, where that is not it. curves: what a figure draws besides. say: the finding
-    in a sentence, by default the verdicts. draw: makes a picture, of the finding's tables alone.
+    in a sentence, by default the verdicts. draw: makes a picture of the finding's tables alone.
     """
 
     measure: Callable[[Results, Run, Sweep], Row | list[Row] | None]
@@ -263,7 +263,7 @@ class Study:
     summary: Callable[[Found], list[Row]] | None = None
     curves: Callable[[Found], pl.DataFrame] | None = None
     say: Callable[[Found], str] | None = None
-    draw: Callable[[Finding, Path], None] | None = None
+    draw: Callable[[Finding], Picture] | None = None
 
     def look(self, results: Results, sweep: Sweep) -> Found:
         """Measure and compare the runs. Raises TestbedError if a table is missing or damaged."""

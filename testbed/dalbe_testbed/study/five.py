@@ -7,15 +7,16 @@ means over the seeds must be that of the deadlines.
 """
 
 from itertools import pairwise
-from pathlib import Path
 from statistics import mean
 
-from dalbe_testbed.charts import Style, measured
+import altair as alt
+
+from dalbe_testbed.charts import Picture, Style, means
 from dalbe_testbed.plan.experiment import Flow, Goal
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, split
-from dalbe_testbed.study.goals import LAST, shown
+from dalbe_testbed.study.goals import shown
 from dalbe_testbed.study.results import Group, Results, Row, Window, rtt_ms
 
 
@@ -59,17 +60,15 @@ def _require(found: Found) -> list[Verdict]:
     ]
 
 
-def draw(found: Finding, path: Path) -> None:
+def draw(found: Finding) -> Picture:
     """Draw each transfer's end in parts of its window, and its rate until the first deadline."""
     runs = found.runs.with_columns(shown(found.runs["finish"])).sort("rtt", "deadline_s")
-    measures = {
-        "finish": ("done, parts of its window", 1),
-        "early_mbps": ("Mbit/s until the first deadline",),
-    }
-    look: Style = {"step": 0.2, "series": "{:g} ms", "size": (10, 3.8), "style": {"markersize": 4}}
-    with measured(path, runs, measures, "rtt", "deadline_s", **look) as (ends, rates):
-        ends.set(ylim=(0, LAST + 0.05), xlabel="deadline, s")
-        rates.set(ylim=(0, None), xlabel="deadline, s")
+    x = alt.X("deadline_s:O").title("deadline, s")
+    look: Style = {"x": x, "by": "rtt", "legend": "base RTT, ms", "apart": True}
+    return alt.hconcat(
+        means(runs, "finish", "done, parts of its window", 1, **look),
+        means(runs, "early_mbps", "Mbit/s until the first deadline", **look),
+    )
 
 
 STUDY = Study(

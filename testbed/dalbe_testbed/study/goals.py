@@ -5,13 +5,10 @@ Each cell is run with our transfer, flow `ours`, and with CUBIC in its place. A 
 is done within CUBIC_PART of the window. Where there are several controllers, each is judged.
 """
 
-from collections.abc import Mapping
-from pathlib import Path
-
+import altair as alt
 import polars as pl
-from matplotlib.axes import Axes
 
-from dalbe_testbed.charts import MARKERS, REQUIRED, Style, facets
+from dalbe_testbed.charts import Picture, facets, means, required
 from dalbe_testbed.plan.experiment import CONTROLLER_DEFAULT
 from dalbe_testbed.plan.sweep import Point, Run
 from dalbe_testbed.study import engine, stats
@@ -130,25 +127,6 @@ def shown(finishes: pl.Series) -> pl.Series:
     return finishes.fill_null(LAST).clip(0, LAST)
 
 
-def _ends(axes: Axes, rows: pl.DataFrame, markers: Mapping[str, str]) -> None:
-    ours, cubic = (shown(rows[name]) for name in ("finish", "cubic_finish"))
-    for load, marker in markers.items():
-        here = rows["load"] == load
-        axes.scatter(cubic.filter(here), ours.filter(here), marker=marker, s=26, label=load)
-    missed = rows.with_row_index().filter(pl.col("counts") & ~pl.col("met"))
-    for order, (n, cell) in enumerate(missed.sort("cubic_finish").select("index", "cell").rows()):
-        side, align = (6, "left") if order % 2 else (-6, "right")  # not on its neighbour's
-        look: Style = {"textcoords": "offset points", "fontsize": 8, "ha": align, "va": "center"}
-        axes.annotate(cell, (cubic[n], ours[n]), xytext=(side, 0), **look)
-    axes.axhline(1, **REQUIRED)
-    axes.axvline(CUBIC_PART, **REQUIRED)
-    axes.set(
-        xlim=(0, LAST + 0.05),
-        ylim=(0, LAST + 0.05),
-        xlabel=f"CUBIC in our place is done, parts of the window ({LAST:g}: or later)",
-    )
-
-
 def _summary(found: Found) -> list[Row]:
     """Return a row per controller and load: goals, those that count, are met, what others lost.
 
@@ -173,13 +151,17 @@ def _summary(found: Found) -> list[Row]:
     return made
 
 
-def draw(found: Finding, path: Path) -> None:
+def draw(found: Finding) -> Picture:
     """Draw each goal: when it was met over when CUBIC would have met it; misses have a name."""
-    markers = dict(zip(found.runs["load"].unique().sort(), MARKERS, strict=False))
-    with facets(path, found.runs, ["controller"], size=(6, 5), title="{controller}") as panels:
-        for axes, rows in panels:
-            _ends(axes, rows, markers)
-            axes.set_ylabel(f"our transfer is done, parts of the window ({LAST:g}: or later)")
+    ends = {name: shown(found.runs[name]) for name in ("finish", "cubic_finish")}
+    missed = pl.when(pl.col("counts") & ~pl.col("met")).then("cell").otherwise(pl.lit(""))
+    rows = found.runs.with_columns(**ends, missed=missed).sort("load", maintain_order=True)
+    later = f"parts of the window ({LAST:g}: or later)"
+    x = alt.X("cubic_finish").title(f"CUBIC in our place is done, {later}")
+    y = f"our transfer is done, {later}"
+    names = alt.Chart(rows).mark_text(dx=6, align="left").encode(x, alt.Y("finish"), text="missed")
+    points = means(rows, "finish", y, 1, x=x, by="load") + names + required(rows, x=CUBIC_PART)
+    return facets(rows, points, "controller")
 
 
 STUDY = Study(

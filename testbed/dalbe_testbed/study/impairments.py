@@ -8,9 +8,10 @@ counts as well: how much less CUBIC gets beside ours than beside flows of strict
 measured behind FIFOs.
 """
 
-from pathlib import Path
+import altair as alt
+import polars as pl
 
-from dalbe_testbed.charts import BLUE, Style, measured
+from dalbe_testbed.charts import BLUE, Picture, Style, means
 from dalbe_testbed.study import tradeoff
 from dalbe_testbed.study.engine import Against, Finding, Found, Study, Verdict, place, who
 from dalbe_testbed.study.tradeoff import CORNER
@@ -47,33 +48,29 @@ def _require(found: Found) -> list[Verdict]:
     ]
 
 
-def draw(found: Finding, path: Path) -> None:
+def draw(found: Finding) -> Picture:
     """Draw goodput alone, share taken and the others' goodput on every path, ours beside peers.
 
-    Black is strict priority; dashed below it, what ours must leave to the others; at the bottom, by
-    how much these have more or less beside ours.
+    Dashes are what is required: of the others' goodput, in parts of that beside strict priority;
+    numbers are by how much these have more or less beside ours.
     """
-    rows = found.summary
-    measures = {
-        "alone_mbps": ("goodput while alone, Mbit/s",),
-        "share_percent": ("share taken from two CUBIC flows, %", SHARE_PERCENT),
-        "others_mbps": ("goodput of these two CUBIC flows, Mbit/s",),
-    }
-    look: Style = {"step": 0.15, "black": CORNER, "size": (15, 5)}
-    with measured(path, rows, measures, "who", "impairment", **look) as panels:
-        _alone, shares, others = panels
-        for axes in panels:
-            axes.set_ylim(bottom=0)
-        paths = rows["impairment"].unique(maintain_order=True).to_list()
-        for row in rows.filter(who=CORNER).iter_rows(named=True):
-            place, least = paths.index(row["impairment"]), 1 - HARM_PERCENT / 100
-            line = [row["others_mbps"] * least] * 2
-            others.plot([place - 0.4, place + 0.4], line, color="black", linestyle="--")
-        for row in rows.drop_nulls(["w", "harm_percent"]).iter_rows(named=True):
-            text = (paths.index(row["impairment"]), 0.1, f"{-row['harm_percent']:+.1f} %")
-            others.text(*text, color=BLUE, fontsize=8, ha="center")
-        shares.set_xlabel("dashed: required")
-        others.set_xlabel("dashed: required; numbers: against strict priority")
+    others = pl.col("others_mbps")
+    rows = found.summary.with_columns(
+        least=pl.when(who=CORNER).then((1 - HARM_PERCENT / 100) * others),
+        gain=pl.format("{} %", -pl.col("harm_percent").round(1)),
+    )
+    x = alt.X("impairment").sort(None).title(None).axis(labelAngle=-40)
+    look: Style = {"x": x, "by": "who", "apart": True}
+    share = "share taken from two CUBIC flows, %"
+    left = means(rows, "others_mbps", "goodput of these two CUBIC flows, Mbit/s", **look)
+    limits = alt.Chart(rows).mark_tick(color="black", thickness=2).encode(x, alt.Y("least"))
+    ours = alt.Chart(rows.drop_nulls(["w", "harm_percent"]))
+    gains = ours.mark_text(color=BLUE, dy=-10).encode(x, alt.Y("others_mbps"), text="gain")
+    return alt.hconcat(
+        means(rows, "alone_mbps", "goodput while alone, Mbit/s", **look),
+        means(rows, "share_percent", share, SHARE_PERCENT, **look),
+        left + limits + gains,
+    )
 
 
 MEANS = (*tradeoff.MEANS, HARM.name)

@@ -8,11 +8,11 @@ mean from our start on, less its mean before.
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 
+import altair as alt
 import polars as pl
 
-from dalbe_testbed.charts import Style, facets, lines
+from dalbe_testbed.charts import Picture, curves, facets, words
 from dalbe_testbed.plan.experiment import Experiment
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
@@ -182,16 +182,13 @@ def _curve(results: Results, group: Group) -> pl.DataFrame:
     return rates.sort("flow", "t_s").with_columns(**place)
 
 
-def draw(found: Finding, path: Path) -> None:
+def draw(found: Finding) -> Picture:
     """Draw the rate of every flow over time, as the paper's Figures 2, 4 and 5."""
-    curves = found.curves.filter(pl.col("flow").is_in([*FLOWS, "upload", "requests"]))
-    curves = curves.sort("who", "scene", maintain_order=True)
-    wrap = max(1, curves["scene"].n_unique())
-    look: Style = {"size": (5, 2), "title": "{who}, {scene}", "wrap": wrap}
-    with facets(path, curves, ["who", "scene"], **look) as panels:
-        for axes, here in panels:
-            lines(axes, here, "t_s", "mbps", "flow", linewidth=1.2)
-            axes.set(ylim=(0, None), xlabel=f"s; seed {SEED}", ylabel="Mbit/s")
+    rows = found.curves.filter(pl.col("flow").is_in([*FLOWS, "upload", "requests"]))
+    rows = rows.sort("who", "scene", maintain_order=True)
+    rows = rows.with_columns(title=words("{}, {}", "who", "scene"))
+    x, y = alt.X("t_s").title(f"s; seed {SEED}"), alt.Y("mbps").title("Mbit/s")
+    return facets(rows, curves(rows, x, y, "flow"), "title", max(1, rows["scene"].n_unique()))
 
 
 STUDY = Study(

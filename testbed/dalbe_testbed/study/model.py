@@ -28,12 +28,11 @@ less than 3 % of that, and transfers aim 1/32 of the window early.
 import math
 import statistics
 from dataclasses import dataclass
-from pathlib import Path
 
+import altair as alt
 import polars as pl
-from matplotlib.axes import Axes
 
-from dalbe_testbed.charts import MARKERS, SERIES, Style, facets, one_two_five
+from dalbe_testbed.charts import Picture, facets, series, words
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.schedule import SEGMENT_BYTES
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
@@ -234,40 +233,42 @@ def _about(point: Point) -> Row:
     }
 
 
-def _panel(axes: Axes, points: pl.DataFrame, looks: dict[str, Style]) -> None:
-    """Draw one model's points, by what they are predicted by."""
-    rtts, counts = (points[column].unique().sort().to_list() for column in ("rtt", "others"))
-    drawn = [0.1, 1.0]
-    for row in points.iter_rows(named=True):
-        colour, marker = SERIES[rtts.index(row["rtt"])][0], MARKERS[counts.index(row["others"])]
-        for name, look in looks.items():
-            if (mbps := row[f"{name}_mbps"]) is not None:
-                at = (row["measured_mbps"], mbps)
-                label = f"{row['rtt']:g} ms, {row['others']} CUBIC" if name == "own" else None
-                axes.plot(*at, marker=marker, color=colour, linestyle="none", label=label, **look)
-                drawn += at
-    ends = [0.7 * min(drawn), 1.4 * max(drawn)]
-    off = MEDIAN_PERCENT / 100
-    lines = {1.0: "-", 1 - off: "--", 1 + off: "--", LEAST_RATIO: ":", MOST_RATIO: ":"}
-    for factor, line in lines.items():
-        there = [factor * end for end in ends]
-        axes.plot(ends, there, color="black", linewidth=0.8, linestyle=line)
-    axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
-    one_two_five(axes.xaxis, axes.yaxis)
-
-
-def draw(found: Finding, path: Path) -> None:
+def draw(found: Finding) -> Picture:
     """Draw each point's mean rates: filled as the module predicts, hollow by another prediction."""
-    filled: Style = {"markersize": 6, "alpha": 0.9}
-    hollow: Style = {"markerfacecolor": "none", "markersize": 4, "alpha": 0.5}
-    shared: Style = {"size": (5.4, 6), "title": "{model}", "sharex": False, "sharey": False}
-    with facets(path, found.summary.sort("rtt", "others"), ["model"], **shared) as panels:
-        for axes, points in panels:
-            second = MODELS[points["model"][0]][0]
-            _panel(axes, points, {second: hollow, "own": filled})
-            axes.set_xlabel(f"measured, Mbit/s; hollow: '{second}'")
-            off = f"dashed: {MEDIAN_PERCENT:g} % off; dotted: what 1 + eps can correct"
-            axes.set_ylabel(f"predicted by the flow's own state, Mbit/s\n{off}")
+    others = {name: by[0] for name, by in MODELS.items()}
+    rows = (
+        found.summary.sort("model", "rtt", "others")
+        .with_columns(
+            second=pl.coalesce(
+                f"{name}_mbps"
+                for name in others.values()
+                if f"{name}_mbps" in found.summary.columns
+            ),
+            by=pl.col("model").replace_strict(others),
+        )
+        .with_columns(
+            title=words("{}; hollow: '{}'", "model", "by"), others=words("{} CUBIC", "others")
+        )
+    )
+    x = alt.X("measured_mbps").title("measured, Mbit/s").scale(type="log")
+    off = f"dashed: {MEDIAN_PERCENT:g} % off; dotted: what 1 + eps can correct"
+    said = ["predicted by the flow's own state, Mbit/s", off]
+    point = alt.Chart(rows).encode(
+        x, alt.Color(**series(rows, "rtt", "base RTT, ms")), alt.Shape(**series(rows, "others"))
+    )
+    own = point.mark_point().encode(alt.Y("own_mbps").title(said).scale(type="log"))
+    second = point.mark_point(filled=False, opacity=0.5).encode(alt.Y("second").title(said))
+    part, dash = MEDIAN_PERCENT / 100, [5, 4]
+    factors = {1: [1, 0], 1 - part: dash, 1 + part: dash, LEAST_RATIO: [1, 3], MOST_RATIO: [1, 3]}
+    lines = [
+        alt.Chart(rows)
+        .transform_calculate(at=f"{factor} * datum.measured_mbps")
+        .mark_line(color="black", strokeDash=dash, strokeWidth=0.8)
+        .encode(x, alt.Y("at:Q").title(said))
+        for factor, dash in factors.items()
+    ]
+    chart = alt.layer(own, second, *lines).properties(height=320)
+    return facets(rows, chart, "title").resolve_scale(x="independent", y="independent")
 
 
 STUDY = Study(measure, _require, about=_about, draw=draw)

@@ -5,9 +5,10 @@ Rates are TCP payload. The latecomer is the flow called so; it starts when the o
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from dalbe_testbed.charts import BLUE, measured
+import altair as alt
+
+from dalbe_testbed.charts import Picture, Style, means
 from dalbe_testbed.plan.sweep import Run, Sweep
 from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Against, Finding, Found, Study, Verdict
@@ -84,22 +85,20 @@ def _require(found: Found) -> list[Verdict]:
     ]
 
 
-def draw(found: Finding, path: Path) -> None:
-    """Draw use, Jain's index and the latecomer's advantage over the number of flows."""
-    measures = {
-        "use_percent": (f"use, % of a {YARDSTICK.upper()} flow's", USE_PERCENT),
-        "jain": ("Jain's index of all flows", JAIN),
-        "late_percent": ("latecomer above the others' mean, %", -LATE_PERCENT, LATE_PERCENT),
-    }
-    ours, runs = found.summary.drop_nulls("w").sort("flows"), found.runs.drop_nulls("w")
-    counts = ours["flows"].to_list()
-    with measured(path, ours, measures, "who", "flows", step=0, size=(13, 4)) as panels:
-        for axes, name in zip(panels, measures, strict=True):
-            each = runs.drop_nulls(name)
-            at = [counts.index(count) - 0.15 for count in each["flows"]]
-            axes.scatter(at, each[name], color=BLUE, s=12, alpha=0.4)
-            axes.set_xlim(-0.5, len(counts) - 0.5)
-            axes.set_xlabel("flows of ours; dots are runs, dashed what is required")
+def draw(found: Finding) -> Picture:
+    """Draw use, Jain's index and the latecomer's advantage over the number of flows, each run."""
+    use = f"use, % of a {YARDSTICK.upper()} flow's"
+    late = "latecomer above the others' mean, %"
+    x = alt.X("flows:O").title("flows of ours; rings are runs, dashed what is required")
+    ours, each = (table.drop_nulls("w") for table in (found.summary, found.runs))
+    rings = alt.Chart(each).mark_point(filled=False, opacity=0.4).encode(x)
+    look: Style = {"x": x, "by": "who", "scale": {"zero": False}}
+    return alt.hconcat(
+        means(ours, "use_percent", use, USE_PERCENT, **look) + rings.encode(y="use_percent"),
+        means(ours, "jain", "Jain's index of all flows", JAIN, **look) + rings.encode(y="jain"),
+        means(ours, "late_percent", late, -LATE_PERCENT, LATE_PERCENT, **look)
+        + rings.encode(y="late_percent"),
+    )
 
 
 STUDY = Study(

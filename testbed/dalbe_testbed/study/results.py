@@ -302,4 +302,4 @@ def collect(out: Path, sweeps: Sequence[Sweep], runs: Mapping[str, Run]) -> Resu
 def frame(rows: Iterable[Mapping[str, object]]) -> pl.DataFrame:
     """Return rows as a table; a key that a row lacks is null, one that begins with "_" left out."""
     shown = [{k: v for k, v in row.items() if not k.startswith("_")} for row in rows]
-    return pl.DataFrame(shown, infer_schema_length=None)
+    return pl.DataFrame(shown, infer_schema_length=None).cast({pl.Null: pl.Float64})

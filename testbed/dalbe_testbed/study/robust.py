@@ -6,16 +6,14 @@ queues, other competitors. A goal counts if plain CUBIC in our place, with the s
 with ease, as in `goals`: where it does not the path, not we, would be what is judged.
 """
 
-import math
-from pathlib import Path
-
+import altair as alt
 import polars as pl
 
-from dalbe_testbed.charts import BLUE, GREY, REQUIRED, page
+from dalbe_testbed.charts import Picture, Style, curves, facets, means
 from dalbe_testbed.plan.sweep import Point
 from dalbe_testbed.study import goals
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict
-from dalbe_testbed.study.goals import CUBIC_PART, LAST, in_place, shown
+from dalbe_testbed.study.goals import CUBIC_PART, in_place, shown
 from dalbe_testbed.study.results import OURS, Group, Row, window
 
 BIN_S = 5.0
@@ -85,39 +83,24 @@ def _counts(group: Group) -> Row:
     return {"count": len(counted), "in_time": sum(bool(row["met"]) for row in counted)}
 
 
-COLUMNS = 3
-TIMED = ("longer", "shorter", "pause")
+TIMED = ["longer", "shorter", "pause"]
 """Events at a time, not all along."""
 
 
-def draw(found: Finding, path: Path) -> None:
+def draw(found: Finding) -> Picture:
     """Draw when transfers were done, by what was the matter; below, rates where that has a time."""
-    places = found.summary["where"].to_list()
-    over_time = [place for place in places if any(word in place for word in TIMED)]
-    rows = math.ceil(len(over_time) / COLUMNS)
-    highest = float(found.curves["mbps"].max())  # type: ignore[arg-type]
-    with page(path, (12, 4 + 2.6 * rows)) as figure:
-        grid = figure.add_gridspec(1 + rows, COLUMNS, height_ratios=[1.5, *[1] * rows])
-        axes = figure.add_subplot(grid[0, :])
-        for column, colour, label, shift in (
-            ("finish", BLUE, "the transfer", -0.12),
-            ("cubic_finish", GREY, "CUBIC in its place", 0.12),
-        ):
-            at = [places.index(place) + shift for place in found.runs["where"]]
-            axes.scatter(at, shown(found.runs[column]), color=colour, s=18, label=label)
-        axes.axhline(1, **REQUIRED)
-        axes.set_xticks(range(len(places)), places, rotation=20, ha="right", fontsize=8)
-        axes.set(ylim=(0, LAST + 0.05), ylabel="done, parts of the window")
-        axes.legend(fontsize=8)
-        for n, place in enumerate(over_time):
-            panel = figure.add_subplot(grid[1 + n // COLUMNS, n % COLUMNS])
-            for flow, colour, label in (("others", GREY, "others"), (OURS, BLUE, "the transfer")):
-                here = found.curves.filter(where=place, flow=flow)
-                panel.plot(here["t_s"], here["mbps"], color=colour, linewidth=1.2, label=label)
-            if n == 0:
-                panel.legend(fontsize=8)
-            panel.set_title(place, fontsize=9)
-            panel.set(ylim=(0, 1.05 * highest), xlabel="s", ylabel="Mbit/s, mean")
+    ends = {"finish": "the transfer", "cubic_finish": "CUBIC in its place"}
+    runs = found.runs.with_columns(shown(found.runs[name]) for name in ends).rename(ends)
+    runs = runs.unpivot([*ends.values()], index="where", variable_name="who")
+    x = alt.X("where").sort(None).title(None).axis(labelAngle=-20)
+    look: Style = {"x": x, "by": "who", "apart": True}
+    done = means(runs, "value", "done, parts of the window", 1, **look).properties(width=900)
+    who = pl.when(flow=OURS).then(pl.lit("the transfer")).otherwise("flow")
+    rows = found.curves.filter(pl.col("where").str.contains_any(TIMED)).with_columns(who=who)
+    rows = rows.sort("who", descending=True, maintain_order=True)
+    seconds, mbps = alt.X("t_s").title("s"), alt.Y("mbps").title("Mbit/s, mean")
+    below = facets(rows, curves(rows, seconds, mbps, "who"), "where")
+    return (done & below).resolve_scale(color="independent")
 
 
 STUDY = Study(

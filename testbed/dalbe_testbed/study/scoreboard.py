@@ -14,12 +14,11 @@ afterwards.
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
+import altair as alt
 import polars as pl
-from matplotlib.axes import Axes
 
-from dalbe_testbed.charts import BLUE, MARKERS, Style, bars, legend_below, sheet
+from dalbe_testbed.charts import BLUE, Picture, facets, series
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.experiment import Flow
 from dalbe_testbed.plan.sweep import Point, Run, Sweep, axes, axis
@@ -284,7 +283,7 @@ PANELS = {
 MISSES = ("miss_percent", "late_percent")
 """Measures left out of a task that nobody does in time: everybody misses it."""
 
-PARTS = ("idle_percent", "behind_percent")
+PARTS = {"idle_percent": (0, 100), "behind_percent": (0, 100)}
 """Parts of what there is: intervals of few runs reach beyond none and all."""
 
 LABELS = {
@@ -303,9 +302,6 @@ OUR_TRANSFERS = ("mbc", "pid", "floor", "phantom", "beta", "dalbe-vegas")
 PEERS = ("cdg-g0.1", "cdg-g3", "cdg-g120", "vegas", "lp", "cubic", "strict_priority")
 """From above to below: ours, the rate caps, these, of which the last is the limit."""
 
-COLUMNS, APART = 4, 0.3
-"""Panels side by side, and how far markers of the same line are, in lines."""
-
 
 def called(transfer: str) -> str:
     """Return how a transfer is called in pictures."""
@@ -319,64 +315,51 @@ def _order(transfers: pl.Series) -> list[str]:
     return [name for name in (*OUR_TRANSFERS, *caps, *PEERS) if name in transfers]
 
 
-def _hopeless(rows: pl.DataFrame, task: str) -> bool:
-    """Return whether all were late in every run."""
-    missed = rows.filter(task=task)["miss_percent"].drop_nulls()
-    return missed.len() > 0 and bool((missed == 100).all())  # noqa: PLR2004 (percent)
+def drawn(summary: pl.DataFrame) -> pl.DataFrame:
+    """Return a row per measure, transfer and task: what is drawn, a mean and its interval.
+
+    A task for which all were late in every run is not among the misses. Intervals of parts end at
+    none and all.
+    """
+    missed = pl.col("miss_percent")
+    hopeless = (missed.count() > 0) & (missed == 100).all()  # noqa: PLR2004 (percent)
+    said = pl.format("{} (cannot be met: not among the misses)", "task")
+    rows = summary.with_columns(hopeless=hopeless.over("task")).with_columns(
+        task=pl.when("hopeless").then(said).otherwise("task"),
+        ours=pl.col("transfer").is_in(OUR_TRANSFERS),
+    )
+    return pl.concat(
+        rows.select(
+            *("transfer", "task", "ours"),
+            measure=pl.lit(title),
+            mean=pl.when(~(pl.col("hopeless") & (name in MISSES))).then(name),
+            **{
+                end: pl.col(f"{name}_{end}").clip(*PARTS.get(name, (None, None)))
+                for end in ("low", "high")
+            },
+        )
+        for name, title in PANELS.items()
+    ).drop_nulls("mean")
 
 
-def draw_panel(axes: Axes, rows: pl.DataFrame, name: str, tasks: Sequence[str]) -> None:
-    """Draw one measure, a column of the summary: a line per transfer, a marker per task."""
-    order = _order(rows["transfer"])
-    for number, task in enumerate(tasks):
-        here = rows.filter(pl.col("task") == task, pl.col(name).is_not_null())
-        said = task
-        if _hopeless(rows, task):
-            said += " (cannot be met: not among the misses)"
-            if name in MISSES:
-                here = here.clear()
-        shift = APART * (number - (len(tasks) - 1) / 2)
-        for ours in (False, True):
-            some = here.filter(pl.col("transfer").is_in(OUR_TRANSFERS) == ours)
-            places = [order.index(transfer) + shift for transfer in some["transfer"]]
-            colour = BLUE if ours else "#404040"
-            style: Style = {
-                "color": colour,
-                "marker": MARKERS[number % len(MARKERS)],
-                "markerfacecolor": "white" if number else colour,
-                "markersize": 5,
-                "capsize": 2,
-                "linestyle": "none",
-                "linewidth": 1,
-                "label": None if ours else said,
-            }
-            axes.errorbar(some[name], places, xerr=bars(some, name), **style)
-    mine = [number for number, transfer in enumerate(order) if transfer in OUR_TRANSFERS]
-    if mine:
-        axes.axhspan(-0.5, max(mine) + 0.5, color="#E8F1F8", zorder=-5, linewidth=0)
-    axes.set_ylim(len(order) - 0.5, -0.5)
-    axes.set_yticks(range(len(order)), [called(transfer) for transfer in order])
-    axes.grid(visible=False, axis="y")
-    axes.axvline(0, color="black", linewidth=0.8)
-    axes.set_title(PANELS[name], fontsize=9, fontweight="normal")
-    axes.margins(x=0.08)
-    if name in PARTS:
-        axes.set_xlim(-4, 110)
-
-
-def draw(found: Finding, path: Path) -> None:
+def draw(found: Finding) -> Picture:
     """Draw every measure: means over seeds with their intervals, ours highlighted."""
-    rows = found.summary
-    tasks = rows["task"].unique(maintain_order=True).to_list()
-    names = [name for name in PANELS if rows[name].null_count() < rows.height]
-    lines = math.ceil(len(names) / COLUMNS)
-    size = (3.1 * COLUMNS, (0.8 + 0.27 * rows["transfer"].n_unique()) * lines)
-    with sheet(path, lines, COLUMNS, size=size, sharey=True) as (figure, panels):
-        for axes in panels.flat[len(names) :]:
-            axes.set_visible(False)
-        for axes, name in zip(panels.flat, names, strict=False):
-            draw_panel(axes, rows, name, tasks)
-        legend_below(figure, panels[0, 0])
+    rows = drawn(found.summary)
+    names = [called(name) for name in _order(rows["transfer"])]
+    rows = rows.with_columns(pl.col("transfer").map_elements(called, pl.String))
+    colours = alt.Scale(domain=[True, False], range=[BLUE, "#404040"])
+    task = series(rows, "task")
+    chart = alt.Chart(rows).encode(
+        alt.Y("transfer").sort(names).title(None),
+        alt.Color("ours:N").scale(colours).legend(None),
+        alt.YOffset(**task),
+    )
+    mean = alt.X("mean").title(None).scale(zero=True)
+    shape = alt.Shape(**task).legend(orient="bottom")
+    ends = chart.mark_rule().encode(alt.X("low").title(None), alt.X2("high"))
+    layers = ends + chart.mark_point().encode(mean, shape)
+    size = layers.properties(width=200, height=18 * len(names))
+    return facets(rows, size, "measure", 4).resolve_scale(x="independent")
 
 
 STUDY = Study(

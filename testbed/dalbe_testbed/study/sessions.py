@@ -8,13 +8,11 @@ where a sweep has it, says whether the deadlines can be held: of that nothing is
 
 import math
 import statistics
-from pathlib import Path
 
-import matplotlib.pyplot as plt
+import altair as alt
 import polars as pl
-from matplotlib.axes import Axes
 
-from dalbe_testbed.charts import BLUE, GREY, REQUIRED, VERMILLION, Style, means, page
+from dalbe_testbed.charts import Picture, facets, means, required, words
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.experiment import Web
 from dalbe_testbed.plan.schedule import object_wire_bytes
@@ -169,74 +167,34 @@ def _curve(_results: Results, group: Group) -> pl.DataFrame:
 LAST = 1.5
 """As in `goals`; here best effort itself is late at high loads."""
 
-DEADLINE = REQUIRED | {"color": VERMILLION}
 
-
-def _boxes(axes: Axes, transfers: pl.DataFrame) -> None:
-    """Draw completions of one RTT by load, as the paper's Figure 10 does: ours, and CUBIC's."""
-    loads = transfers["load"].unique().sort().to_list()
-    for cc, colour, shift in (("dalbe_cdg", BLUE, -0.18), ("cubic", GREY, 0.18)):
-        line = {"color": colour}
-        some = [load for load in loads if transfers.filter(cc=cc, load=load).height]
-        if not some:
-            continue
-        axes.boxplot(
-            [transfers.filter(cc=cc, load=load)["part"].to_list() for load in some],
-            positions=[loads.index(load) + shift for load in some],
-            manage_ticks=False,
-            widths=0.3,
-            boxprops=line,
-            whiskerprops=line,
-            capprops=line,
-            flierprops={"marker": ".", "markersize": 4, "markeredgecolor": colour},
-            medianprops=line | {"linewidth": 2},
-        )
-    axes.set_xticks(range(len(loads)), [f"{100 * load:g}" for load in loads])
-    axes.set(xlim=(-0.6, len(loads) - 0.4), xlabel="offered load, %; dashed: the deadline")
-    axes.axhline(1, **DEADLINE)
-    axes.set_title(f"base RTT of {transfers['rtt'][0]:g} ms", fontsize=9.5)
-
-
-def _late_by(axes: Axes, transfers: pl.DataFrame) -> None:
-    """Draw how many transfers are later than so much, a curve per RTT and load."""
-    for (rtt, load), one in transfers.group_by("rtt", "load", maintain_order=True):
-        style: Style = {
-            "linestyle": {20: ":", 50: "-", 100: "--"}.get(round(rtt), "-."),
-            "color": plt.get_cmap("viridis")((float(load) - 0.25) / 0.55),
-            "label": f"{rtt:g} ms, {100 * float(load):g} %",
-        }
-        axes.ecdf(100 * (one["part"] - 1), complementary=True, linewidth=1, **style)
-    axes.axvline(0, **DEADLINE)
-    axes.set(
-        xlim=(-20, 100 * (LAST - 1)),
-        xlabel="late by more than, % of the window",
-        ylabel="part of the transfers",
-    )
-    axes.legend(fontsize=6.5, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
-
-
-def draw(found: Finding, path: Path) -> None:
+def draw(found: Finding) -> Picture:
     """Draw box plots of the completions; how late transfers are; the deadlines missed."""
-    everybody = found.curves.with_columns(pl.col("part").clip(0, LAST))
-    transfers = everybody.filter(cc="dalbe_cdg")
-    rtts = transfers["rtt"].unique().sort().to_list()
-    with page(path, (max(3.2 * len(rtts), 8), 6.4)) as figure:
-        top, bottom = figure.subfigures(2, 1, squeeze=False)[:, 0]
-        panels = top.subplots(1, len(rtts), sharey=True, squeeze=False)[0]
-        for axes, rtt in zip(panels, rtts, strict=True):
-            _boxes(axes, everybody.filter(rtt=rtt))
-        panels[0].set_ylabel(f"done, parts of the window\n({LAST:g}: or later); grey: CUBIC")
-        late, missed = bottom.subplots(1, 2)
-        _late_by(late, transfers)
-        missed_by = found.summary.sort("cc", "rtt", "web.load", descending=[True, False, False])
-        for (cc, rtt), here in missed_by.group_by("cc", "rtt", maintain_order=True):
-            label = f"{rtt:g} ms" if cc == "dalbe_cdg" else f"{rtt:g} ms, {cc} in its place"
-            line = {"marker": "o", "linewidth": 1, "linestyle": "-", "label": label}
-            means(missed, 100 * here["web.load"], here, "miss_percent", **line)
-        missed.set(
-            xlabel="offered load, %", ylabel="deadlines missed, %; 95 % interval", ylim=(0, None)
-        )
-        missed.legend(title="base RTT")
+    rows = found.curves.with_columns(
+        pl.col("part").clip(0, LAST), load=(100 * pl.col("load")).round(1)
+    )
+    rows = rows.sort("rtt", "load", "part").with_columns(title=words("base RTT of {} ms", "rtt"))
+    load = alt.X("load:O").title("offered load, %; dashed: the deadline")
+    done = alt.Y("part").title(f"done, parts of the window ({LAST:g}: or later)")
+    boxes = alt.Chart(rows).mark_boxplot(size=12).encode(load, done, color="cc", xOffset="cc")
+    ours = rows.filter(cc="dalbe_cdg").with_columns(
+        late=100 * (pl.col("part") - 1),
+        later=1 - pl.int_range(1, pl.len() + 1).over("rtt", "load") / pl.len().over("rtt", "load"),
+    )
+    after = alt.X("late").title("late by more than, % of the window")
+    after = after.scale(domain=(-20, 100 * (LAST - 1)), clamp=True)
+    color, dash = alt.Color("load:O").title("load, %"), alt.StrokeDash("rtt:O").title("RTT, ms")
+    late = alt.Chart(ours).mark_line(interpolate="step-after")
+    late = late.encode(after, alt.Y("later").title("part of the transfers"), color, dash)
+    points = found.summary.sort("cc", "rtt", "web.load", descending=[True, False, False])
+    points = points.with_columns(
+        kind=words("{} ms, {}", "rtt", "cc"), load=100 * pl.col("web.load")
+    )
+    x, said = alt.X("load").title("offered load, %"), "deadlines missed, %; 95 % interval"
+    missed = means(points, "miss_percent", said, x=x, by="kind", line=True)
+    above = facets(rows, boxes + required(rows, y=1), "title")
+    below = alt.hconcat(late + required(ours, x=0), missed).resolve_scale(color="independent")
+    return alt.vconcat(above, below).resolve_scale(color="independent")
 
 
 STUDY = Study(

@@ -8,11 +8,11 @@ time. We compare quantiles over one run's requests; a request that was not over 
 import itertools
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
+import altair as alt
 import polars as pl
 
-from dalbe_testbed.charts import facets, lines, one_two_five
+from dalbe_testbed.charts import Picture, curves, facets, required, words
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
@@ -117,17 +117,16 @@ def _require(found: Found) -> list[Verdict]:
     ]
 
 
-def draw(found: Finding, path: Path) -> None:
+def draw(found: Finding) -> Picture:
     """Draw how many short flows are done within a time, a panel per load."""
-    curves = found.curves.filter(pl.col("seconds").is_finite())
-    curves = curves.with_columns(load=100 * pl.col("short_flows.load")).sort("load")
-    title = "short flows of {load:g} % of the link"
-    with facets(path, curves, ["load"], size=(6.5, 4.5), title=title) as panels:
-        for axes, here in panels:
-            lines(axes, here, "seconds", "percent", "who", linewidth=1.3)
-            axes.axhline(95, color="black", linewidth=0.8, linestyle=":")
-            axes.set(xscale="log", xlabel="completion time, s", ylabel="short flows done, %")
-            one_two_five(axes.xaxis)
+    rows = found.curves.filter(pl.col("seconds").is_finite()).sort("short_flows.load")
+    rows = rows.select(
+        "who", "seconds", "percent", load=(100 * pl.col("short_flows.load")).round(1)
+    )
+    rows = rows.with_columns(title=words("short flows of {} % of the link", "load"))
+    x = alt.X("seconds").title("completion time, s").scale(type="log")
+    y = alt.Y("percent").title("short flows done, %")
+    return facets(rows, curves(rows, x, y, "who") + required(rows, y=95), "title")
 
 
 STUDY = Study(

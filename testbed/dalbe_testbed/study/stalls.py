@@ -6,9 +6,10 @@ in percent of CUBIC's on a path that stands still for as long.
 """
 
 from dataclasses import replace
-from pathlib import Path
 
-from dalbe_testbed.charts import Style, measured
+import altair as alt
+
+from dalbe_testbed.charts import Picture, Style, means
 from dalbe_testbed.plan.sweep import Point
 from dalbe_testbed.study import tradeoff
 from dalbe_testbed.study.engine import Finding, Found, Verdict
@@ -37,17 +38,15 @@ def _require(found: Found) -> list[Verdict]:
     ]
 
 
-def draw(found: Finding, path: Path) -> None:
+def draw(found: Finding) -> Picture:
     """Draw use of an idle link, relative to CUBIC's, and share taken, where something is late."""
     rows = found.summary.drop_nulls("w")
-    measures = {
-        "use_percent": (f"use of the idle link, % of {YARDSTICK.upper()}'s", USE_PERCENT),
-        "share_percent": ("share taken from a CUBIC flow, %", SHARE_PERCENT),
-    }
-    look: Style = {"step": 0.12, "size": (13, 5)}
-    with measured(path, rows, measures, "path", "late", **look) as panels:
-        for axes in panels:
-            axes.set(ylim=(0, None), xlabel="dashed: required")
+    look: Style = {"x": alt.X("late").title("dashed: required"), "by": "path", "apart": True}
+    use = f"use of the idle link, % of {YARDSTICK.upper()}'s"
+    return alt.hconcat(
+        means(rows, "use_percent", use, USE_PERCENT, **look),
+        means(rows, "share_percent", "share taken from a CUBIC flow, %", SHARE_PERCENT, **look),
+    )
 
 
 STUDY = replace(

@@ -6,13 +6,12 @@ host `xsender` come and stay. Either phase may be missing. Rates are TCP payload
 says whose the flows of `sender` are; use is in percent of what CUBIC's got at equal other settings.
 """
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
+import altair as alt
 import polars as pl
 
-from dalbe_testbed.charts import BLUE, SERIES, Style, bars, means, sheet
+from dalbe_testbed.charts import BLUE, Picture, means, words
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import EXPERIMENTS
 from dalbe_testbed.plan.experiment import Experiment, load
@@ -147,20 +146,6 @@ def _require(found: Found) -> list[Verdict]:
     ]
 
 
-def _ladder_labels(ladder: Sequence[tuple[float, float]]) -> list[tuple[float, str]]:
-    """Return where to write which weights, from (share, w); close ones have one label."""
-    groups: list[list[tuple[float, float]]] = []
-    for share, w in ladder:
-        if groups and share < 1.25 * groups[-1][0][0]:
-            groups[-1].append((share, w))
-        else:
-            groups.append([(share, w)])
-    return [
-        (group[0][0], " to ".join(f"{w:g}" for _, w in group[:: max(1, len(group) - 1)]))
-        for group in groups
-    ]
-
-
 def _in_common(rows: pl.DataFrame) -> str:
     """Return where all rows' flows are, as "pie, rtt50": which axes are not at their default."""
     own = rows.columns[1 : rows.columns.index("w")]  # as settings() has them
@@ -172,49 +157,43 @@ def _in_common(rows: pl.DataFrame) -> str:
     )
 
 
-def draw(found: Finding, path: Path) -> None:
-    """Draw use of an idle link over the share taken from others: our curve over w, peers as points.
+def draw(found: Finding) -> Picture:
+    """Draw use of an idle link over the share taken from others: ours over w, peers as points.
 
-    The corner, a strict-priority scheduler, is off the left end of the logarithmic axis: drawn
-    at that end with its figures beside it, or with those of theory if it was not run. The axis
-    begins at 1 %, or below the smallest share above 0; a share of 0 is drawn at its end.
+    The axis begins at 1 %, or below the smallest share above 0; a share of 0 is drawn at its end.
+    The corner, a strict-priority scheduler, is off that end: the title has its figures, or those of
+    theory if it was not run.
     """
     rows = found.summary.filter(pl.col("who") != CORNER)
     left = min([1.0, *(0.8 * share for share in rows["share_percent"].drop_nulls() if share > 0)])
-    rows = rows.with_columns(pl.col("^share_percent.*$").clip(left))  # its interval, too
-    ours, peers = rows.drop_nulls("w").sort("w"), rows.filter(pl.col("w").is_null())
-    where, (own, *others) = _in_common(rows), SERIES
-
-    def points(some: pl.DataFrame, look: tuple[str, str], **style: Any) -> None:
-        usual: Style = {"color": look[0], "marker": look[1], "markersize": 6, "capsize": 2}
-        usual["xerr"] = bars(some, "share_percent")
-        means(axes, some["share_percent"], some, "use_percent", **usual | style)
-
-    with sheet(path, size=(9, 5)) as (_figure, [[axes]]):
-        points(ours, own, linestyle="-", linewidth=1.2, label="dalbe_cdg at weight w")
-        for number, peer in enumerate(peers.iter_slices(1)):
-            style = {"markerfacecolor": "none"} if number >= len(others) else {}
-            label = peer.item(0, "who").replace("-g", ", G = ")
-            points(peer, others[number % len(others)], label=label, **style)
-        for place, text in _ladder_labels(list(ours.select("share_percent", "w").iter_rows())):
-            axes.text(place, 95, f"w = {text}", color=BLUE, ha="center", va="top", fontsize=9)
-        axes.set(
-            xscale="log",
-            xlim=(left, 100),
-            ylim=(0, 108),
-            xlabel="share taken from others, %",
-            ylabel=f"use of an idle link, % of {YARDSTICK.upper()}'s",
-            title="What is used of an idle link, and taken of a busy one"
-            + (f": {where}" if where else ""),
-        )
-        axes.xaxis.set_major_formatter("{x:g}")
-        limit = "strict priority, in theory: 0 %, 100 %"
-        corner = found.summary.filter(who=CORNER).select("share_percent", "use_percent")
-        for share, use in corner.iter_rows():
-            limit = f"strict priority: {share:.1f} %, {use:.0f} %"
-            axes.plot(max(left, share), use, color="black", marker="<", markersize=7, clip_on=False)
-        axes.annotate(limit, (left, 100), xytext=(1.04 * left, 102.5), fontsize=9, style="italic")
-        axes.legend(loc="lower right")
+    ours, where = pl.col("w").is_not_null(), _in_common(rows)
+    peer = pl.col("who").str.replace("-g", ", G = ")
+    rows = rows.with_columns(
+        pl.col("^share_percent.*$").clip(left),  # its interval, too
+        kind=pl.when(ours).then(pl.lit("dalbe_cdg at weight w")).otherwise(peer),
+    ).sort("w", nulls_last=True)
+    close = (pl.col("share_percent") < 1.25 * pl.col("share_percent").shift()).fill_null(
+        value=False
+    )
+    own = rows.filter(ours)
+    labels = own.group_by((~close).cum_sum().alias("label"), maintain_order=True).agg(
+        pl.first("share_percent", "use_percent"),
+        w=words("{}", "w").unique(maintain_order=True).str.join(", "),
+    )
+    x = alt.X("share_percent").title("share taken from others, %")
+    x, y = x.scale(type="log", domain=(left, 100)), alt.Y("use_percent")
+    points = means(
+        rows, "use_percent", f"use of an idle link, % of {YARDSTICK.upper()}'s", x=x, by="kind"
+    )
+    ends = alt.X("share_percent_low"), alt.X2("share_percent_high")
+    shares = alt.Chart(rows).mark_rule().encode(*ends, y, color="kind")
+    names = alt.Chart(labels).mark_text(dy=15, color=BLUE).encode(x, y, text="w")
+    corner = found.summary.filter(who=CORNER).select("share_percent", "use_percent").rows()
+    limit = ["strict priority: {:.1f} %, {:.0f} %".format(*at) for at in corner]
+    title = "What is used of an idle link, and taken of a busy one" + (where and f": {where}")
+    said = alt.TitleParams(title, subtitle=limit or ["strict priority, in theory: 0 %, 100 %"])
+    line = alt.Chart(own).mark_line().encode(x, y)
+    return (line + points + shares + names).properties(width=600, height=330, title=said)
 
 
 MEANS = (MEASURES[0], USE.name, *MEASURES[1:])

@@ -2,15 +2,14 @@
 """The tuning range: the share that flows of weight w take from as many CUBIC flows, over RTTs."""
 
 from dataclasses import replace
-from pathlib import Path
 
+import altair as alt
 import polars as pl
 
-from dalbe_testbed.charts import SERIES, Style, means, sheet
+from dalbe_testbed.charts import Picture, means
 from dalbe_testbed.study import tradeoff
 from dalbe_testbed.study.engine import Finding, Found, Verdict
 from dalbe_testbed.study.results import weight
-from dalbe_testbed.study.tradeoff import YARDSTICK
 
 LEAST_W, LEAST_PERCENT = 0.01, 2.0
 """The least weight, and the share that it may take at most, at every RTT."""
@@ -37,38 +36,19 @@ def _require(found: Found) -> list[Verdict]:
     ]
 
 
-def draw(found: Finding, path: Path) -> None:
+def draw(found: Finding) -> Picture:
     """Draw the share over w, a line per base RTT; at the right the share of CUBIC flows."""
     rows = found.summary.sort("w", nulls_last=True)
-    weights = rows["w"].drop_nulls().unique()
-    beside = float(weights.max() or 1) * 1.8  # type: ignore[arg-type]
-    rtts = rows["rtt"].unique().sort()
-    with sheet(path, size=(8, 4.5)) as (_figure, [[axes]]):
-        for number, (rtt, (colour, marker)) in enumerate(zip(rtts, SERIES, strict=False)):
-            here = rows.filter(rtt=rtt)
-            ours, theirs = here.drop_nulls("w"), here.filter(who=YARDSTICK)
-            style: Style = {"color": colour, "marker": marker, "capsize": 2}
-            line = style | {"linewidth": 1.2, "linestyle": "-", "label": f"{rtt:g} ms"}
-            means(axes, ours["w"], ours, "share_percent", **line)
-            side_by_side = [beside * 1.06 ** (number - (len(rtts) - 1) / 2)] * theirs.height
-            means(axes, side_by_side, theirs, "share_percent", markerfacecolor="none", **style)
-        axes.axhline(50, color="black", linewidth=0.8, linestyle=":")
-        ends = rows.filter(pl.col("w").is_in([weights.min(), weights.max()]))
-        said = [
-            f"{min(shares):.1f} to {max(shares):.1f} % at w = {w:g}"
-            for (w,), end in ends.group_by("w", maintain_order=True)
-            for shares in [end["share_percent"].to_list()]
-        ]
-        axes.set(
-            xscale="log",
-            ylim=(0, 60),
-            xlabel="weight w of two flows; CUBIC flows in their place",
-            ylabel="share taken from two CUBIC flows, %",
-            title="Two flows take " + ", ".join(said),
-        )
-        axes.set_xticks([*weights, beside], [*(f"{w:g}" for w in weights), "CUBIC"])
-        axes.minorticks_off()
-        axes.legend(loc="upper left", title="base RTT")
+    ends = rows.filter((pl.col("w") == pl.col("w").min()) | (pl.col("w") == pl.col("w").max()))
+    said = [
+        f"{min(shares):.1f} to {max(shares):.1f} % at w = {w:g}"
+        for (w,), end in ends.group_by("w", maintain_order=True)
+        for shares in [end["share_percent"].to_list()]
+    ]
+    x = alt.X("who").sort(None).title("weight w of two flows; CUBIC flows in their place")
+    measure = ("share_percent", "share taken from two CUBIC flows, %", 50)
+    chart = means(rows, *measure, x=x, by="rtt", legend="base RTT, ms", line=True)
+    return chart.properties(width=500, title="Two flows take " + ", ".join(said))
 
 
 STUDY = replace(tradeoff.STUDY, require=_require, draw=draw)

@@ -5,11 +5,10 @@ Packets count from the flow's latest start on. Delays are of those that arrived;
 lost_percent.
 """
 
-from pathlib import Path
-
+import altair as alt
 import polars as pl
 
-from dalbe_testbed.charts import Style, measured
+from dalbe_testbed.charts import Picture, Style, means
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Against, Finding, Found, Study, Verdict
@@ -73,29 +72,20 @@ def _require(found: Found) -> list[Verdict]:
     ]
 
 
-def draw(found: Finding, path: Path) -> None:
+def draw(found: Finding) -> Picture:
     """Draw the delay that a flow adds to voice, 95th percentile and median, over the rate."""
     rows = found.summary.filter(pl.col("who") != NOBODY).sort(
         pl.col("w").is_null(), "who", "rate_mbps"
     )
-    rates = rows["rate_mbps"].unique().sort().to_list()
-    measures = {
-        "added_p95_ms": ("95th percentile of the added delay, ms",),
-        "added_median_ms": ("median of the added delay, ms",),
-    }
-    look: Style = {"size": (12, 4.5), "sharey": True}
-    look["style"] = {"linewidth": 1.2, "linestyle": "-"}
-    with measured(path, rows, measures, "who", "rate_mbps", **look) as panels:
-        for axes in panels:
-            axes.set(xscale="log", xlabel="rate of the bottleneck, Mbit/s")
-            axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
-            axes.minorticks_off()
-            axes.set_yscale("symlog", linthresh=1)
-            axes.yaxis.set_major_formatter("{x:g}")
-        fastest = max([FAST_MBPS, *rates])
-        panels[0].plot([FAST_MBPS, fastest], [FAST_MS] * 2, color="black", linestyle="--")
-        panels[0].plot(SLOW_MBPS, SLOW_MS, color="black", marker="_", markersize=14)
-        panels[0].set_title("dashed: what is required of ours")
+    fast = pl.when(pl.col("rate_mbps") >= FAST_MBPS).then(FAST_MS)
+    below = fast.when(pl.col("rate_mbps") == SLOW_MBPS).then(SLOW_MS)
+    x = alt.X("rate_mbps:O").title("rate of the bottleneck, Mbit/s; bars: ours is to be below")
+    look: Style = {"x": x, "by": "who", "line": True, "scale": {"type": "symlog"}}
+    limits = alt.Chart(rows.with_columns(below=below)).mark_tick(color="black").encode(x, y="below")
+    return alt.hconcat(
+        means(rows, "added_p95_ms", "95th percentile of the added delay, ms", **look) + limits,
+        means(rows, "added_median_ms", "median of the added delay, ms", **look),
+    )
 
 
 STUDY = Study(
