@@ -255,7 +255,7 @@ def test_the_interval_of_a_miss_rate_is_exact() -> None:
 def test_each_transfer_of_the_sweeps_has_a_line_in_the_picture(name: str) -> None:
     points = sweep.load(sweep.find(name)).points
     transfers = {scoreboard.transfer(point) for point in points} - {"nobody"}
-    assert set(scoreboard._order(pl.Series(list(transfers)))) == transfers
+    assert scoreboard.called(pl.Series(list(transfers))).keys() == transfers
 
 
 @pytest.mark.parametrize(

@@ -83,26 +83,22 @@ def _summary(found: Found) -> list[Row]:
 def draw(found: Finding) -> Picture:
     """Draw a point per cell: use over share, and both over the BDP; what fails has its name."""
     rows = found.summary.drop_nulls(["use_percent", "share_percent"])
-    rows = rows.rename({"flows.xsender.cc": "cc"}).sort("cc")
+    rows = rows.rename({"flows.xsender.cc": "cc"}).drop(cs.ends_with("_low")).sort("cc")
     bdp = alt.X("bdp_packets").title("bandwidth-delay product, packets").scale(type="log")
     share, use = "share taken, %", f"use of the idle link, % of {YARDSTICK.upper()}'s"
     names = alt.Chart(rows.filter(~pl.col("met"))).mark_text(dx=4, align="left").encode(text="cell")
 
     def panel(x: alt.X, name: str, title: str, limit: float) -> Picture:
         look: Style = {"x": x, "by": "cc", "legend": "competitors", "scale": {"zero": False}}
-        return means(rows.drop(cs.ends_with("_low")), name, title, limit, **look) + names.encode(
-            x, y=name
-        )
+        return means(rows, name, title, limit, **look) + names.encode(x, y=name)
 
     both = panel(alt.X("share_percent").title(share), "use_percent", use, USE_PERCENT)
-    said = (
-        f"{found.summary['met'].sum()} of {found.summary.height} cells are on the good side of both"
-    )
+    cells = found.summary
     return alt.hconcat(
         both + required(rows, x=SHARE_PERCENT),
         panel(bdp, "share_percent", share, SHARE_PERCENT),
         panel(bdp, "use_percent", use, USE_PERCENT),
-        title=said,
+        title=f"{cells['met'].sum()} of {cells.height} cells are on the good side of both",
     )
 
 

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
-from dalbe_testbed.charts import Picture, facets, series, words
+from dalbe_testbed.charts import Picture, facets, series
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan.schedule import SEGMENT_BYTES
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
@@ -235,29 +235,17 @@ def _about(point: Point) -> Row:
 
 def draw(found: Finding) -> Picture:
     """Draw each point's mean rates: filled as the module predicts, hollow by another prediction."""
-    others = {name: by[0] for name, by in MODELS.items()}
-    rows = (
-        found.summary.sort("model", "rtt", "others")
-        .with_columns(
-            second=pl.coalesce(
-                f"{name}_mbps"
-                for name in others.values()
-                if f"{name}_mbps" in found.summary.columns
-            ),
-            by=pl.col("model").replace_strict(others),
-        )
-        .with_columns(
-            title=words("{}; hollow: '{}'", "model", "by"), others=words("{} CUBIC", "others")
-        )
+    rows = found.summary.sort("model", "rtt", "others").with_columns(
+        second=pl.coalesce(pl.col("^(fair|all)_mbps$"))
     )
-    x = alt.X("measured_mbps").title("measured, Mbit/s").scale(type="log")
+    second = ", ".join(f"'{by[0]}' of {name}" for name, by in MODELS.items())
+    x = alt.X("measured_mbps").title(f"measured, Mbit/s; hollow: {second}").scale(type="log")
     off = f"dashed: {MEDIAN_PERCENT:g} % off; dotted: what 1 + eps can correct"
     said = ["predicted by the flow's own state, Mbit/s", off]
-    point = alt.Chart(rows).encode(
-        x, alt.Color(**series(rows, "rtt", "base RTT, ms")), alt.Shape(**series(rows, "others"))
-    )
+    colour = alt.Color(**series(rows, "rtt", "base RTT, ms"))
+    point = alt.Chart(rows).encode(x, colour, alt.Shape(**series(rows, "others", "CUBIC flows")))
     own = point.mark_point().encode(alt.Y("own_mbps").title(said).scale(type="log"))
-    second = point.mark_point(filled=False, opacity=0.5).encode(alt.Y("second").title(said))
+    hollow = point.mark_point(filled=False, opacity=0.5).encode(alt.Y("second").title(said))
     part, dash = MEDIAN_PERCENT / 100, [5, 4]
     factors = {1: [1, 0], 1 - part: dash, 1 + part: dash, LEAST_RATIO: [1, 3], MOST_RATIO: [1, 3]}
     lines = [
@@ -267,8 +255,8 @@ def draw(found: Finding) -> Picture:
         .encode(x, alt.Y("at:Q").title(said))
         for factor, dash in factors.items()
     ]
-    chart = alt.layer(own, second, *lines).properties(height=320)
-    return facets(rows, chart, "title").resolve_scale(x="independent", y="independent")
+    chart = alt.layer(own, hollow, *lines).properties(height=320)
+    return facets(rows, chart, "model").resolve_scale(x="independent", y="independent")
 
 
 STUDY = Study(measure, _require, about=_about, draw=draw)

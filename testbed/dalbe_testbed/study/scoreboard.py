@@ -286,33 +286,32 @@ MISSES = ("miss_percent", "late_percent")
 PARTS = {"idle_percent": (0, 100), "behind_percent": (0, 100)}
 """Parts of what there is: intervals of few runs reach beyond none and all."""
 
-LABELS = {
+OUR_TRANSFERS = {
     "mbc": "dalbe_cdg, MBC",
     "pid": "dalbe_cdg, PID",
     "floor": "dalbe_cdg, rate floor",
     "phantom": "dalbe_cubic, phantom signals",
     "beta": "dalbe_cubic, beta",
     "dalbe-vegas": "dalbe_vegas",
+}
+PEERS = {
+    "cdg-g0.1": "in-tree cdg, G = 0.1",
+    "cdg-g3": "in-tree cdg, G = 3",
+    "cdg-g120": "in-tree cdg, G = 120",
     "vegas": "Vegas",
     "lp": "TCP-LP",
     "cubic": "CUBIC",
     "strict_priority": "strict priority",
 }
-OUR_TRANSFERS = ("mbc", "pid", "floor", "phantom", "beta", "dalbe-vegas")
-PEERS = ("cdg-g0.1", "cdg-g3", "cdg-g120", "vegas", "lp", "cubic", "strict_priority")
 """From above to below: ours, the rate caps, these, of which the last is the limit."""
 
 
-def called(transfer: str) -> str:
-    """Return how a transfer is called in pictures."""
-    if transfer.startswith(CAP):
-        return f"rate cap, size/{transfer.removeprefix(CAP).removesuffix('s')} s"
-    return LABELS.get(transfer, transfer.replace("cdg-g", "in-tree cdg, G = "))
-
-
-def _order(transfers: pl.Series) -> list[str]:
+def called(transfers: pl.Series) -> dict[str, str]:
+    """Return how transfers are called in pictures, from above to below."""
     caps = sorted({name for name in transfers if name.startswith(CAP)}, reverse=True)
-    return [name for name in (*OUR_TRANSFERS, *caps, *PEERS) if name in transfers]
+    seconds = {name: name.removeprefix(CAP).removesuffix("s") for name in caps}
+    names = OUR_TRANSFERS | {cap: f"rate cap, size/{s} s" for cap, s in seconds.items()} | PEERS
+    return {name: said for name, said in names.items() if name in transfers}
 
 
 def drawn(summary: pl.DataFrame) -> pl.DataFrame:
@@ -326,7 +325,7 @@ def drawn(summary: pl.DataFrame) -> pl.DataFrame:
     said = pl.format("{} (cannot be met: not among the misses)", "task")
     rows = summary.with_columns(hopeless=hopeless.over("task")).with_columns(
         task=pl.when("hopeless").then(said).otherwise("task"),
-        ours=pl.col("transfer").is_in(OUR_TRANSFERS),
+        ours=pl.col("transfer").is_in([*OUR_TRANSFERS]),
     )
     return pl.concat(
         rows.select(
@@ -345,12 +344,12 @@ def drawn(summary: pl.DataFrame) -> pl.DataFrame:
 def draw(found: Finding) -> Picture:
     """Draw every measure: means over seeds with their intervals, ours highlighted."""
     rows = drawn(found.summary)
-    names = [called(name) for name in _order(rows["transfer"])]
-    rows = rows.with_columns(pl.col("transfer").map_elements(called, pl.String))
+    names = called(rows["transfer"])
+    rows = rows.with_columns(pl.col("transfer").replace(names))
     colours = alt.Scale(domain=[True, False], range=[BLUE, "#404040"])
     task = series(rows, "task")
     chart = alt.Chart(rows).encode(
-        alt.Y("transfer").sort(names).title(None),
+        alt.Y("transfer").sort([*names.values()]).title(None),
         alt.Color("ours:N").scale(colours).legend(None),
         alt.YOffset(**task),
     )

@@ -172,19 +172,15 @@ def draw(found: Finding) -> Picture:
         pl.col("^share_percent.*$").clip(left),  # its interval, too
         kind=pl.when(ours).then(pl.lit("dalbe_cdg at weight w")).otherwise(peer),
     ).sort("w", nulls_last=True)
-    close = (pl.col("share_percent") < 1.25 * pl.col("share_percent").shift()).fill_null(
-        value=False
-    )
-    own = rows.filter(ours)
-    labels = own.group_by((~close).cum_sum().alias("label"), maintain_order=True).agg(
+    share, own = pl.col("share_percent"), rows.filter(ours)
+    close = (share >= 1.25 * share.shift()).fill_null(value=True).cum_sum().alias("label")
+    labels = own.group_by(close, maintain_order=True).agg(
         pl.first("share_percent", "use_percent"),
         w=words("{}", "w").unique(maintain_order=True).str.join(", "),
     )
-    x = alt.X("share_percent").title("share taken from others, %")
-    x, y = x.scale(type="log", domain=(left, 100)), alt.Y("use_percent")
-    points = means(
-        rows, "use_percent", f"use of an idle link, % of {YARDSTICK.upper()}'s", x=x, by="kind"
-    )
+    x, y = alt.X("share_percent").title("share taken from others, %"), alt.Y("use_percent")
+    x, use = x.scale(type="log", domain=(left, 100)), "use of an idle link, % of CUBIC's"
+    points = means(rows, "use_percent", use, x=x, by="kind", line=True)
     ends = alt.X("share_percent_low"), alt.X2("share_percent_high")
     shares = alt.Chart(rows).mark_rule().encode(*ends, y, color="kind")
     names = alt.Chart(labels).mark_text(dy=15, color=BLUE).encode(x, y, text="w")
@@ -192,8 +188,7 @@ def draw(found: Finding) -> Picture:
     limit = ["strict priority: {:.1f} %, {:.0f} %".format(*at) for at in corner]
     title = "What is used of an idle link, and taken of a busy one" + (where and f": {where}")
     said = alt.TitleParams(title, subtitle=limit or ["strict priority, in theory: 0 %, 100 %"])
-    line = alt.Chart(own).mark_line().encode(x, y)
-    return (line + points + shares + names).properties(width=600, height=330, title=said)
+    return (points + shares + names).properties(width=600, height=330, title=said)
 
 
 MEANS = (MEASURES[0], USE.name, *MEASURES[1:])
