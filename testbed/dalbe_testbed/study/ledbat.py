@@ -88,21 +88,17 @@ def _phase(results: Results, run: Run, name: str, window: Window) -> Row:
 
 def _call(results: Results, run: Run) -> Row:
     """Return what the flow adds to the call's delay; null if no packet arrived, then or before."""
-    first = run.point.experiment.flows[0]
-    voice = results.table(run, "voice")
-    before = voice.filter(pl.col("t_s") < first.start_s)["queue_ms"].drop_nulls()
-    beside = voice.filter(pl.col("t_s") >= first.latest_start_s)["queue_ms"]
-    there = not before.is_empty() and beside.null_count() < beside.len()
+    first, t_s, queue_ms = run.point.experiment.flows[0], pl.col("t_s"), pl.col("queue_ms")
+    before_ms = queue_ms.filter(t_s < first.start_s).mean()
+    beside = queue_ms.filter(t_s >= first.latest_start_s)
+    call = results.table(run, "voice").select(
+        added_ms=beside.mean() - before_ms,
+        added_p95_ms=beside.quantile(0.95, "linear") - before_ms,
+        lost_percent=100 * beside.null_count() / pl.max_horizontal(1, beside.len()),
+    )
     window = Window(first.latest_start_s + SETTLED_S, run.point.experiment.duration_s)
-    base = before.mean() if there else None
-    quantile = beside.drop_nulls().quantile(0.95, "linear") if there else None
-    return {
-        "phase": "call",
-        "ours_mbps": window.mean_mbps(results.table(run, "rates"), [first.name]),
-        "added_ms": beside.mean() - base if there else None,  # type: ignore[operator]
-        "added_p95_ms": quantile - base if there else None,  # type: ignore[operator]
-        "lost_percent": 100 * beside.null_count() / max(1, beside.len()),
-    }
+    mbps = window.mean_mbps(results.table(run, "rates"), [first.name])
+    return {"phase": "call", "ours_mbps": mbps} | call.row(0, named=True)
 
 
 def measure(results: Results, run: Run, _sweep: Sweep) -> list[Row]:
