@@ -118,15 +118,20 @@ boots=3
 while :; do
 	# A process group of its own, to be killed as a whole. Its output has to be a
 	# pipe: vng opens a file anew, and overwrites.
+	exec {console}> >(exec cat)
+	printer=$!
 	TMPDIR=$work setsid "${vng_words[@]}" --rwdir "$work" -- bash ./guest.sh \
-		</dev/null > >(exec cat) 2>"$work/stderr" &
+		</dev/null >&"$console" 2>"$work/stderr" {console}>&- &
+	guest=$!
+	exec {console}>&-
 	ended=0
-	await_guest $! qemu "$name" "$wall_s" "$work/status" || ended=$?
+	await_guest "$guest" qemu "$name" "$wall_s" "$work/status" || ended=$?
 	[[ $ended == 125 && ! -e $work/begun ]] || break
 	((--boots > 0)) || break
 	echo "qemu: run '$name': it had not begun: the guest is booted again" >&2
 done
 ((ended == 0)) || exit "$ended"
+wait "$printer" # on a busy machine it may still have to print what the guest said
 cp -r "$work/out/." "$out"
 status=$(<"$work/status")
 [[ $status == 0 ]] || tail -n 1 "$work/run.err" >&2

@@ -2,6 +2,7 @@
 """Backends: one interface, clear refusals, and a stock kernel that a run leaves as it was."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -258,6 +259,22 @@ def test_a_stock_guest_that_died_before_it_printed_a_line_is_booted_again(
     assert done.stdout.splitlines()[-1] == last
     assert (done.returncode == 0) == (last == "guest done")
     assert done.stderr.count("is booted again") == boots - 1
+
+
+def test_a_run_ends_when_all_that_the_guest_said_is_printed(
+    qemu: backends.Backend, tmp_path: Path
+):
+    where = write_input(qemu, tmp_path / "input")
+    fake_vng(tmp_path, "echo the last word; mkdir out; echo 0 >status")
+    script(tmp_path / "bin/cat", f'[[ $# -gt 0 ]] || sleep 2\nexec {shutil.which("cat")} "$@"\n')
+    with (tmp_path / "console").open("w") as console:
+        done = subprocess.run(
+            [str(TESTBED / "qemu/boot.sh"), "-o", str(tmp_path / "out"), str(where)],
+            env=os.environ | {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "VNG_KVM": "0"},
+            stdout=console,
+            check=False,
+        )
+    assert (done.returncode, (tmp_path / "console").read_text()) == (0, "the last word\n")
 
 
 def of_guest(pid_dir: Path, program: str = "") -> bool:
