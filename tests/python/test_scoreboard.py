@@ -282,3 +282,12 @@ def test_the_framework_runs_are_shared() -> None:
     shared = sweep.all_runs([board]).keys() & sweep.all_runs([paper]).keys()
     assert len(shared) == 2 * len(board.seeds)
     sweep.all_runs([board, paper])
+
+
+def test_a_base_that_has_no_words_yet_is_drawn_by_its_name():
+    called = scoreboard.called(pl.Series(["dalbe-reno", "cubic", "mbc"]))
+    assert list(called.items()) == [
+        ("mbc", "dalbe_cdg, MBC"),
+        ("cubic", "CUBIC"),
+        ("dalbe-reno", "dalbe-reno"),
+    ]

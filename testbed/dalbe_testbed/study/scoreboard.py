@@ -307,11 +307,12 @@ PEERS = {
 
 
 def called(transfers: pl.Series) -> dict[str, str]:
-    """Return how transfers are called in pictures, from above to below."""
+    """Return how transfers are called in pictures, from above to below; new ones come last."""
     caps = sorted({name for name in transfers if name.startswith(CAP)}, reverse=True)
     seconds = {name: name.removeprefix(CAP).removesuffix("s") for name in caps}
     names = OUR_TRANSFERS | {cap: f"rate cap, size/{s} s" for cap, s in seconds.items()} | PEERS
-    return {name: said for name, said in names.items() if name in transfers}
+    known = {name: said for name, said in names.items() if name in transfers}
+    return known | {name: name for name in transfers if name not in known}
 
 
 def drawn(summary: pl.DataFrame) -> pl.DataFrame:
