@@ -100,7 +100,7 @@ struct drive_in {
  * @bad_level: ACKs by which a contended window grew above w * B, and two
  * @bad_growth: ACKs by which it grew by more than half
  * @bad_answer: losses whose answer was a larger window
- * @bad_trace: ACKs that began a cut for delay and did not say so, or the reverse
+ * @bad_trace: ACKs that began a cut for delay, or a phantom one, and did not say so, or the reverse
  */
 struct drive_out {
 	u32 alone;

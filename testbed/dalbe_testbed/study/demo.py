@@ -19,7 +19,17 @@ import altair as alt
 import polars as pl
 
 from dalbe_testbed import charts
-from dalbe_testbed.charts import BUSY, TARGET, Picture, Style, required, series
+from dalbe_testbed.charts import (
+    BLUE,
+    BUSY,
+    GREY,
+    TARGET,
+    VERMILLION,
+    Picture,
+    Style,
+    required,
+    series,
+)
 from dalbe_testbed.plan.sweep import Run, Sweep
 from dalbe_testbed.reduce import capture
 from dalbe_testbed.study import engine
@@ -215,29 +225,36 @@ def draw(found: Finding) -> Picture:
         """Shade the times in which CUBIC competes, and mark the deadline."""
         bins = curves.filter(contender=name).drop_nulls("end_s")
         busy = alt.Chart(bins).mark_rect(color=BUSY).encode(x, x2="end_s")
-        return alt.layer(busy, *drawn, required(found.runs, x=found.runs["due_s"][0]))
+        due = required(found.runs, x=found.runs["due_s"][0])
+        return alt.layer(busy, *drawn, due).properties(width=520, height=130)
 
-    rows = []
+    panels = []
     for name in found.summary["contender"]:
         curve = curves.filter(contender=name)
         said = f"{LABEL[name]}: {outcome(found.runs.filter(contender=name).row(0, named=True))}"
         sent = curve.rename(SENDERS).unpivot([*SENDERS.values()], index="t_s", variable_name="who")
-        look: Style = {"color": alt.Color(**series(sent, "who")), "order": "index"}
+        colours = alt.Scale(domain=[*SENDERS.values()], range=[BLUE, VERMILLION, GREY])
+        look: Style = {"color": alt.Color(**series(sent, "who") | {"scale": colours})}
         stack = alt.Chart(sent.with_columns(index=pl.col("who").rle_id())).mark_area()
-        stack = stack.encode(x, alt.Y("value").title("Mbit/s"), **look)
+        stack = stack.encode(x, alt.Y("value").title("Mbit/s"), order="index", **look)
         queue = alt.Chart(curve).mark_line().encode(x, alt.Y("queue_ms").title("queue, ms"))
-        rows.append(over_time(name, stack).properties(title=said) | over_time(name, queue))
+        panels += [over_time(name, stack).properties(title=said), over_time(name, queue)]
+    links = alt.concat(*panels, columns=2)
     module = curves.filter(contender=OURS).drop_nulls("w")
-    if not module.is_empty():
-        module = module.with_columns(pl.col("regime").replace_strict(REGIME, default=None))
-        rates = module.rename(RATES).unpivot([*RATES.values()], index="t_s", variable_name="who")
-        rate = charts.curves(rates, x, alt.Y("value").title("Mbit/s of payload"), "who")
-        w = alt.Chart(module).mark_point().encode(x, alt.Y("w").title("weight w"), color="regime")
-        ends = module.select(least=pl.min("w"), most=pl.max("w")).row(0)
-        said = "w went from {:.2g} up to {:.2g}".format(*ends)
-        both = over_time(OURS, rate) | over_time(OURS, w).properties(title=said)
-        rows.append(both.resolve_scale(color="independent"))
-    return alt.vconcat(*rows).resolve_scale(color="independent")
+    if module.is_empty():
+        return links
+    module = module.with_columns(pl.col("regime").replace_strict(REGIME, default=None))
+    rates = module.rename(RATES).unpivot([*RATES.values()], index="t_s", variable_name="who")
+    rate = charts.curves(rates, x, alt.Y("value").title("Mbit/s of payload"), "who")
+    w = alt.Chart(module).encode(x, alt.Y("w").title("weight w"))
+    steps = w.mark_line(interpolate="step-after", color=GREY)
+    ends = module.select(least=pl.min("w"), most=pl.max("w")).row(0)
+    weight = over_time(OURS, steps, w.mark_point().encode(color="regime"))
+    said = "w went from {:.2g} up to {:.2g}".format(*ends)
+    both = alt.concat(over_time(OURS, rate), weight.properties(title=said), columns=2)
+    both = both.resolve_scale(color="independent")
+    picture = alt.vconcat(links, both).resolve_scale(color="independent")
+    return picture.configure_legend(orient="bottom", title=None).configure_title(fontSize=11)
 
 
 MEANS = (
