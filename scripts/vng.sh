@@ -55,9 +55,9 @@ vng_emulated()
 # most, and prints what it says; then, where it did not come to "guest done", the end of the kernel's
 # console.
 #
-# QEMU before 8.1, with a thread per processor, runs code that the guest's kernel is just patching:
-# on a busy machine one boot in thirty dies of an int3 that is in nobody's code. Until COMMAND
-# has printed a line no result depends on another boot, and three are tried.
+# QEMU 7.2, and as others report 8.0, with a thread per processor runs code that the guest's
+# kernel is just patching: on a busy machine one boot in thirty dies of an int3 that is in nobody's
+# code. Until COMMAND has printed a line no result depends on another boot, and three are tried.
 vng_run()
 {
 	local seconds=$1 dir=$2 boots=3 status
