@@ -226,7 +226,8 @@ def draw(found: Finding) -> Picture:
         target = line(strokeDash=[1, 3], color="black").encode(
             x, alt.Y("target_mbps").title("Mbit/s")
         )
-        weight = line(opacity=0.6, color=VERMILLION).encode(x, alt.Y("w").scale(domain=(0, 1)))
+        w = alt.Y("w").scale(domain=(0, 1)).axis(titleColor=VERMILLION, labelColor=VERMILLION)
+        weight = line(opacity=0.6, color=VERMILLION).encode(x, w)
         colour = alt.Color("who").scale(colours).title(None)
         left = rates.encode(colour) + target + required(panel, x=TRANSFER.stop_s)
         both = alt.layer(left, weight).resolve_scale(y="independent")
