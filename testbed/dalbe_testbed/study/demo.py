@@ -18,7 +18,6 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from dalbe_testbed import charts
 from dalbe_testbed.charts import (
     BLUE,
     BUSY,
@@ -26,9 +25,8 @@ from dalbe_testbed.charts import (
     TARGET,
     VERMILLION,
     Picture,
-    Style,
+    curves,
     required,
-    series,
 )
 from dalbe_testbed.plan.sweep import Run, Sweep
 from dalbe_testbed.reduce import capture
@@ -219,33 +217,33 @@ def draw(found: Finding) -> Picture:
     """Draw a seed: the link and the queue by each means, a row each; below, w and the target."""
     x = alt.X("t_s").title("seconds; dashed: the deadline; shaded: CUBIC competes")
     competes = pl.col("cubic_mbps") > COMPETES_MBPS
-    curves = found.curves.with_columns(end_s=pl.when(competes).then(pl.col("t_s") + CURVE_S))
+    binned = found.curves.with_columns(end_s=pl.when(competes).then(pl.col("t_s") + CURVE_S))
 
     def over_time(name: str, *drawn: Picture) -> Picture:
         """Shade the times in which CUBIC competes, and mark the deadline."""
-        bins = curves.filter(contender=name).drop_nulls("end_s")
+        bins = binned.filter(contender=name).drop_nulls("end_s")
         busy = alt.Chart(bins).mark_rect(color=BUSY).encode(x, x2="end_s")
         due = required(found.runs, x=found.runs["due_s"][0])
         return alt.layer(busy, *drawn, due).properties(width=520, height=130)
 
     panels = []
     for name in found.summary["contender"]:
-        curve = curves.filter(contender=name)
+        curve = binned.filter(contender=name)
         said = f"{LABEL[name]}: {outcome(found.runs.filter(contender=name).row(0, named=True))}"
         sent = curve.rename(SENDERS).unpivot([*SENDERS.values()], index="t_s", variable_name="who")
         colours = alt.Scale(domain=[*SENDERS.values()], range=[BLUE, VERMILLION, GREY])
-        look: Style = {"color": alt.Color(**series(sent, "who") | {"scale": colours})}
+        colour = alt.Color("who").scale(colours).title(None)
         stack = alt.Chart(sent.with_columns(index=pl.col("who").rle_id())).mark_area()
-        stack = stack.encode(x, alt.Y("value").title("Mbit/s"), order="index", **look)
+        stack = stack.encode(x, alt.Y("value").title("Mbit/s"), colour, order="index")
         queue = alt.Chart(curve).mark_line().encode(x, alt.Y("queue_ms").title("queue, ms"))
         panels += [over_time(name, stack).properties(title=said), over_time(name, queue)]
     links = alt.concat(*panels, columns=2)
-    module = curves.filter(contender=OURS).drop_nulls("w")
+    module = binned.filter(contender=OURS).drop_nulls("w")
     if module.is_empty():
         return links
     module = module.with_columns(pl.col("regime").replace_strict(REGIME, default=None))
     rates = module.rename(RATES).unpivot([*RATES.values()], index="t_s", variable_name="who")
-    rate = charts.curves(rates, x, alt.Y("value").title("Mbit/s of payload"), "who")
+    rate = curves(rates, x, alt.Y("value").title("Mbit/s of payload"), "who")
     w = alt.Chart(module).encode(x, alt.Y("w").title("weight w"))
     steps = w.mark_line(interpolate="step-after", color=GREY)
     ends = module.select(least=pl.min("w"), most=pl.max("w")).row(0)
