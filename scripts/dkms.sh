@@ -21,21 +21,23 @@ EOF
 version=$(dalbe_version)
 source=/usr/src/dalbe-$version
 
-# All versions, for all kernels. dkms itself gives up where an earlier command was
-# stopped half-way, or where the sources are lost: then its record and the modules are left.
+# All versions, for all kernels. dkms itself gives up where an earlier command was stopped
+# half-way, or where the sources are lost: then its record and the modules are left. And it
+# does not replace a module of the same version that `make install` left in updates.
 dkms_remove()
 {
-	local dir
+	local dir kernel
 	for dir in /var/lib/dkms/dalbe/[0-9]*; do
 		[[ -e $dir ]] || continue
 		as_root dkms remove "dalbe/$(basename "$dir")" --all ||
 			say "dkms could not remove $(basename "$dir"); clearing it away"
 	done
 	as_root rm -rf /var/lib/dkms/dalbe /usr/src/dalbe-[0-9]*
-	for dir in /lib/modules/*/updates/dkms; do
+	for dir in /lib/modules/*/updates{,/dkms}; do
 		compgen -G "$dir/*dalbe*.ko*" >/dev/null || continue
 		as_root rm -f "$dir"/{,tcp_}dalbe{,_cdg}.ko*
-		as_root env PATH="$PATH:/usr/sbin:/sbin" depmod "$(basename "${dir%/updates/dkms}")"
+		kernel=${dir#/lib/modules/}
+		as_root env PATH="$PATH:/usr/sbin:/sbin" depmod "${kernel%%/*}"
 	done
 }
 

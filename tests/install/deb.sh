@@ -54,7 +54,11 @@ chmod +x /usr/local/sbin/rmmod
 cp /usr/local/sbin/rmmod /usr/local/sbin/modprobe
 
 list >/tmp/before
+# A user had typed this first: the same version of the module is there.
+report "$kver: make install" make install KDIR="$kdir"
 report "$kver: the packages can be installed" apt install "$dir"/old/*.deb
+there "$version"
+report "$kver: make uninstall leaves the packages alone" make uninstall
 there "$version"
 report "$kver: the module is to be loaded at boot" owns dalbe-dkms /modules-load.d/dalbe.conf
 report "$kver: a udev rule" owns dalbe-dkms '/rules.d/.*dalbe.*\.rules'

@@ -11,6 +11,8 @@ installed() { dkms status dalbe -k "$kver" | grep "^dalbe/$version, .*: installe
 dkms_install() { make dkms-install KDIR="$kdir"; }
 
 list >/tmp/before
+# Then the same version of the module is there, in another directory.
+report "$kver: make install" make install KDIR="$kdir"
 report "$kver: make dkms-install" dkms_install
 report "$kver: dkms says that it is installed" installed
 report "$kver: modprobe finds the module" finds updates/dkms/dalbe.ko

@@ -34,6 +34,12 @@ report "without Python, enter_venv says what to do" \
 	bash -c '(. scripts/common.sh; enter_venv) 2>&1 | grep "Python 3.11 or newer is needed"'
 
 sed -i 's/^ID=.*/ID=ubuntu/' /etc/os-release
+# Debian 13's headers bring their kernel, and its own are not asked for again.
+: >"/boot/vmlinuz-$kver"
+: >/tmp/asked
+report "Ubuntu, with a kernel and its headers: setup.sh fails, too" fails setup check
+report "Ubuntu, with a kernel and its headers: neither is asked for" fails asked linux-image-generic
+rm /boot/vmlinuz-*
 : >/tmp/asked
 report "Ubuntu: setup.sh fails where apt installs nothing" fails setup check
 for package in linux-source linux-image-generic linux-headers-generic zstd; do
