@@ -44,7 +44,7 @@ static const struct option_def {
 	{ "scavenger", 0, OPT_SCAVENGER, CMD_RUN | CMD_SET, NULL, NULL,
 	  "take what others leave (--wmin); needs no goal" },
 	{ "controller", 0, OPT_CONTROLLER, CMD_RUN | CMD_SET, "NAME", "mbc",
-	  "who sets w: mbc, pid, floor, weight (--wmin), fixed (--g)" },
+	  "how w is set: mbc, pid, floor, weight (--wmin), fixed (--g)" },
 	{ "after", 0, OPT_AFTER, CMD_RUN | CMD_SET, "POLICY", "best-effort",
 	  "past the deadline: best-effort, scavenger or keep" },
 	{ "wmin", 0, OPT_WMIN, CMD_RUN | CMD_SET, "W", "0.05",

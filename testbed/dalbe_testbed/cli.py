@@ -13,7 +13,7 @@ from rich.console import Console
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan import experiment, sweep
 from dalbe_testbed.run import backends, runner, workflow
-from dalbe_testbed.run.scenario import Tools
+from dalbe_testbed.run.scenario import Tools, with_own
 
 app = typer.Typer(
     help="Runs dalbe's experiments in a time-travel guest and analyses them.",
@@ -41,9 +41,12 @@ Kernel = Annotated[
     str | None,
     typer.Option("--kernel", help="uml: the guest kernel's build directory; qemu: a release."),
 ]
-Module = Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="dalbe.ko.")]
+Module = Annotated[
+    Path | None,
+    typer.Option(exists=True, dir_okay=False, help="dalbe.ko; by default this clone's is built."),
+]
 Dalbectl = Annotated[
-    Path | None, typer.Option(exists=True, dir_okay=False, help="The dalbectl program.")
+    Path | None, typer.Option(exists=True, dir_okay=False, help="dalbectl; by default likewise.")
 ]
 Keep = Annotated[bool, typer.Option("--keep-captures", help="Keep the packet captures.")]
 Check = Annotated[bool, typer.Option("--check", help="Exit with 1 if a requirement is not met.")]
@@ -81,7 +84,7 @@ def run_command(
     what = experiment.load(file, settings)
     if contender:
         what = what.contender(contender)
-    tools = Tools(backends.choose(backend, kernel), module, dalbectl)
+    tools = with_own(Tools(backends.choose(backend, kernel), module, dalbectl), what)
     places = {n: out / f"seed{n}" if seeds > 1 else out for n in range(seed, seed + seeds)}
     name = contender or what.name
     runs = runner.run_all(

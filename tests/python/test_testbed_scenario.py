@@ -348,6 +348,26 @@ def test_rsync_gets_its_host_s_default(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
+    ("file", "given", "built"),
+    [
+        (CELL, {}, []),
+        (DEMO, {}, ["guest-module.sh", "make"]),
+        (DEMO, {"module": Path("/m/dalbe.ko"), "dalbectl": Path("/d/dalbectl")}, []),
+    ],
+)
+def test_the_clone_s_own_are_built_where_needed(
+    monkeypatch: pytest.MonkeyPatch, file: Path, given: dict[str, Path], built: list[str]
+):
+    asked = []
+    monkeypatch.setattr(scenario, "ask", lambda who, *_: asked.append(who.name) or "/own.ko\n")
+    named = scenario.Tools(backend=Backend("uml", "6.12", "0", Path("/k")), **given)
+    tools = scenario.with_own(named, experiment.load(file))
+    assert asked == built
+    own = [Path("/own.ko"), TESTBED.parent / "tools/dalbectl"]
+    assert [tools.module, tools.dalbectl] == (own if built else [named.module, named.dalbectl])
+
+
+@pytest.mark.parametrize(
     ("file", "tools", "message"),
     [
         (DEMO, {"module": None}, "--module"),

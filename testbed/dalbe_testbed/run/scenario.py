@@ -37,6 +37,7 @@ SOCKET_BUFFER_BYTES = 4_194_304  # the least of the maxima that dumbbell.sh give
 BURST_BYTES, LATE_S = 1600, 1e-3  # of the bottleneck: a packet; a timer's lateness in real time
 AFTER_END_S = 60  # that traffic goes on which is to last to the end, whenever that is
 EVER = "1E"  # more bytes than any flow sends
+GUEST_MODULE = TESTBED.parent / "scripts/guest-module.sh"  # builds a module for a kernel
 
 Event = tuple[float, str]  # when, in seconds, and the rest of its line in the schedule
 
@@ -62,20 +63,37 @@ def _with_peers(tools: Tools, experiment: Experiment) -> Tools:
     A kernel has one module of a name, with one set of parameters: the others get a number.
     """
     peers = {}
-    script = TESTBED.parent / "scripts/guest-module.sh"
     asked = sorted({(f.peer, f.peer_parameters or "") for f in experiment.flows if f.peer})
     for number, (peer, parameters) in enumerate(asked):
-        module = ask(script, str(tools.backend.build_dir), peer, str(number or ""))
+        module = ask(GUEST_MODULE, str(tools.backend.build_dir), peer, str(number or ""))
         peers[peer, parameters] = Path(module.strip())
     return replace(tools, peers=peers)
+
+
+def _congestion_controls(experiment: Experiment) -> set[str]:
+    ccs: set[str] = {flow.cc for flow in experiment.flows}
+    return ccs | {some.cc for some in (experiment.short_flows, experiment.web) if some}
+
+
+def with_own(tools: Tools, experiment: Experiment) -> Tools:
+    """Build this clone's module and dalbectl, where none is named and the experiment needs one.
+
+    Raises TestbedError if they cannot be built.
+    """
+    module, dalbectl = tools.module, tools.dalbectl
+    ours = any(cc.startswith("dalbe_") for cc in _congestion_controls(experiment))
+    if ours and module is None:
+        module = Path(ask(GUEST_MODULE, str(tools.backend.build_dir)).strip())
+    if dalbectl is None and any(map(experiment.by_dalbectl, experiment.flows)):
+        ask(Path("make"), "-s", "-C", str(TESTBED.parent / "tools"), "dalbectl")
+        dalbectl = TESTBED.parent / "tools/dalbectl"
+    return replace(tools, module=module, dalbectl=dalbectl)
 
 
 def _modules(experiment: Experiment, tools: Tools) -> Iterator[str]:
     for (_directory, parameters), peer in tools.peers.items():
         yield f"{peer} {parameters}".rstrip()
-    ccs: set[str] = {flow.cc for flow in experiment.flows}
-    ccs |= {some.cc for some in (experiment.short_flows, experiment.web) if some}
-    for cc in sorted(ccs - {"cubic", "reno", "peer"}):
+    for cc in sorted(_congestion_controls(experiment) - {"cubic", "reno", "peer"}):
         if cc.startswith("dalbe_"):
             if tools.module is None:
                 raise TestbedError("this experiment needs --module PATH/dalbe.ko")
