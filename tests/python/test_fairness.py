@@ -31,8 +31,17 @@ def test_jains_index_at_its_ends():
     assert fairness.jain([0.0, 0.0]) is None
 
 
-def made(tmp_path: Path, *, late: float = 1.0, starving: int = 0, total: float = 8.5) -> Finding:
-    """What was found where the latecomer has so many shares, and some of 20 flows have none."""
+def made(
+    tmp_path: Path,
+    *,
+    late: float | tuple[float, float] = 1.0,
+    starving: int = 0,
+    total: float = 8.5,
+) -> Finding:
+    """What was found where the latecomer has so many shares, and some of 20 flows have none.
+
+    late: in both runs of a point, or in each.
+    """
     site = Site(tmp_path, SWEEP)
     for run in site.runs:
         names = [flow.name for flow in run.point.experiment.flows]
@@ -40,7 +49,7 @@ def made(tmp_path: Path, *, late: float = 1.0, starving: int = 0, total: float =
         if len(names) == 20:
             parts |= dict.fromkeys(names[:starving], 0.0)
         if len(names) > 1:
-            parts["latecomer"] = late
+            parts["latecomer"] = late[run.seed - 1] if isinstance(late, tuple) else late
         whole = 9.0 if run.point.values["who"] == "cubic" else total
         there = sum(parts.values())
 
@@ -73,6 +82,7 @@ def test_each_requirement_fails_on_its_own(tmp_path: Path):
     assert met(greedy) == [True, True, True, False]
     assert greedy.summary.filter(flows=20).item(0, "late_percent") == pytest.approx(21)
     assert met(made(tmp_path / "c", late=0.79, total=9))[3] is False
+    assert met(made(tmp_path / "e", late=(0.79, 1.21), total=9))[3] is False
     assert met(made(tmp_path / "d", starving=3, total=9))[1:3] == [False, False]
 
 

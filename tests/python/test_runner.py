@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
 from dalbe_testbed.plan import experiment, schedule
 from dalbe_testbed.reduce import tables
@@ -52,3 +53,36 @@ def test_a_flow_is_finished_if_its_bytes_are_through(
         [ours], packets, tmp_path, 60.0, {ours.port}, captured=False
     ).to_dicts()[0]
     assert (row["finished"], row["end_s"]) == (status == 0, 30.0)
+
+
+def traffic(ends: str, sent: int, cc: str, tmp_path: Path) -> None:
+    """Check a run of the CDG paper's cell with these ends of programs, packets and algorithm."""
+    what = experiment.load(TESTBED / "experiments/cell.toml", ["flows.cdg1.cc=cdg"])
+    flows = schedule.plan(what, 1)
+    (tmp_path / "ends").write_text(ends)
+    ports = [port for _name, _host, port in schedule.backgrounds(what) for _ in range(sent)]
+    packets = pl.DataFrame({"port": ports}, schema={"port": pl.Int32})
+    seen = [(planned.flow.name, planned.flow.cc) for planned in flows]
+    seen = [(name, cc if name == "cdg1" else own) for name, own in seen]
+    connections = pl.DataFrame(seen, schema=["flow", "cc"], orient="row")
+    tables.check_traffic(what, flows, packets, connections, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("ends", "sent", "cc", "fault"),
+    [
+        ("cdg1\t299500000\t0\n", 8000, "cdg", None),
+        ("cdg1\t120000000\t0\n", 8000, "cdg", "cdg1 ended at 120 s"),
+        ("background2\t120000000\t1\n", 8000, "cdg", "background2 ended at 120 s"),
+        ("", 3000, "cdg", "background1 sent 3000 packets instead of 12931"),
+        ("", 8000, "cubic", "flow cdg1 used cubic instead of cdg"),
+    ],
+)
+def test_traffic_that_was_not_there_is_no_run(
+    tmp_path: Path, ends: str, sent: int, cc: str, fault: str | None
+):
+    if fault is None:
+        traffic(ends, sent, cc, tmp_path)
+        return
+    with pytest.raises(TestbedError, match=fault):
+        traffic(ends, sent, cc, tmp_path)

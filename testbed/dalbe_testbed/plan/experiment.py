@@ -49,6 +49,11 @@ class Background(Model):
     packet_bytes: Annotated[int, Field(ge=64, le=1472)] = 1450
     hosts: Annotated[list[Host], Field(min_length=1, max_length=2)] = ["sender", "xsender"]  # noqa: RUF012 (pydantic copies it)
 
+    @property
+    def packets_per_s(self) -> float:
+        """Return how many packets each host sends, on average."""
+        return self.rate_mbps * 1e6 / 8 / self.packet_bytes
+
 
 class Voice(Model):
     """One UDP flow of small packets at a constant rate, as of a telephone call."""

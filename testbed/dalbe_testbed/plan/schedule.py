@@ -209,6 +209,13 @@ def streams(experiment: Experiment, seed: int) -> list[Stream]:
     return found
 
 
+def backgrounds(experiment: Experiment) -> list[tuple[str, str, int]]:
+    """Return name, host and port of each host's background."""
+    hosts = experiment.background.hosts if experiment.background else []
+    places = enumerate(PEER, start=1)
+    return [(f"background{n}", h, BACKGROUND_PORT + n - 1) for n, h in places if h in hosts]
+
+
 def reverse_flows(experiment: Experiment) -> list[tuple[str, str]]:
     """Return name and receiving host, a sender, of each greedy flow against the direction."""
     return [

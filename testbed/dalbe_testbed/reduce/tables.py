@@ -17,7 +17,9 @@ from dalbe_testbed.plan.schedule import PEER, PlannedFlow, Stream, Transfer
 from dalbe_testbed.reduce import capture, flentfile, proof, tcpinfo, trace
 from dalbe_testbed.reduce.proof import LinkProof
 
-VOICE_SENT = 0.5  # at least, of the packets of [voice]: its signalling may meet with loss
+SENT_PART = 0.5
+"""At least, of the packets of [voice] and [background]: their signalling may meet with loss."""
+EARLY_S = 1.0  # that a flow must not end before its time
 
 
 @dataclass(frozen=True)
@@ -118,8 +120,7 @@ def transfer_table(
 def _other_traffic(experiment: Experiment, streams: list[Stream]) -> dict[int, str]:
     """Return what goes to which port besides the flows."""
     ports: dict[int, str] = {}
-    if experiment.background:
-        ports |= {schedule.BACKGROUND_PORT + index: "background" for index in range(2)}
+    ports |= {port: "background" for _name, _host, port in schedule.backgrounds(experiment)}
     if experiment.voice:
         ports[schedule.VOICE_PORT] = "voice"
     return ports | {stream.port: stream.name for stream in streams if stream.forward}
@@ -148,7 +149,7 @@ def _extra_tables(
     if voice := experiment.voice:
         table = capture.packet_table(packets, schedule.VOICE_PORT, end_s)
         due = (experiment.duration_s - voice.start_s) * voice.packets_per_s
-        if table.height < VOICE_SENT * due:
+        if table.height < SENT_PART * due:
             sent = f"{table.height} packets instead of {due:.0f}"
             raise TestbedError(f"voice sent {sent}: see {records}/voice.log")
         tables["voice"].append(table)
@@ -171,6 +172,40 @@ def _extra_tables(
             direction = pl.lit("forward" if stream.forward else "back")
             tables["web"].append(table.with_columns(direction=direction))
     return {name: pl.concat(parts) for name, parts in tables.items()}
+
+
+def check_traffic(
+    experiment: Experiment,
+    flows: list[PlannedFlow],
+    packets: pl.DataFrame,
+    connections: pl.DataFrame,
+    records: Path,
+) -> None:
+    """Raise TestbedError unless all that competes was there for as long as it was to be.
+
+    A program that gave up early, a background that never began, and an iperf that could not have
+    the congestion control it asked for, and so has the host's, would be data otherwise.
+    packets, connections: as the tables are made of.
+    """
+    backgrounds = schedule.backgrounds(experiment)
+    names = [name for name, _host in schedule.reverse_flows(experiment)]
+    names += [name for name, _host, _port in backgrounds] + ["voice"] * bool(experiment.voice)
+    due = dict.fromkeys(names, math.inf)
+    due |= {planned.flow.name: planned.stop_s - EARLY_S for planned in flows if planned.stop_s}
+    for name, (at_s, _status) in _ends(records).items():
+        if at_s < due.get(name, 0.0):
+            raise TestbedError(f"{name} ended at {at_s:g} s: see {records}/{name}.log")
+    if (some := experiment.background) and experiment.captures:
+        for name, _host, port in backgrounds:
+            sent = packets.filter(port=port).height
+            if sent < SENT_PART * (whole := experiment.duration_s * some.packets_per_s):
+                what = f"{sent} packets instead of {whole:.0f}"
+                raise TestbedError(f"{name} sent {what}: see {records}/{name}.log")
+    last = dict(connections.group_by("flow").agg(pl.last("cc")).rows())
+    for planned in flows:
+        wanted, found = planned.flow.cc, last.get(planned.flow.name)
+        if found and (found == "cubic" if wanted == "peer" else found != wanted):
+            raise TestbedError(f"flow {planned.flow.name} used {found} instead of {wanted}")
 
 
 def _packets(experiment: Experiment, records: Path, clock_us: int) -> pl.DataFrame:
@@ -200,13 +235,12 @@ def reduce(
     contended = proof.fills_its_queue(flows, experiment.duration_s)
     proof.check(measured, experiment.link, packets, contended, slow=experiment.clock == "real")
 
-    ends = {name: at_s for name, (at_s, _status) in _ends(records).items()}
-    for other, _host in schedule.reverse_flows(experiment):  # they are to last to the end
-        if other in ends:
-            raise TestbedError(f"{other} ended at {ends[other]:g} s: see {records / other}.log")
-    end_s = max(experiment.duration_s, min(experiment.end_s, max(ends.values(), default=0.0)))
+    ended_s = max((at_s for at_s, _status in _ends(records).values()), default=0.0)
+    end_s = max(experiment.duration_s, min(experiment.end_s, ended_s))
     end_s = -(-end_s // experiment.bin_s) * experiment.bin_s
     names = {planned.port: planned.flow.name for planned in flows}
+    connections = tcpinfo.read(_samples(records), clock_us, names)
+    check_traffic(experiment, flows, packets, connections, records)
     vegas = {flow.name for flow in experiment.flows if flow.cc == "dalbe_vegas"}
     streams = schedule.streams(experiment, seed)
     ports = names | _other_traffic(experiment, streams)
@@ -215,7 +249,7 @@ def reduce(
     tables = {
         "rates": capture.rate_table(packets, ports, experiment.bin_s, end_s),
         "queue": capture.queue_table(queued, experiment.bin_s, end_s),
-        "connections": tcpinfo.read(_samples(records), clock_us, names),
+        "connections": connections,
         "rounds": trace.rounds(records / "trace", names),
         "control": trace.control(records / "trace", names),
         "losses": trace.losses(records / "trace", names, vegas),

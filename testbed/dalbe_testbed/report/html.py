@@ -69,7 +69,10 @@ def verdicts(results: Results, findings: Findings) -> list[Verdict]:
     """Return the verdict on everything that the sweeps were to show."""
     missing = len(results.missing)
     there = Verdict(f"all {results.planned} runs are there", not missing, f"{missing} are missing")
-    return [there, *(verdict for found in findings.values() for verdict in found.verdicts)]
+    every = max(map(len, results.modules().values()), default=0)
+    one = Verdict("no kernel had two versions of the module", every <= 1, f"{every} at most")
+    of_sweeps = (verdict for found in findings.values() for verdict in found.verdicts)
+    return [there, one, *of_sweeps]
 
 
 def write(results: Results, findings: Findings, runs: Sequence[Run], out: Path) -> Path:

@@ -248,13 +248,10 @@ def _other_traffic(
         return _start(at_s, name, host, f"{QUIETLY} ITGSend {to} {pace} -t {last_s * 1000}")
 
     if some := experiment.background:
-        packets_per_s = some.rate_mbps * 1e6 / 8 / some.packet_bytes
-        for index, host in enumerate(PEER):
+        for name, host, port in schedule.backgrounds(experiment):
             draw = random.Random(f"{seed} background {host}").random()
-            pace = f"-E {packets_per_s:.3f} -s {draw:.6f}"
-            if host in some.hosts:
-                port = schedule.BACKGROUND_PORT + index
-                yield udp(0.0, f"background{index + 1}", host, port, some.packet_bytes, pace)
+            pace = f"-E {some.packets_per_s:.3f} -s {draw:.6f}"
+            yield udp(0.0, name, host, port, some.packet_bytes, pace)
     if voice := experiment.voice:
         pace = f"-C {voice.packets_per_s}"
         yield udp(voice.start_s, "voice", voice.host, schedule.VOICE_PORT, voice.packet_bytes, pace)

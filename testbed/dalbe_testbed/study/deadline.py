@@ -100,8 +100,8 @@ def _first(conditions: pl.Series) -> int | None:
 
 
 def _curve(results: Results, run: Run) -> pl.DataFrame:
-    """Return means over CURVE_S: a row per time and flow; of ours with its target and w."""
-    means = results.mbps(run, CURVE_S).filter(pl.col("mbps") > 0)
+    """Return means of payload over CURVE_S, a row per time and flow; ours with target and w."""
+    means = results.mbps(run, CURVE_S, "payload_bytes").filter(pl.col("mbps") > 0)
     targets = (
         results.control(run)
         .group_by(pl.col("t_s") // CURVE_S * CURVE_S)

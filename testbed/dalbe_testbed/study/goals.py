@@ -41,14 +41,14 @@ def outcome(results: Results, run: Run, length_s: float) -> Row:
     """Return what a run with a window of length_s shows. Raises TestbedError without its tables.
 
     finish: end of the transfer in parts of the window; null if it was not done when the run ended.
-    others_mbps: of all of `xsender`'s flows on the wire, from the transfer's start to its deadline;
-    null without any.
+    others_mbps: of all of `xsender`'s flows, from the transfer's start to its deadline; null
+    without any.
     """
     start_s, finish = results.transfer(run, OURS, length_s)
     flows = run.point.experiment.flows
     others = [flow.name for flow in flows if flow.host == "xsender" and flow.bytes is None]
     due = Window(start_s, start_s + length_s)
-    mbps = due.mean_mbps(results.table(run, "rates"), others, "wire_bytes") if others else None
+    mbps = due.mean_mbps(results.table(run, "rates"), others) if others else None
     return {"finish": finish, "others_mbps": mbps}
 
 

@@ -33,7 +33,8 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
     """Return what a run's table of rates shows.
 
     jain_before: of the flows before the latecomer came. jain: of all at the end. late_percent: by
-    how much the latecomer's rate exceeds the mean of the others; both null for a flow alone.
+    how much the latecomer's rate exceeds the mean of the others; off_percent: the same without its
+    sign. All three are null for a flow alone.
     """
     rates, what = results.table(run, "rates"), run.point.experiment
     every = [flow.name for flow in what.flows]
@@ -58,6 +59,7 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
         "jain_before": before,
         "jain": jain(at_end) if len(every) > 1 else None,
         "late_percent": late,
+        "off_percent": None if late is None else abs(late),
     }
 
 
@@ -76,12 +78,13 @@ def _require(found: Found) -> list[Verdict]:
     use = f"use by our flows alone at least {USE_PERCENT:g} % of a CUBIC flow's"
     before = f"Jain's index before a latecomer at least {JAIN:g}"
     whole = f"Jain's index over {WHOLE_S:g} s with the latecomer at least {JAIN:g}"
-    late = f"latecomer within {LATE_PERCENT:g} % of the others' mean after {WHOLE_S:g} s, in %"
+    late = f"latecomer on average within {LATE_PERCENT:g} % of the others' mean, in %"
     return [
         judged(use, "use_percent", 1, least=USE_PERCENT),
         judged(before, "jain_before", 3, least=JAIN),
         judged(whole, "jain", 2, least=JAIN),
-        judged(late, "late_percent", 2, least=-LATE_PERCENT, most=LATE_PERCENT),
+        # not the mean of late_percent, in which one run's advantage makes up for another's loss
+        judged(late, "off_percent", 2, most=LATE_PERCENT),
     ]
 
 
@@ -104,7 +107,7 @@ def draw(found: Finding) -> Picture:
 STUDY = Study(
     measure,
     _require,
-    ["use_percent", "jain_before", "jain", "late_percent"],
+    ["use_percent", "jain_before", "jain", "late_percent", "off_percent"],
     about=lambda point: engine.settings(point) | {"flows": len(point.experiment.flows)},
     against=[USE],
     draw=draw,

@@ -8,6 +8,7 @@ mean share of the flows from host `sender`, `both` their sum. Background bytes a
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,6 +129,18 @@ class Results:
         return {key: sorted(values) for key, values in sorted(found.items())}
 
 
+    def modules(self) -> dict[str, set[str]]:
+        """Return the versions of our module in runs of its flows, by the kernel's SHA-256.
+
+        A directory that was begun with another module has runs of both.
+        """
+        found = defaultdict[str, set[str]](set)
+        for manifest in self.manifests:
+            if any(flow["cc"].startswith("dalbe_") for flow in manifest["experiment"]["flows"]):
+                found[manifest.get("kernel_sha256", "")].add(str(manifest["module_sha256"]))
+        return found
+
+
 def names(point: Point, host: Host) -> list[str]:
     """Return the names of the flows from a host."""
     return [flow.name for flow in point.experiment.flows if flow.host == host]
@@ -156,8 +169,17 @@ class Window:
     def mean_mbps(
         self, rates: pl.DataFrame, flows: Sequence[str], column: str = "payload_bytes"
     ) -> float:
-        """Return the flows' summed rate in Mbit/s, by default of payload."""
-        return self.total(rates, flows, column) * 8e-6 / self.length_s
+        """Return the flows' summed rate in Mbit/s, by default of payload.
+
+        The mean of the bins that begin in it: where its ends lie within bins these are longer or
+        shorter than it.
+        """
+        begins = rates["t_s"].unique().sort()
+        bins = self.of(begins.to_frame()).height
+        if not bins or len(begins) == 1:
+            return self.total(rates, flows, column) * 8e-6 / self.length_s
+        bin_s = (begins[-1] - begins[0]) / (len(begins) - 1)
+        return self.total(rates, flows, column) * 8e-6 / float(bins * bin_s)
 
 
 def presence(flows: pl.DataFrame, last_s: float) -> dict[str, Window]:
