@@ -17,8 +17,7 @@ from dalbe_testbed.plan.schedule import PEER, PlannedFlow, Stream, Transfer
 from dalbe_testbed.reduce import capture, flentfile, proof, tcpinfo, trace
 from dalbe_testbed.reduce.proof import LinkProof
 
-SENT_PART = 0.5
-"""At least, of the packets of [voice] and [background]: their signalling may meet with loss."""
+SENT_PART = 0.5  # at least, of [voice] and [background]: their signalling may meet with loss
 EARLY_S = 1.0  # that a flow must not end before its time
 
 

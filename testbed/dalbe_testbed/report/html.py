@@ -69,10 +69,9 @@ def verdicts(results: Results, findings: Findings) -> list[Verdict]:
     """Return the verdict on everything that the sweeps were to show."""
     missing = len(results.missing)
     there = Verdict(f"all {results.planned} runs are there", not missing, f"{missing} are missing")
-    every = max(map(len, results.modules().values()), default=0)
-    one = Verdict("no kernel had two versions of the module", every <= 1, f"{every} at most")
-    of_sweeps = (verdict for found in findings.values() for verdict in found.verdicts)
-    return [there, one, *of_sweeps]
+    most = max(map(len, results.modules().values()), default=0)
+    one = Verdict("no kernel had two versions of the module", most <= 1, f"{most} at most")
+    return [there, one, *(verdict for found in findings.values() for verdict in found.verdicts)]
 
 
 def write(results: Results, findings: Findings, runs: Sequence[Run], out: Path) -> Path:

@@ -50,8 +50,7 @@ from dalbe_testbed.run.backends import sha256
 from dalbe_testbed.run.scenario import Tools
 
 KERNEL_FAULT = re.compile(  # its line
-    r"^.*(?:BUG:|WARNING:|Oops|KASAN|UBSAN|lockdep|general protection|Out of memory).*$",
-    re.IGNORECASE | re.M,
+    r"(?im)^.*(?:BUG:|WARNING:|Oops|KASAN|UBSAN|lockdep|general protection|Out of memory).*$"
 )
 SOURCES = ("*.sh", "*/*.sh", "guest/*.c", "dalbe_testbed/**/*.py")
 BULKY = ("guest/*.pcap", "guest/tcp.*", "guest/trace", "input/*.bin")  # tables do without

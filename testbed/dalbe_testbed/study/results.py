@@ -130,10 +130,7 @@ class Results:
 
 
     def modules(self) -> dict[str, set[str]]:
-        """Return the versions of our module in runs of its flows, by the kernel's SHA-256.
-
-        A directory that was begun with another module has runs of both.
-        """
+        """Return the versions of our module in runs of its flows, by the kernel's SHA-256."""
         found = defaultdict[str, set[str]](set)
         for manifest in self.manifests:
             if any(flow["cc"].startswith("dalbe_") for flow in manifest["experiment"]["flows"]):
@@ -169,17 +166,11 @@ class Window:
     def mean_mbps(
         self, rates: pl.DataFrame, flows: Sequence[str], column: str = "payload_bytes"
     ) -> float:
-        """Return the flows' summed rate in Mbit/s, by default of payload.
-
-        The mean of the bins that begin in it: where its ends lie within bins these are longer or
-        shorter than it.
-        """
-        begins = rates["t_s"].unique().sort()
-        bins = self.of(begins.to_frame()).height
-        if not bins or len(begins) == 1:
-            return self.total(rates, flows, column) * 8e-6 / self.length_s
-        bin_s = (begins[-1] - begins[0]) / (len(begins) - 1)
-        return self.total(rates, flows, column) * 8e-6 / float(bins * bin_s)
+        """Return the flows' mean rate in the bins that begin in it, Mbit/s, by default payload."""
+        bins = rates.select(pl.col("t_s").unique().sort())
+        bin_s = bins["t_s"].diff().mean() or self.length_s
+        covered_s = float(bin_s) * max(1, self.of(bins).height)  # type: ignore[arg-type]
+        return self.total(rates, flows, column) * 8e-6 / covered_s
 
 
 def presence(flows: pl.DataFrame, last_s: float) -> dict[str, Window]:
