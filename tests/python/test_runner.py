@@ -71,7 +71,7 @@ def traffic(ends: str, sent: int, cc: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ends", "sent", "cc", "fault"),
     [
-        ("cdg1\t299500000\t0\n", 8000, "cdg", None),
+        ("cdg1\t299500000\t0\nbackground1\t300100000\t1\n", 8000, "cdg", None),
         ("cdg1\t120000000\t0\n", 8000, "cdg", "cdg1 ended at 120 s"),
         ("background2\t120000000\t1\n", 8000, "cdg", "background2 ended at 120 s"),
         ("", 3000, "cdg", "background1 sent 3000 packets instead of 12931"),

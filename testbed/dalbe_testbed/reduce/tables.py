@@ -189,7 +189,7 @@ def check_traffic(
     backgrounds = schedule.backgrounds(experiment)
     names = [name for name, _host in schedule.reverse_flows(experiment)]
     names += [name for name, _host, _port in backgrounds] + ["voice"] * bool(experiment.voice)
-    due = dict.fromkeys(names, math.inf)
+    due = dict.fromkeys(names, float(experiment.duration_s))
     due |= {planned.flow.name: planned.stop_s - EARLY_S for planned in flows if planned.stop_s}
     for name, (at_s, _status) in _ends(records).items():
         if at_s < due.get(name, 0.0):
