@@ -188,10 +188,11 @@ struct dalbe_params {
  * @updates: updates of w since the goal was set, or the scavenger began
  * @backoffs_delay: cuts for delay gradients since connected; of dalbe_cubic, those
  *                  for phantom signals
- * @backoffs_loss: cuts for loss or ECN
+ * @backoffs_loss: cuts for loss or ECN that TCP has asked for
  * @loss_episodes: windows in which packets were lost or marked, as TCP's state
  *                 tells
- * @loss_answers: of these, those that TCP has answered by a cut: all
+ * @loss_answers: of these, those in which TCP has asked for a cut: all. It may
+ *                have got none, by use_tolerance and by dalbe_vegas under a goal
  * @regime: DALBE_REGIME_*
  * @drained_ppm: effect of the last cut tested: drained part of what it would
  *               drain if the queue were all ours

@@ -32,14 +32,27 @@
  */
 #include "control.h"
 
+static void control_after_deadline(struct control *c)
+{
+	c->target_Bps = 0;
+	if (c->config.controller == DALBE_CONTROLLER_WEIGHT)
+		c->w_q16 = c->config.wmin_q16;
+	else if (c->config.after_deadline == DALBE_AFTER_BEST_EFFORT)
+		c->w_q16 = Q16_ONE;
+	else if (c->config.after_deadline == DALBE_AFTER_SCAVENGER)
+		c->w_q16 = c->config.wmin_q16;
+	c->status = DALBE_STATUS_LATE;
+}
+
 /**
  * control_start - a new goal, or none
  * @c: the controller, and its transfer
  * @config: controller and its parameters
  * @bytes: size; 0: no goal, and w stays at wmin
  * @bytes_done: of these, acknowledged already
- * @now_ns: when the goal was set
- * @deadline_ns: soft deadline on the same clock; of no effect without a goal
+ * @now_ns: time; the window of the goal begins now
+ * @deadline_ns: soft deadline on the same clock, above 0; of no effect without a goal. It may have
+ *	passed: a listener's goal, of a connection that begins after it
  */
 void control_start(struct control *c, const struct control_config *config,
 		   u64 bytes, u64 bytes_done, u64 now_ns, u64 deadline_ns)
@@ -53,8 +66,11 @@ void control_start(struct control *c, const struct control_config *config,
 	c->goal.start_ns = now_ns;
 	c->goal.done = bytes_done;
 	c->goal.deadline_ns = S64_MAX;	/* never */
-	if (bytes)
-		control_change_goal(c, bytes, now_ns, deadline_ns);
+	if (!bytes)
+		return;
+	control_change_goal(c, bytes, now_ns, deadline_ns);
+	if (now_ns >= deadline_ns)
+		control_after_deadline(c);
 }
 
 /**
@@ -110,7 +126,7 @@ static u64 control_bytes_left(const struct control *c)
 void control_change_goal(struct control *c, u64 bytes, u64 now_ns, u64 deadline_ns)
 {
 	if (deadline_ns != c->goal.deadline_ns)
-		c->goal.start_ns = now_ns;
+		c->goal.start_ns = min(now_ns, deadline_ns - 1);
 	c->goal.bytes = bytes;
 	c->goal.deadline_ns = deadline_ns;
 	c->goal.finished_ns = 0;
@@ -375,18 +391,6 @@ static void control_set_w(struct control *c, const struct control_sample *s,
 	/* by the model, at the w that we take */
 	c->mbc.expected_Bps = fp_mul_div(c->target_Bps, c->w_q16,
 					 max(answer_q16, 1u));
-}
-
-static void control_after_deadline(struct control *c)
-{
-	c->target_Bps = 0;
-	if (c->config.controller == DALBE_CONTROLLER_WEIGHT)
-		c->w_q16 = c->config.wmin_q16;
-	else if (c->config.after_deadline == DALBE_AFTER_BEST_EFFORT)
-		c->w_q16 = Q16_ONE;
-	else if (c->config.after_deadline == DALBE_AFTER_SCAVENGER)
-		c->w_q16 = c->config.wmin_q16;
-	c->status = DALBE_STATUS_LATE;
 }
 
 /**

@@ -26,9 +26,9 @@
  */
 bool owd_clock_usable(const struct owd *o, u32 val, u64 now_us)
 {
-	u64 ours_us = now_us - o->first_us;
-	u64 theirs_us = (u64)(val - o->first_val) * OWD_TICK_US;
+	u64 ours_us = now_us - o->first_us, ticks = div_u64(ours_us, OWD_TICK_US);
+	u32 ahead = val - o->first_val - (u32)ticks;	/* or behind: both wrap after 50 days */
 
-	return ours_us >= OWD_PROVEN_US && theirs_us >= ours_us - ours_us / OWD_TICK_PART &&
-	       theirs_us <= ours_us + ours_us / OWD_TICK_PART;
+	return ours_us >= OWD_PROVEN_US &&
+	       min(ahead, -ahead) <= min_t(u64, ticks / OWD_TICK_PART, OWD_OFF_TICKS);
 }

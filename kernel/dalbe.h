@@ -91,12 +91,11 @@ struct dalbe_flow {
 /**
  * struct dalbe_sock - the private area of a socket
  * @goal_bytes: 0: no goal
- * @goal_set_ns: when, CLOCK_BOOTTIME
+ * @goal_deadline_ns: CLOCK_BOOTTIME
  * @flow: of an established connection, else NULL; NULL also where memory was
  *        short, until a later ACK finds some
  * @acked_before_goal: tcp_sock.bytes_acked when the goal was set
  * @goal_done_ns: when its last byte was acknowledged; 0: not yet
- * @goal_deadline_ns: CLOCK_BOOTTIME
  * @goal_check: what dalbe_goal_check() says of these
  * @settings: see there
  * @controlled: sender.control sets w: there is a goal, or the controller needs none
@@ -114,11 +113,10 @@ struct dalbe_flow {
  */
 struct dalbe_sock {
 	u64 goal_bytes;
-	u64 goal_set_ns;
+	u64 goal_deadline_ns;
 	struct dalbe_flow *flow;
 	u64 acked_before_goal;
 	u64 goal_done_ns;
-	u64 goal_deadline_ns;
 	u64 goal_check;
 	struct dalbe_settings settings;
 	bool controlled;

@@ -28,16 +28,18 @@ static int dalbe_lock(struct socket *sock)
  * setsockopt() on it, so we ask them first, by the option that has made it ours: we set its
  * congestion control to the one that it has. Where a route has locked that choice, TCP would
  * refuse any name with EPERM, as these may. Then we hand in an empty name, to which TCP says
- * EINVAL once these have agreed.
+ * EINVAL once these have agreed. TCP takes the call for a choice that a default is not to replace;
+ * that is goal.c's to say, where it does not refuse what is asked.
  */
 static int dalbe_lock_to_change(struct socket *sock)
 {
 	char name[TCP_CA_NAME_MAX];
 	int err = dalbe_lock(sock);
-	bool locked;
+	bool locked, chosen;
 
 	if (err)
 		return err;
+	chosen = inet_csk(sock->sk)->icsk_ca_setsockopt;
 	locked = inet_csk(sock->sk)->icsk_ca_dst_locked;
 	strscpy(name, inet_csk(sock->sk)->icsk_ca_ops->name, sizeof(name));
 	release_sock(sock->sk);
@@ -45,7 +47,10 @@ static int dalbe_lock_to_change(struct socket *sock)
 				 KERNEL_SOCKPTR(name), locked ? 0 : strlen(name));
 	if (locked && err == -EINVAL)
 		err = 0;
-	return err ?: dalbe_lock(sock);
+	err = err ?: dalbe_lock(sock);
+	if (!err)
+		inet_csk(sock->sk)->icsk_ca_setsockopt = chosen;
+	return err;
 }
 
 /* The socket behind @fd, locked and found to be ours; dalbe_put_locked() afterwards. */

@@ -89,7 +89,7 @@ static const struct lbe_base *dalbe_base_for(const struct sock *sk, bool control
  * @sk: a locked socket of ours
  *
  * Called where a goal is set or cleared, where settings change that need it, and when the
- * connection is established; before that it does nothing. The base runs at a fixed G, or under
+ * connection is established; before that it does nothing, and the window of a goal begins here. The base runs at a fixed G, or under
  * control: of a goal, or of a weight without one, which has no end. From here on w changes at the
  * end of each Tw, in dalbe_end_interval().
  */
@@ -116,7 +116,7 @@ void dalbe_apply_goal(struct sock *sk)
 		s->mu_q16 = 0;
 	} else {
 		control_start(&s->control, &config, ca->goal_bytes, dalbe_bytes_done(sk),
-			      ca->goal_set_ns, ca->goal_deadline_ns);
+			      ktime_get_boottime_ns(), ca->goal_deadline_ns);
 		cdg_forget_prices(&s->cdg);
 		sender_steer(s, 0);	/* no price yet: the base begins at w = wmin */
 		cdg_set_idle_g(&s->cdg, READ_ONCE(dalbe_net_defaults(sock_net(sk))->idle_g_us) *

@@ -27,11 +27,9 @@ bool dalbe_sk_is_ours(const struct sock *sk)
 	return inet_csk(sk)->icsk_ca_ops->init == dalbe_init;
 }
 
-static void dalbe_write_goal(struct dalbe_sock *ca, u64 bytes, u64 set_ns,
-			     u64 deadline_ns)
+static void dalbe_write_goal(struct dalbe_sock *ca, u64 bytes, u64 deadline_ns)
 {
 	WRITE_ONCE(ca->goal_bytes, bytes);
-	WRITE_ONCE(ca->goal_set_ns, set_ns);
 	WRITE_ONCE(ca->goal_deadline_ns, deadline_ns);
 	WRITE_ONCE(ca->goal_check, dalbe_goal_check(ca));
 }
@@ -63,7 +61,7 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
 	/* A listener that is ours by default would not hand its area on. */
 	inet_csk(sk)->icsk_ca_setsockopt = 1;
 	if (flags & DALBE_GOAL_UPDATE) {
-		dalbe_write_goal(ca, bytes, ca->goal_set_ns, deadline_ns);
+		dalbe_write_goal(ca, bytes, deadline_ns);
 		if (!ca->flow || dalbe_bytes_done(sk) < bytes)
 			ca->goal_done_ns = 0;
 		else if (!ca->goal_done_ns)
@@ -81,7 +79,7 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
 	if ((1 << sk->sk_state) & (TCPF_CLOSE | TCPF_SYN_SENT) &&
 	    !ca->acked_before_goal)
 		ca->acked_before_goal = 1;
-	dalbe_write_goal(ca, bytes, now_ns, deadline_ns);
+	dalbe_write_goal(ca, bytes, deadline_ns);
 	dalbe_apply_goal(sk);
 	return 0;
 }
@@ -92,7 +90,7 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
  */
 void dalbe_sk_clear_goal(struct sock *sk)
 {
-	dalbe_write_goal(dalbe_claim(sk), 0, 0, 0);
+	dalbe_write_goal(dalbe_claim(sk), 0, 0);
 	dalbe_apply_goal(sk);
 }
 

@@ -18,6 +18,11 @@
 
 #include "dalbe.h"
 
+/* The names in dalbe_loss, for perf and trace-cmd, which know no constants of ours. */
+TRACE_DEFINE_ENUM(PATH_CWR);
+TRACE_DEFINE_ENUM(PATH_RECOVERY);
+TRACE_DEFINE_ENUM(PATH_LOSS);
+
 /**
  * trace_dalbe_update - w has been updated
  * @sk: the socket

@@ -66,8 +66,8 @@ static int dalbe_ioctl(unsigned long command, void *arg)
 	if (dalbe_open())
 		return -1;
 	ret = ioctl(atomic_load(&device), command, arg);
-	if (ret < 0 && (errno == EBADF || errno == ENOTTY)) {
-		int err = errno;
+	if (ret < 0) {
+		int err = errno;	/* of another file, any */
 
 		if (lost_device() && !dalbe_open())
 			ret = ioctl(atomic_load(&device), command, arg);

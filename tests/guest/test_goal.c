@@ -481,6 +481,57 @@ static void inherited_default_cc(void)
 	CHECK_EQ(s.status, DALBE_STATUS_ON_TRACK);
 }
 
+/* A goal that is refused is no choice of a congestion control: a default may still replace it. */
+static void refused_leaves_default(void)
+{
+	char before[SYSCTL_LEN];
+	int listener, rx;
+
+	sysctl_read(NS_RX, "ipv4/tcp_congestion_control", before);
+	sysctl_write(NS_RX, "ipv4/tcp_congestion_control", DALBE_CC_CDG);
+	listener = sock_listen(IPV4, NULL);
+	sysctl_write(NS_RX, "ipv4/tcp_congestion_control", before);
+	CHECK_ERRNO(goal_set_raw(listener, KB, 1, 0), ETIME);
+	CHECK_ERRNO(goal_set_raw(listener, KB, NS_PER_S,
+				 DALBE_GOAL_RELATIVE | DALBE_GOAL_UPDATE), ENODATA);
+	goal_clear(listener);
+	rx = sock_open(NS_TX, IPV4, SOCK_STREAM);
+	sock_connect(rx, listener, IPV4);
+	CHECK(!strcmp(sock_cc(sock_accept(listener)), before));
+}
+
+/* A listener's goal that has little of its time left, or none, when a connection begins. */
+static void inherited_late(void)
+{
+	static const struct {
+		unsigned int at_ms, tw_ms;
+		uint32_t status, w_ppm;
+	} turns[] = {
+		{ 0, 4687, DALBE_STATUS_ON_TRACK, 10000 },
+		{ 590000, 160, DALBE_STATUS_ON_TRACK, 10000 },
+		{ 620000, 100, DALBE_STATUS_LATE, 1000000 },
+	};
+	int listener = sock_listen(IPV4, DALBE_CC_CDG);
+	unsigned int now_ms = 0;
+
+	goal_set(listener, 50000 * KB, 600000);
+	for (size_t i = 0; i < ARRAY_SIZE(turns); i++) {
+		struct dalbe_state s;
+		int rx = sock_open(NS_TX, IPV4, SOCK_STREAM);
+
+		harness_turn("after %u s", turns[i].at_ms / 1000);
+		sleep_ms(turns[i].at_ms - now_ms);
+		now_ms = turns[i].at_ms;
+		sock_connect(rx, listener, IPV4);
+		s = state_get(sock_accept(listener));
+		CHECK_EQ(s.status, turns[i].status);
+		CHECK_OP(s.w_ppm, >=, turns[i].w_ppm - 20);	/* w is in 1/65536 */
+		CHECK_OP(s.w_ppm, <=, turns[i].w_ppm);
+		CHECK_OP(s.tw_ms, >=, turns[i].tw_ms * 9 / 10);
+		CHECK_OP(s.tw_ms, <=, turns[i].tw_ms * 11 / 10);
+	}
+}
+
 static void absolute_and_relative_agree(void)
 {
 	int tx = sock_open(NS_TX, IPV4, SOCK_STREAM);
@@ -640,6 +691,8 @@ const struct test tests_goal[] = {
 	{ "children that nobody accepts", inherited_never_accepted },
 	{ "children inherit a goal where dalbe_cdg is the default",
 	  inherited_default_cc },
+	{ "a goal that is refused chooses no congestion control", refused_leaves_default },
+	{ "children that come late, or after the deadline", inherited_late },
 	{ "absolute and relative deadlines agree",
 	  absolute_and_relative_agree },
 	{ "to cubic and back: the goal is gone", reconnects_as_cubic_and_back },

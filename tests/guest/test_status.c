@@ -166,52 +166,49 @@ static void too_large(void)
 	pump_until(&pair, DALBE_STATUS_DONE, 30000);
 }
 
-static void late(uint32_t policy, uint32_t *w_before, struct dalbe_state *after)
+/* A Tw is longer than the goal's time, so that w is what it was set to until then: between the
+ * lowest, which is changed, and 1.
+ */
+static void late(uint32_t policy, uint32_t w_ppm)
 {
 	struct pair pair = pair_open(DALBE_CC_CDG);
+	struct dalbe_state s;
 
 	params_set(pair.tx, (struct dalbe_params) {
-		.flags = DALBE_PARAM_AFTER, .after_deadline = policy });
+		.flags = DALBE_PARAM_AFTER | DALBE_PARAM_WMIN | DALBE_PARAM_TW,
+		.after_deadline = policy, .wmin_ppm = 500000, .tw_ms = 2100 });
 	goal_set(pair.tx, 4000 * KB, 2000);
+	params_set(pair.tx, (struct dalbe_params) {
+		.flags = DALBE_PARAM_WMIN, .wmin_ppm = 100000 });
 	pump(&pair, NO_END, 1950, NULL);
-	*w_before = state_get(pair.tx).w_ppm;
+	CHECK_OP(state_get(pair.tx).w_ppm, >=, 499980);	/* w is in 1/65536 */
+	CHECK_OP(state_get(pair.tx).w_ppm, <=, 500000);
 	sleep_ms(60);
 	/* at once, not at the end of a Tw */
 	CHECK_EQ(state_get(pair.tx).status, DALBE_STATUS_LATE);
 	flow_for(&pair, 500);
-	*after = state_get(pair.tx);
-	CHECK_EQ(after->status, DALBE_STATUS_LATE);
-	CHECK_OP(after->time_left_ns, <, 0);
-	CHECK_OP(after->time_left_ns, >, -1000 * (int64_t)NS_PER_MS);
+	s = state_get(pair.tx);
+	CHECK_EQ(s.status, DALBE_STATUS_LATE);
+	CHECK_OP(s.time_left_ns, <, 0);
+	CHECK_OP(s.time_left_ns, >, -1000 * (int64_t)NS_PER_MS);
+	CHECK_OP(s.w_ppm, >=, w_ppm - 20);
+	CHECK_OP(s.w_ppm, <=, w_ppm);
 	pump_until(&pair, DALBE_STATUS_DONE, 60000);
 }
 
 static void late_best_effort(void)
 {
-	struct dalbe_state s;
-	uint32_t before;
-
-	late(DALBE_AFTER_BEST_EFFORT, &before, &s);
-	CHECK_EQ(s.w_ppm, 1000000);
+	late(DALBE_AFTER_BEST_EFFORT, 1000000);
 }
 
 static void late_scavenger(void)
 {
-	struct dalbe_state s;
-	uint32_t before;
-
-	late(DALBE_AFTER_SCAVENGER, &before, &s);
-	CHECK_OP(s.w_ppm, <=, s.wmin_ppm);
-	CHECK_OP(s.w_ppm, >, s.wmin_ppm - 20);	/* w is in 1/65536 */
+	late(DALBE_AFTER_SCAVENGER, 100000);
 }
 
 static void late_keep(void)
 {
-	struct dalbe_state s;
-	uint32_t before;
-
-	late(DALBE_AFTER_KEEP, &before, &s);
-	CHECK_EQ(s.w_ppm, before);
+	late(DALBE_AFTER_KEEP, 500000);
 }
 
 static void counts_exactly(void)
@@ -376,6 +373,52 @@ static void tracepoint_round(void)
 	CHECK_EQ(backoffs, s.backoffs_delay - backoffs_before);
 }
 
+/* Each loss is answered by 0.7 of the window, as CUBIC does, or less. */
+static void tracepoint_loss(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+	struct link lossy = link_default;
+	unsigned int answers = 0;
+	struct dalbe_state s;
+	char line[1024];
+	FILE *trace;
+
+	lossy.loss_percent = 2;
+	link_set(&lossy);
+	goal_set(pair.tx, 100000 * KB, 60000);
+	trace = traced(&pair, "dalbe_loss", &s);
+	while (fgets(line, sizeof(line), trace)) {
+		unsigned long long cwnd;
+
+		if (!strstr(line, "dalbe_loss:"))
+			continue;
+		cwnd = trace_value(line, " cwnd=");
+		if (!cwnd)
+			continue;	/* one more of an episode that was answered */
+		answers++;
+		CHECK_OP(trace_value(line, "ssthresh=") * 10, <=, cwnd > 2 ? cwnd * 7 : 20);
+	}
+	fclose(trace);
+	CHECK_OP(answers, >, 3);
+}
+
+/* They print by the event's format, and know a constant's number only where that has it. */
+static void formats_have_no_constants(void)
+{
+	static const char *const events[] = { "dalbe_update", "dalbe_round", "dalbe_loss" };
+	char path[96], line[1024];
+	FILE *format;
+
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+		snprintf(path, sizeof(path), TRACING "events/dalbe/%s/format", events[i]);
+		format = fopen(path, "re");
+		CHECK(format);
+		while (fgets(line, sizeof(line), format))
+			CHECK(!strstr(line, "PATH_") && !strstr(line, "DALBE_"));
+		fclose(format);
+	}
+}
+
 const struct test tests_status[] = {
 	{ "waiting, on track, done", waiting_on_track_done },
 	{ "half of an idle link is there for the taking",
@@ -392,5 +435,7 @@ const struct test tests_status[] = {
 	{ "an application that does not send leaves w alone", app_limited },
 	{ "the tracepoint fires at each update", tracepoint_update },
 	{ "the tracepoint tells each round, without a goal", tracepoint_round },
+	{ "the tracepoint tells each loss, and a cut for it", tracepoint_loss },
+	{ "perf and trace-cmd can print the events", formats_have_no_constants },
 	{}
 };

@@ -488,6 +488,20 @@ def test_a_change_of_goal_keeps_what_was_learned(pure: Any, pid: bool) -> None:
     assert d.goal.finished_ns <= d.goal.deadline_ns
 
 
+@pytest.mark.parametrize(
+    ("policy", "w_q16"),
+    [("AFTER_BEST_EFFORT", 65536), ("AFTER_SCAVENGER", 655), ("AFTER_KEEP", 655)],
+)
+def test_a_goal_may_begin_after_its_deadline(pure: Any, policy: str, w_q16: int) -> None:
+    """A listener's goal, in a connection that it accepts then."""
+    config = pure.new("control_config", controller=pure.CONTROLLER_MBC, wmin_q16=655)
+    config.after_deadline = getattr(pure, policy)
+    d = pure.new("control")
+    pure.control_start(d, config, 10**6, 0, 2 * 10**9, 10**9)
+    assert (d.status, d.w_q16, d.target_Bps) == (pure.STATUS_LATE, w_q16, 0)
+    assert pure.control_tw_ns(d, 1000) == 10**8
+
+
 def test_another_deadline_begins_another_window(pure: Any) -> None:
     t = Transfer(pure, size=10**9)
     t.until(0.3)

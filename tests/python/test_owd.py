@@ -52,6 +52,22 @@ def test_a_queue_of_the_acks_is_left_out_and_one_of_the_data_is_not(pure: Any, s
         assert BASE_US + there_us <= told_us <= min(rtt_us, BASE_US + there_us + 4 * TICK_US)
 
 
+DAY_US = 86_400_000_000
+
+
+@pytest.mark.parametrize("days", [1, 49, 50, 75, 120, 400])
+@pytest.mark.parametrize(("hz", "usable"), [(1000.1, True), (250, False), (100, False)])
+def test_a_clock_is_known_for_as_long_as_the_connection_lives(
+    pure: Any, days: int, hz: float, usable: bool
+) -> None:
+    """Timestamps of milliseconds wrap after 49.7 days."""
+    path = Path(pure, hz=hz)
+    path.prove()
+    path.now_us += days * DAY_US
+    val = (int(path.now_us * hz / 1e6) + path.offset) & U32_MAX
+    assert pure.owd_clock_usable(path.owd, val, path.now_us) is usable
+
+
 def test_without_a_queue_of_the_acks_every_sample_is_as_it_is(pure: Any) -> None:
     path = Path(pure)
     for there_us in [0] * 200 + list(range(0, 200_000, 77)):
