@@ -26,12 +26,12 @@
  */
 #define OWD_PROVEN_US	100000
 
-/* And it is never off by more than this, 4.7 hours, though it gain or lose: clocks are slewed by 0.5
- * ms per second at most, for 100 days then. Timestamps wrap after 50 days, when a clock of other
- * ticks may seem right for a while: 0.8 % of the time. At half of it 0.4 %, but after 50 days of
- * such slewing a good clock is of no more use; at twice 1.6 %.
+/* And it is never off by more than this, 4.7 hours: clocks are slewed by 0.5 ms per second at most,
+ * for 100 days then. Timestamps wrap after 50 days, when a clock of other ticks may seem right for
+ * 0.8 % of the time. At half of it for 0.4 %, but after 50 days of such slewing a good clock is of
+ * no more use; at twice for 1.6 %.
  */
-#define OWD_OFF_TICKS	(1U << 24)
+#define OWD_OFF_TICKS	16777216
 
 /**
  * struct owd - one-way delays of one flow

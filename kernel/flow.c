@@ -89,9 +89,9 @@ static const struct lbe_base *dalbe_base_for(const struct sock *sk, bool control
  * @sk: a locked socket of ours
  *
  * Called where a goal is set or cleared, where settings change that need it, and when the
- * connection is established; before that it does nothing, and the window of a goal begins here. The base runs at a fixed G, or under
- * control: of a goal, or of a weight without one, which has no end. From here on w changes at the
- * end of each Tw, in dalbe_end_interval().
+ * connection is established; before that it does nothing. A goal's time begins here. The base runs
+ * at a fixed G, or under control: of a goal, or of a weight without one, which has no end. From
+ * here on w changes at the end of each Tw, in dalbe_end_interval().
  */
 void dalbe_apply_goal(struct sock *sk)
 {
