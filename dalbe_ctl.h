@@ -191,8 +191,9 @@ struct dalbe_params {
  * @backoffs_loss: cuts for loss or ECN that TCP has asked for
  * @loss_episodes: windows in which packets were lost or marked, as TCP's state
  *                 tells
- * @loss_answers: of these, those in which TCP has asked for a cut: all. It may
- *                have got none, by use_tolerance and by dalbe_vegas under a goal
+ * @loss_answers: of these, those in which TCP has asked for a cut: all. With
+ *                use_tolerance, or dalbe_vegas under a goal, the answer may be
+ *                no cut
  * @regime: DALBE_REGIME_*
  * @drained_ppm: effect of the last cut tested: drained part of what it would
  *               drain if the queue were all ours

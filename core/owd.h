@@ -26,12 +26,12 @@
  */
 #define OWD_PROVEN_US	100000
 
-/* And it is never off by more than this, 4.7 hours: clocks are slewed by 0.5 ms per second at most,
- * for 100 days then. Timestamps wrap after 50 days, when a clock of other ticks may seem right for
- * 0.8 % of the time. At half of it for 0.4 %, but after 50 days of such slewing a good clock is of
- * no more use; at twice for 1.6 %.
+/* And it is never off by more than this, 1.2 hours: clocks are slewed by 0.5 ms per second at most,
+ * for 97 days then. Timestamps wrap after 50 days, when a clock of other ticks may seem right for
+ * 0.2 % of the time. At half of it for 0.1 %, but after 49 days of such slewing a good clock is of
+ * no more use; at twice for 0.4 %.
  */
-#define OWD_OFF_TICKS	16777216
+#define OWD_OFF_TICKS	4194304
 
 /**
  * struct owd - one-way delays of one flow

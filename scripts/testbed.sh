@@ -12,13 +12,13 @@ usage()
 	cat <<EOF
 usage: testbed.sh [-h] COMMAND [ARGUMENT...]
 
-Installs what is missing, as 'make demo' does, and runs 'dalbe-testbed COMMAND ARGUMENT...';
-'testbed.sh --help' and 'testbed.sh COMMAND --help' list what there is.
+Installs what is missing, as 'make demo' does, and runs 'dalbe-testbed COMMAND ARGUMENT...'.
+COMMAND is run, numeric, 'sweep run' or 'sweep report'; 'testbed.sh COMMAND --help' says more.
 EOF
 }
 
 case ${1:-} in
--h | '') usage; exit $(($# == 0 ? 2 : 0)) ;;
+-h | --help | '') usage; exit $(($# == 0 ? 2 : 0)) ;;
 esac
 "$repo/scripts/setup.sh" demo
 enter_venv

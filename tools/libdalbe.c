@@ -67,7 +67,7 @@ static int dalbe_ioctl(unsigned long command, void *arg)
 		return -1;
 	ret = ioctl(atomic_load(&device), command, arg);
 	if (ret < 0) {
-		int err = errno;	/* of another file, any */
+		int err = errno;	/* another file's may be any */
 
 		if (lost_device() && !dalbe_open())
 			ret = ioctl(atomic_load(&device), command, arg);

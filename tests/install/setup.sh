@@ -38,7 +38,9 @@ sed -i 's/^ID=.*/ID=ubuntu/' /etc/os-release
 : >"/boot/vmlinuz-$kver"
 : >/tmp/asked
 report "Ubuntu, with a kernel and its headers: setup.sh fails, too" fails setup check
-report "Ubuntu, with a kernel and its headers: neither is asked for" fails asked linux-image-generic
+report "Ubuntu, with a kernel and its headers: it asks for the rest" asked zstd
+report "Ubuntu, with a kernel and its headers: not for a kernel" fails asked linux-image-generic
+report "Ubuntu, with a kernel and its headers: not for headers" fails asked linux-headers-generic
 rm /boot/vmlinuz-*
 : >/tmp/asked
 report "Ubuntu: setup.sh fails where apt installs nothing" fails setup check

@@ -57,7 +57,8 @@ def test_a_flow_is_finished_if_its_bytes_are_through(
 
 def traffic(ends: str, sent: int, cc: str, tmp_path: Path) -> None:
     """Check a run of the CDG paper's cell with these ends of programs, packets and algorithm."""
-    what = experiment.load(TESTBED / "experiments/cell.toml", ["flows.cdg1.cc=cdg"])
+    changes = ["flows.cdg2.duration_s=none", "flows.cdg2.bytes=100_000_000"]
+    what = experiment.load(TESTBED / "experiments/cell.toml", changes)
     flows = schedule.plan(what, 1)
     (tmp_path / "ends").write_text(ends)
     ports = [port for _name, _host, port in schedule.backgrounds(what) for _ in range(sent)]
@@ -72,6 +73,10 @@ def traffic(ends: str, sent: int, cc: str, tmp_path: Path) -> None:
     ("ends", "sent", "cc", "fault"),
     [
         ("cdg1\t299500000\t0\nbackground1\t300100000\t1\n", 8000, "cdg", None),
+        # a kernel that goes on after the run kills what does, too
+        ("cubic2\t301800000\t137\n", 8000, "cdg", None),
+        ("cdg2\t120000000\t0\n", 8000, "cdg", None),
+        ("cdg2\t120000000\t1\n", 8000, "cdg", "cdg2 ended at 120 s"),
         ("cdg1\t120000000\t0\n", 8000, "cdg", "cdg1 ended at 120 s"),
         ("background2\t120000000\t1\n", 8000, "cdg", "background2 ended at 120 s"),
         ("", 3000, "cdg", "background1 sent 3000 packets instead of 12931"),

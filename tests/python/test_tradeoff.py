@@ -93,6 +93,7 @@ def test_a_rate_is_over_the_whole_window_and_the_flows_named():
     )
     assert Window(2, 6).mean_mbps(rates, ["ours1", "ours2"]) == pytest.approx(16)
     assert Window(2, 6).mean_mbps(rates, []) == 0
+    assert Window(2.2, 6).mean_mbps(rates, ["ours1", "ours2"]) == pytest.approx(16)  # seven bins
 
 
 def test_use_is_in_percent_of_the_yardstick_at_equal_other_settings(two_rtts: Site):

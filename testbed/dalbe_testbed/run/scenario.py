@@ -81,8 +81,7 @@ def with_own(tools: Tools, experiment: Experiment) -> Tools:
     Raises TestbedError if they cannot be built.
     """
     module, dalbectl = tools.module, tools.dalbectl
-    ours = any(cc.startswith("dalbe_") for cc in _congestion_controls(experiment))
-    if ours and module is None:
+    if module is None and any(cc.startswith("dalbe_") for cc in _congestion_controls(experiment)):
         module = Path(ask(GUEST_MODULE, str(tools.backend.build_dir)).strip())
     if dalbectl is None and any(map(experiment.by_dalbectl, experiment.flows)):
         ask(Path("make"), "-s", "-C", str(TESTBED.parent / "tools"), "dalbectl")
