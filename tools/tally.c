@@ -19,7 +19,9 @@
  * tcpi_bytes_acked counts the SYN (of the side that connects) and the FIN as
  * a byte each. No payload was acknowledged that was not sent, so the bytes
  * sent, each counted once, take both off again; while data is in flight the
- * result may be one byte too large.
+ * result may be one byte too large. A packet that this host's own queue drops
+ * is sent again, but TCP does not count it as retransmitted: after one the
+ * result may be two bytes too large for good.
  */
 static uint64_t payload_acked(const struct tcp_info *info)
 {
