@@ -38,9 +38,11 @@ kernel_image()
 }
 
 # vng_command IMAGE DIR MEMORY: the command that boots two processors, root in
-# DIR, in the array vng_words. VNG_OPTION... -- COMMAND is to follow.
+# DIR, in the array vng_words. VNG_OPTION... -- ". ./vng-stdout.sh; COMMAND" is to
+# follow, in one word.
 vng_command()
 {
+	cp "${BASH_SOURCE[0]%/*}/vng-stdout.sh" "$2"
 	vng_words=(vng --force-9p -r "$1" --cpus 2 --memory "$3" --user root --cwd "$2")
 }
 
@@ -66,7 +68,7 @@ vng_run()
 		# kills all of that. An oops makes the console talk, whatever its level.
 		status=0
 		(cd "$dir" && timeout -k 5 "$seconds" "${vng_words[@]}" --verbose --append loglevel=1 -- \
-			"exec 2>&1; $3" </dev/null 2>"$dir/console") | tee "$dir/guest.log" || status=$?
+			". ./vng-stdout.sh; exec 2>&1; $3" </dev/null 2>"$dir/console") | tee "$dir/guest.log" || status=$?
 		[[ ! -s $dir/guest.log && $status -ne 124 && $status -ne 137 ]] || break
 		((--boots > 0)) || break
 		say "the guest died before its command had begun, and is booted again"
@@ -93,7 +95,7 @@ kvm_boots()
 		mkdir -p "$cache"
 		rm -f "$cache"/kvm-*
 		vng_command "$1" "$2" 1G
-		if (cd "$2" && timeout -k 5 25 "${vng_words[@]}" -- echo booted </dev/null 2>&1) |
+		if (cd "$2" && timeout -k 5 25 "${vng_words[@]}" -- ". ./vng-stdout.sh; echo booted" </dev/null 2>&1) |
 			grep -q '^booted'; then
 			echo yes
 		else

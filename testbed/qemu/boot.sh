@@ -120,7 +120,7 @@ while :; do
 	# pipe: vng opens a file anew, and overwrites.
 	exec {console}> >(exec cat)
 	printer=$!
-	TMPDIR=$work setsid "${vng_words[@]}" --rwdir "$work" -- bash ./guest.sh \
+	TMPDIR=$work setsid "${vng_words[@]}" --rwdir "$work" -- ". ./vng-stdout.sh; bash ./guest.sh" \
 		</dev/null >&"$console" 2>"$work/stderr" {console}>&- &
 	guest=$!
 	exec {console}>&-
