@@ -60,12 +60,15 @@ static void print_help(void)
 /* Tell early, and once, that there is no way to give a goal here. */
 static bool unavailable(const char *prefix)
 {
+	/* Asked first: a plain run, too, looks at connections, and a filter may kill for it. */
+	bool may_dup = procs_may_dup();
+
 	if (dalbe_open()) {
 		complain("%scannot open %s: %s", prefix, DALBE_DEVICE,
 			 dalbe_strerror(DALBE_OP_OPEN, errno));
 		return true;
 	}
-	if (procs_may_dup())
+	if (may_dup)
 		return false;
 	complain("%sa seccomp filter forbids pidfd_getfd(2): systemd needs SystemCallFilter=pidfd_getfd, docker --cap-add=SYS_PTRACE",
 		 prefix);

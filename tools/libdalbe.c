@@ -15,6 +15,7 @@
 #include "libdalbe.h"
 
 static atomic_int device = -1;		/* /dev/dalbe, once opened */
+static atomic_uint times_opened;
 static _Atomic dev_t device_id;		/* its st_rdev */
 
 int dalbe_open(void)
@@ -30,7 +31,9 @@ int dalbe_open(void)
 		return -1;
 	if (!fstat(fd, &st))
 		atomic_store(&device_id, st.st_rdev);
-	if (!atomic_compare_exchange_strong(&device, &none, fd))
+	if (atomic_compare_exchange_strong(&device, &none, fd))
+		atomic_fetch_add(&times_opened, 1);
+	else
 		close(fd);	/* another thread was faster */
 	return 0;
 }
@@ -56,20 +59,25 @@ static bool lost_device(void)
 	if (!fstat(fd, &st) && S_ISCHR(st.st_mode) &&
 	    st.st_rdev == atomic_load(&device_id))
 		return false;
-	return atomic_compare_exchange_strong(&device, &fd, -1);
+	atomic_compare_exchange_strong(&device, &fd, -1);
+	return true;
 }
 
 static int dalbe_ioctl(unsigned long command, void *arg)
 {
+	unsigned int opened;
 	int ret;
 
 	if (dalbe_open())
 		return -1;
+	opened = atomic_load(&times_opened);
 	ret = ioctl(atomic_load(&device), command, arg);
 	if (ret < 0) {
 		int err = errno;	/* another file's may be any */
 
-		if (lost_device() && !dalbe_open())
+		/* Another thread may have seen it first, and have opened it since. */
+		if ((lost_device() || atomic_load(&times_opened) != opened) &&
+		    !dalbe_open())
 			ret = ioctl(atomic_load(&device), command, arg);
 		else
 			errno = err;

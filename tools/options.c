@@ -2,7 +2,7 @@
 /* The options of dalbectl. */
 #include <ctype.h>
 #include <errno.h>
-#include <ftw.h>
+#include <fts.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -134,48 +134,41 @@ static void print_help(const struct command *cmd)
 	printf("\n%s", cmd->details);
 }
 
-static uint64_t tree_bytes;
-
-static int add_file(const char *path, const struct stat *st, int type,
-		    struct FTW *ftw)
-{
-	(void)ftw;
-	if (type == FTW_DNR || type == FTW_NS) {
-		usage_error("'--size-of': cannot read '%s'; make it readable, or type the size with --size",
-			    path);
-	}
-	if (type == FTW_F && S_ISREG(st->st_mode))
-		tree_bytes += (uint64_t)st->st_size;
-	return 0;
-}
-
 /* Apparent size of a file (or of what a link to it names), or of a tree. */
-static uint64_t size_of(const char *path)
+static uint64_t size_of(char *path)
 {
+	char *const roots[] = { path, NULL };
+	uint64_t bytes = 0;
 	struct stat st;
+	FTSENT *entry;
+	FTS *tree;
 
 	if (stat(path, &st))
 		usage_error("'--size-of %s': %s; type the path of a file or directory",
 			    path, strerror(errno));
-	if (S_ISREG(st.st_mode)) {
-		tree_bytes = (uint64_t)st.st_size;
-	} else if (S_ISDIR(st.st_mode)) {
-		char inside[4096];
-
-		/* "/." so that a link to a directory counts as one. */
-		snprintf(inside, sizeof(inside), "%s/.", path);
-		tree_bytes = 0;
-		if (nftw(inside, add_file, 32, FTW_PHYS))
-			usage_error("'--size-of %s': %s; type the size with --size",
-				    path, strerror(errno));
-	} else {
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		usage_error("'--size-of %s': neither file nor directory; type the size with --size",
 			    path);
+	tree = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
+	while (tree && (entry = fts_read(tree))) {
+		if (entry->fts_info == FTS_F)
+			bytes += (uint64_t)entry->fts_statp->st_size;
+		if (entry->fts_info != FTS_DNR && entry->fts_info != FTS_NS &&
+		    entry->fts_info != FTS_ERR)
+			continue;
+		/* Others write to this tree: what goes meanwhile will not be sent. */
+		if (entry->fts_errno != ENOENT)
+			usage_error("'--size-of': cannot read '%s'; make it readable, or type the size with --size",
+				    entry->fts_path);
 	}
-	if (!tree_bytes)
+	if (!tree || errno)
+		usage_error("'--size-of %s': %s; type the size with --size",
+			    path, strerror(errno));
+	fts_close(tree);
+	if (!bytes)
 		usage_error("'--size-of %s': it is empty, and a goal needs at least one byte; type a size with --size",
 			    path);
-	return tree_bytes;
+	return bytes;
 }
 
 static uint64_t parse_deadline(const char *text, char *err)
@@ -225,7 +218,7 @@ static int parse_name(const char *text, const char *const *names, char *err)
 }
 
 /* Take one option's value; false with a phrase in err. */
-static bool take_value(enum option_id id, const char *value,
+static bool take_value(enum option_id id, char *value,
 		       struct options *opts, char *err)
 {
 	static const char *const controllers[] = {
@@ -432,14 +425,12 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 struct target options_target(const char *text)
 {
 	struct target target = { .fd = -1 };
-	char extra;
-	int n;
+	int len = 0;
 
-	/* %d takes signs and blanks as well: digits and one colon only. */
+	/* %d takes signs and blanks as well, and wraps: digits and a colon only, and nine of them. */
 	if (strlen(text) == strspn(text, "0123456789:")) {
-		n = sscanf(text, "%d:%d%c", &target.pid, &target.fd, &extra);
-		if (target.pid > 0 &&
-		    ((n == 1 && !strchr(text, ':')) || n == 2))
+		sscanf(text, "%9d%n:%9d%n", &target.pid, &len, &target.fd, &len);
+		if (target.pid > 0 && !text[len])
 			return target;
 	}
 	usage_error("'%.80s' names no connection; type PID or PID:FD, such as 1234:5",

@@ -116,9 +116,12 @@ static bool handle_signals(int signal_fd, pid_t child, int *status)
 			ended |= reap(child, status);
 		/*
 		 * Ctrl-C comes from the kernel's terminal driver, and the
-		 * program has got it too: one is enough.
+		 * program has got it too, unless it is in a process group of
+		 * its own (timeout(1) is): one is enough. An alarm that was set
+		 * before we started comes from the kernel to us alone.
 		 */
-		else if (info.ssi_code != SI_KERNEL)
+		else if (info.ssi_code != SI_KERNEL || info.ssi_signo == SIGALRM ||
+			 getpgid(child) != getpgrp())
 			kill(child, (int)info.ssi_signo);
 	}
 	return ended;
@@ -231,6 +234,16 @@ int cmd_run(const struct options *opts, char **program)
 			complain("'%s': not found; type the name of a program in $PATH, or its path",
 				 *program);
 			return EXIT_NOT_FOUND;
+		}
+		if (err == EAGAIN || err == ENOMEM) {
+			complain("cannot start '%s': %s; try again with fewer programs running",
+				 *program, strerror(err));
+			return EXIT_RUN_FAILED;
+		}
+		if (err == ENOEXEC) {
+			complain("'%s': %s; begin a script with #!/bin/sh, or type sh before it",
+				 *program, strerror(err));
+			return EXIT_CANNOT_EXEC;
 		}
 		complain("'%s': %s; type the path of an executable program",
 			 *program, strerror(err));

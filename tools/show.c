@@ -277,6 +277,16 @@ static size_t print_row(const struct screen *screen, const struct row *row)
 	return print_cells(screen, cells);
 }
 
+/* The disk may be full, or the reader have gone. */
+static bool written(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return true;
+	complain("cannot write to standard output: %s; look at where it goes",
+		 strerror(errno));
+	return false;
+}
+
 int cmd_get(const struct options *opts, char **operands)
 {
 	struct rows rows = { 0 };
@@ -299,7 +309,7 @@ int cmd_get(const struct options *opts, char **operands)
 			complain("no connection with dalbe_cdg found; give one a goal with dalbectl run or dalbectl set");
 	}
 	free(rows.row);
-	return rows.failed || !rows.n ? EXIT_FAILURE : EXIT_SUCCESS;
+	return !written() || rows.failed || !rows.n ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 static bool all_done(const struct rows *rows)
@@ -392,8 +402,9 @@ int cmd_watch(const struct options *opts, char **operands)
 			for (size_t i = 0; i < rows.n; i++)
 				print_row(&screen, &rows.row[i]);
 		}
-		fflush(stdout);
 		free(rows.row);
+		if (!written())
+			return EXIT_FAILURE;
 		if (over)
 			return EXIT_SUCCESS;
 	}

@@ -39,33 +39,42 @@ bool tcpsock_is_closing(int state)
 	       state == TCP_TIME_WAIT;
 }
 
-/* An IPv4 peer of an IPv6 socket is shown, and judged, as IPv4. */
+/*
+ * An IPv4 peer of an IPv6 socket is shown, and judged, as IPv4. A peer with our
+ * own address is this machine, as one at a loopback address is.
+ */
 static void describe_peer(int fd, struct tcpsock *sock)
 {
-	struct sockaddr_storage addr;
-	socklen_t len = sizeof(addr);
+	struct sockaddr_storage addr, own = { 0 };
+	socklen_t len = sizeof(addr), own_len = sizeof(own);
+	const struct sockaddr_in *own4 = (const void *)&own;
+	const struct sockaddr_in6 *own6 = (const void *)&own;
 	const struct sockaddr_in *v4 = (const void *)&addr;
 	const struct sockaddr_in6 *v6 = (const void *)&addr;
 	const uint8_t *ipv4 = (const uint8_t *)&v4->sin_addr;
+	const uint8_t *own_ipv4 = (const uint8_t *)&own4->sin_addr;
 	char host[INET6_ADDRSTRLEN];
 
 	/* ENOTCONN before the handshake is complete. */
 	if (getpeername(fd, (struct sockaddr *)&addr, &len))
 		return;
+	getsockname(fd, (struct sockaddr *)&own, &own_len);
 	sock->has_peer = true;
 	/* sin_port and sin6_port lie at the same place. */
 	sock->port = ntohs(v4->sin_port);
 	if (addr.ss_family == AF_INET6) {
 		if (!IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
-			sock->loopback = IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+			sock->loopback = IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr) ||
+					 IN6_ARE_ADDR_EQUAL(&v6->sin6_addr, &own6->sin6_addr);
 			inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
 			snprintf(sock->peer, sizeof(sock->peer), "[%s]:%u",
 				 host, sock->port);
 			return;
 		}
 		ipv4 = &v6->sin6_addr.s6_addr[12];
+		own_ipv4 = &own6->sin6_addr.s6_addr[12];
 	}
-	sock->loopback = ipv4[0] == IN_LOOPBACKNET;
+	sock->loopback = ipv4[0] == IN_LOOPBACKNET || !memcmp(ipv4, own_ipv4, 4);
 	inet_ntop(AF_INET, ipv4, host, sizeof(host));
 	snprintf(sock->peer, sizeof(sock->peer), "%s:%u", host, sock->port);
 }

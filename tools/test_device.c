@@ -1,28 +1,62 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Unit test of libdalbe.c's descriptor of the device; TAP on stdout. */
+#include <errno.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 
 #include "libdalbe.h"
 
+static int first_ioctl(int fd, unsigned long command, void *arg);
+static int (*next_ioctl)(int fd, unsigned long command, void *arg);
+
+static int device_ioctl(int fd, unsigned long command, void *arg)
+{
+	int (*now)(int fd, unsigned long command, void *arg) = next_ioctl;
+
+	next_ioctl = NULL;
+	return now ? now(fd, command, arg) : ioctl(fd, command, arg);
+}
+
+#define ioctl(fd, command, arg)	device_ioctl(fd, command, arg)
 #undef DALBE_DEVICE
 #define DALBE_DEVICE "/dev/zero"	/* there everywhere; it knows no ioctl: ENOTTY */
 #include "libdalbe.c"
 
-/* A daemon has closed all its descriptors, and the number is another file's by now. What that one
- * answers to our ioctl is not the device's answer: /dev/urandom says EINVAL.
- */
+/* Meanwhile another thread has seen that the device was closed, and has opened it again. */
+static int first_ioctl(int fd, unsigned long command, void *arg)
+{
+	(void)fd;
+	(void)command;
+	(void)arg;
+	dalbe_close();
+	dalbe_open();
+	errno = EBADF;
+	return -1;
+}
+
+static bool report(int number, bool good, const char *what)
+{
+	printf("%sok %d - %s\n", good ? "" : "not ", number, what);
+	return good;
+}
+
 int main(void)
 {
-	bool found_again;
+	bool good;
 	int other;
 
 	if (dalbe_open())
 		return 1;
+	/* A daemon has closed all its descriptors, and the number is another file's by now. What
+	 * that one answers to our ioctl is not the device's answer: /dev/urandom says EINVAL.
+	 */
 	close(atomic_load(&device));
 	other = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
-	found_again = dalbe_set_goal(0, 1, 1, 0) == -1 && errno == ENOTTY &&
-		      atomic_load(&device) != other;
-	printf("%sok 1 - a device that was closed is opened again\n1..1\n",
-	       found_again ? "" : "not ");
-	return !found_again;
+	good = report(1, dalbe_set_goal(0, 1, 1, 0) == -1 && errno == ENOTTY &&
+		      atomic_load(&device) != other, "a device that was closed is opened again");
+	next_ioctl = first_ioctl;
+	good &= report(2, dalbe_set_goal(0, 1, 1, 0) == -1 && errno == ENOTTY,
+		       "after another thread has opened it again, the call is made again");
+	puts("1..2");
+	return !good;
 }

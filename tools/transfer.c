@@ -108,6 +108,8 @@ struct transfer {
 	uint64_t now_ns;	/* of the current look */
 	uint64_t often_until_ns;
 	uint64_t next_visit_ns;
+	uint64_t short_ns;	/* the last visit that found bytes missing */
+	uint64_t heard_ns;	/* the last report that told of more bytes */
 	uint64_t finished_ns;	/* 0: not yet */
 	uint64_t ended_ns;
 	int tally_fd;
@@ -126,6 +128,7 @@ struct transfer *transfer_new(const struct options *opts)
 		return NULL;
 	t->opts = opts;
 	t->start_ns = boottime_ns();
+	t->short_ns = t->start_ns;
 	t->often_until_ns = t->start_ns + OFTEN_FOR_NS;
 	t->tally_fd = tally_open();
 	t->warned = opts->plain;	/* that nothing gets a goal */
@@ -159,6 +162,19 @@ static struct conn *find_inode(struct transfer *t, uint64_t inode)
 			t->hint = at + 1;
 			return conn;
 		}
+	}
+	return NULL;
+}
+
+/*
+ * A connection that a look had missed: its descriptor was on the way from one
+ * process to another, or the kernel left its process out of the list.
+ */
+static struct conn *find_missed(struct transfer *t, uint64_t cookie)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->conns[i].phase == LEFT && t->conns[i].cookie == cookie)
+			return &t->conns[i];
 	}
 	return NULL;
 }
@@ -309,6 +325,7 @@ static void prepare(struct transfer *t, struct conn *conn, int fd)
 static void inspect(struct transfer *t, struct conn *conn)
 {
 	int fd = procs_dup_fd(conn->pid, conn->fd);
+	struct conn *missed;
 	struct tcpsock sock;
 
 	if (fd < 0) {
@@ -327,7 +344,16 @@ static void inspect(struct transfer *t, struct conn *conn)
 	if (!conn->noticed || sock.has_peer)
 		t->often_until_ns = t->now_ns + OFTEN_FOR_NS;
 	conn->noticed = true;
-	if (sock.has_peer) {
+	missed = find_missed(t, sock.cookie);
+	if (missed) {
+		missed->phase = OPEN;
+		missed->generation = conn->generation;
+		missed->pid = conn->pid;
+		missed->fd = conn->fd;
+		conn->phase = IGNORED;
+		conn->inode = 0;	/* the next look forgets it */
+		t->changed = true;
+	} else if (sock.has_peer) {
 		conn->phase = IGNORED;
 		if (is_wanted(t, &sock)) {
 			conn->phase = OPEN;
@@ -354,8 +380,10 @@ static void hear(const struct tally *tally, void *arg)
 		    (conn->phase != OPEN && conn->phase != LEFT))
 			continue;
 		/* disconnect() clears the counts that we have seen. */
-		if (tally->acked > conn->done)
+		if (tally->acked > conn->done) {
 			conn->done = tally->acked;
+			t->heard_ns = t->now_ns;
+		}
 		if (tally->received > conn->received)
 			conn->received = tally->received;
 		conn->queued = tally->queued;
@@ -387,6 +415,8 @@ static void visit(struct transfer *t, struct conn *conn)
 		/* nothing to ask the module for */
 	} else if (!dalbe_get_state(fd, &conn->state)) {
 		conn->has_state = true;
+		/* Somebody may have cleared it: then there is none to update. */
+		conn->has_goal &= conn->state.status != DALBE_STATUS_NONE;
 	} else if (errno == ENOPROTOOPT) {
 		/* The program knows better; respect that. */
 		warn(t, conn,
@@ -424,8 +454,10 @@ static void set_goal(struct transfer *t, struct conn *conn, uint64_t bytes)
 	if (!kernel_bytes)
 		kernel_bytes = 1;
 	fd = borrow(conn);
-	if (fd < 0)
+	if (fd < 0) {
+		t->changed = true;	/* try again at the next look */
 		return;
+	}
 	if (!dalbe_set_goal(fd, kernel_bytes, t->opts->deadline_ns, flags)) {
 		conn->has_goal = true;
 		conn->goal_bytes = bytes;
@@ -472,7 +504,7 @@ out:
 /* When the last byte was acknowledged, as precisely as is known. */
 static void judge(struct transfer *t)
 {
-	uint64_t latest_ns = 0;
+	uint64_t latest_ns = t->heard_ns;
 
 	if (!given_goal(t) || t->finished_ns ||
 	    total_done(t) < t->opts->size_bytes)
@@ -488,7 +520,8 @@ static void judge(struct transfer *t)
 		if (at_ns > latest_ns)
 			latest_ns = at_ns;
 	}
-	if (latest_ns < t->start_ns || latest_ns > t->now_ns)
+	/* Bytes were missing after that: those of a connection without a goal came last. */
+	if (latest_ns < t->short_ns || latest_ns > t->now_ns)
 		latest_ns = t->now_ns;
 	t->finished_ns = latest_ns;
 }
@@ -497,6 +530,7 @@ uint64_t transfer_poll(struct transfer *t, pid_t root)
 {
 	uint64_t delay_ns, deadline_ns = t->opts->deadline_ns;
 	size_t n_open = 0;
+	bool changed;
 
 	t->now_ns = boottime_ns();
 	t->generation++;
@@ -517,10 +551,13 @@ uint64_t transfer_poll(struct transfer *t, pid_t root)
 			visit(t, &t->conns[i]);
 			n_open++;
 		}
-		/* A single connection has all that is left already. */
-		if ((t->changed || n_open > 1) && given_goal(t) && !past_deadline(t))
-			divide(t);
+		if (total_done(t) < t->opts->size_bytes)
+			t->short_ns = t->now_ns;
+		changed = t->changed;
 		t->changed = false;
+		/* A single connection has all that is left already. */
+		if ((changed || n_open > 1) && given_goal(t) && !past_deadline(t))
+			divide(t);
 		t->next_visit_ns = t->now_ns + VISIT_NS;
 		/* Who is on time shows at the deadline. */
 		if (t->now_ns < deadline_ns && t->next_visit_ns > deadline_ns)

@@ -166,6 +166,11 @@ def test_exit_status(b: Bench) -> None:
         done = b.run("run", *GOAL, "--", *program)
         assert done.returncode == want, (program, done)
         assert done.stderr.count("\n") == 1, done.stderr
+    script = b.directory / "script"
+    script.write_text("true\n")
+    script.chmod(0o755)
+    done = b.run("run", *GOAL, "--", str(script))
+    assert done.returncode == 126 and "begin a script with #!/bin/sh" in done.stderr, done
 
 
 def test_module_missing(b: Bench) -> None:
@@ -283,9 +288,15 @@ def test_signals_forwarded(b: Bench) -> None:
 
 
 def test_terminal_interrupt(b: Bench) -> None:
-    """Ctrl-C on a terminal reaches the program exactly once."""
+    """Ctrl-C on a terminal reaches the program exactly once, in whatever process group it is."""
+    for first in ("", "import os; os.setpgid(0, 0)\n"):
+        assert interrupted(b, first) == 41, first
+
+
+def interrupted(b: Bench, first: str) -> int:
+    """Type Ctrl-C to a program that does `first`; return 40, and one for each that reached it."""
     program = (
-        "import signal, sys, time\n"
+        first + "import signal, sys, time\n"
         "n = 0\n"
         "def count(*_):\n    global n; n += 1\n"
         "signal.signal(signal.SIGINT, count)\n"
@@ -304,7 +315,14 @@ def test_terminal_interrupt(b: Bench) -> None:
     with contextlib.suppress(OSError):
         while os.read(fd, 1000):
             pass
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 41
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_alarm(b: Bench) -> None:
+    """An alarm set before dalbectl started ends the program, as it would without dalbectl."""
+    run = b.start("run", *GOAL, "--", "sleep", "60", preexec_fn=lambda: signal.alarm(1))
+    _, err = run.communicate(timeout=30)
+    assert run.returncode == 128 + signal.SIGALRM, err
 
 
 def test_signal_state_inherited(b: Bench) -> None:
@@ -667,11 +685,97 @@ def test_or_plain(b: Bench) -> None:
         assert js["end"] == "unseen", js
         done = b.run("run", "-q", *GOAL, "--or-plain", "--", "sh", "-c", "echo started; exit 7")
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (7, "started\n", 1), done
+    # No module, and a filter that kills: a service with both.
+    b.env = plain | {"SHIM_ABSENT": str(errno.ENOENT), "SHIM_SECCOMP": "0"}
+    del b.env["SHIM_LOOKS"]
+    line, js = b.summary(*GOAL, "--or-plain", *send)
+    assert (len(b.warnings), js["end"]) == (1, "unseen"), (b.warnings, js)
     assert not b.log.exists() or not b.log.read_text()
     # Where goals can be given it changes nothing.
     b.env = plain
     line, js = b.summary(*GOAL, "--or-plain", *send)
     assert (len(b.goals()), b.warnings) == (1, [])
+
+
+def test_missed_for_a_while(b: Bench) -> None:
+    """A connection on its way to another process, which a look misses, is counted once."""
+    program = SEEN + (
+        "import array\n"
+        f"s = socket.create_connection(('127.0.0.1', {b.sink.port}))\n"
+        "seen(s); s.sendall(b'x' * 100000)\n"
+        "a, b = socket.socketpair()\n"
+        "a.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [s.fileno()]))])\n"
+        "s.close(); time.sleep(0.7)\n"
+        "s = socket.socket(fileno=socket.recv_fds(b, 1, 1)[1][0])\n"
+        "n = looks(s) if 'SHIM_LOOKS' in os.environ else 0\n"
+        "seen(s, n + 2); s.sendall(b'x' * 100000); s.close()\n"
+    )
+    _, js = b.summary("--size", "400k", "--deadline", "+60s", "--", PYTHON, "-c", program)
+    assert ([c["bytes_done"] for c in js["connections"]], b.warnings) == ([200000], []), js
+    assert js["end"] == "less", js
+
+
+def test_last_bytes_without_a_goal(b: Bench) -> None:
+    """Late is when the last byte was late, on a connection without a goal, too."""
+    program = SEEN + (
+        "l = socket.create_server(('127.0.0.1', 0))\n"
+        "a = socket.create_connection(l.getsockname()); p = l.accept()[0]\n"
+        "seen(a); a.sendall(b'x' * 50000); a.shutdown(socket.SHUT_WR); time.sleep(3)\n"
+        f"b = socket.create_connection(('127.0.0.1', {b.sink.port}))\n"
+        "seen(b); b.sendall(b'x' * 50000); b.close(); time.sleep(0.1)\n"
+    )
+    line, _ = b.summary("--fail-late", "--size", "100k", "--deadline", "+2500ms", "--",
+                        PYTHON, "-c", program, status=124)  # fmt: skip
+    assert line.endswith(" after the deadline"), line
+
+
+def test_cleared_by_somebody(b: Bench) -> None:
+    """A goal that somebody clears on one of several connections is set again, without a word."""
+    program = (
+        "import os, socket, sys\n"
+        f"two = [socket.create_connection(('127.0.0.1', {b.sink.port})) for _ in range(2)]\n"
+        "print(os.getpid(), two[0].fileno(), flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    args = (DALBECTL, "run", *GOAL, "--loopback", "--", PYTHON, "-c", program)
+    with subprocess.Popen(args, env=b.env, text=True, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:  # fmt: skip
+        assert run.stdout
+        one = ":".join(run.stdout.readline().split())
+        wait_for(lambda: len({g.cookie for g in b.goals()}) == 2, "two goals")
+        n = len(b.goals())
+        assert b.run("clear", one).returncode == 0
+        wait_for(lambda: any(not g.flags for g in b.goals()[n:]), "a goal instead of the cleared")
+        _, err = run.communicate("")
+    assert all(not g.error for g in b.goals()) and err.count("\n") == 1, (b.goals(), err)
+
+
+def test_number_was_reused(b: Bench) -> None:
+    """A goal that could not be set, as the number meant another file just then, is set later."""
+    for lost in ("1", "2", "3", "4"):
+        b.log.unlink(missing_ok=True)
+        b.env["SHIM_LOSE"] = lost
+        b.summary(*GOAL, "--", *send_and(b.sink.port, "time.sleep(0.5)"))
+        assert [g.bytes for g in b.goals()] == [1000000], (lost, b.goals())
+
+
+def test_own_address(b: Bench) -> None:
+    """A peer with an address of this machine is within it, and stays as it is."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # sends nothing
+        except OSError:
+            return  # this machine has no other address
+        address = probe.getsockname()[0]
+    with socket.create_server((address, 0)) as listener:
+        program = (
+            "import socket, time\n"
+            f"s = socket.create_connection(({address!r}, {listener.getsockname()[1]}))\n"
+            "s.sendall(b'x' * 1000); time.sleep(0.3)\n"
+        )
+        done = b.run("run", *GOAL, "--", PYTHON, "-c", program)
+    assert "only connections that --port or --loopback leaves out" in done.stderr, done
+    assert not b.log.read_text(), b.log.read_text()
 
 
 def test_another_base_stays(b: Bench) -> None:
@@ -1145,6 +1249,26 @@ def test_watch(b: Bench) -> None:
             assert len({len(line) for line in lines}) == 1, out
 
 
+def test_output_fails(b: Bench) -> None:
+    """A table that cannot be written is a failure: a full disk, a reader that has gone."""
+    with running_sender(b, "1000", "0", "100000") as (pid, _):
+        assert b.run("set", "--size", "1M", "--deadline", "+60s", pid).returncode == 0
+        message = "dalbectl: cannot write to standard output: {}; look at where it goes\n"
+        for args in (["get", pid], ["get", "--json"], ["watch", pid]):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([DALBECTL, *args], env=b.env, text=True, stdout=full,
+                                      stderr=subprocess.PIPE, timeout=30)  # fmt: skip
+            assert done.returncode == 1, (args, done)
+            assert done.stderr == message.format(os.strerror(errno.ENOSPC)), (args, done)
+        # systemd's services ignore SIGPIPE, as Python does.
+        watch = b.start("watch", "--json", "--interval", "100ms", pid, restore_signals=False)
+        assert watch.stdout and watch.stderr and watch.stdout.readline()
+        watch.stdout.close()
+        assert watch.wait(timeout=30) == 1
+        assert watch.stderr.read() == message.format(os.strerror(errno.EPIPE))
+        watch.stderr.close()
+
+
 def test_watch_ends_with_the_program(b: Bench) -> None:
     """Watch ends, without a word, when the program does, its goal not reached."""
     with running_sender(b, "1000", "0", "100000") as (pid, fds):
@@ -1209,6 +1333,8 @@ def test_bad_options(b: Bench) -> None:
         ["set", *GOAL, "-3"],
         ["set", *GOAL, "1:2:3"],
         ["set", *GOAL, "99999999999999999999"],
+        ["set", *GOAL, "4294967297"],
+        ["clear", "1234:4294967295"],
         ["set", *GOAL, "1", "2"],
         ["set", "1"],
         ["set", "--update", "--g", "3", "1"],
@@ -1269,6 +1395,25 @@ def test_size_of(b: Bench) -> None:
         goal = ("--size-of", str(b.directory / path), *GOAL[2:])
         summary = b.send(SENDER, str(b.sink.port), "5", "0", "1000", goal=goal)
         assert summary["bytes_goal"] == size, (path, summary)
+
+
+def test_size_of_a_live_tree(b: Bench) -> None:
+    """Files that go while --size-of looks are not counted, and no failure."""
+    tree = b.directory / "tree"
+    tree.mkdir()
+    for below in (False, True) * 3:
+        files = [tree / f"{n}" / "file" if below else tree / f"file{n}" for n in range(2000)]
+        for file in files:
+            file.parent.mkdir(exist_ok=True)
+            file.touch()
+        (tree / "stays").write_bytes(b"x" * 1000)
+        run = b.start("run", "--size-of", str(tree), "--deadline", "+60s", "--json", "--", "true")
+        for file in reversed(files):
+            file.unlink()
+            if below:
+                file.parent.rmdir()
+        _, err = run.communicate(timeout=30)
+        assert run.returncode == 0 and json.loads(err)["bytes_goal"] == 1000, err
 
 
 def test_help(b: Bench) -> None:
