@@ -108,6 +108,7 @@ static enum round_effect vegas_round(struct sender *s, struct tcp_path *p, u32 b
 {
 	struct vegas *v = &s->vegas;
 	u32 rtt_us = v->min_us, queue_us = rtt_us - v->base_us;
+	enum round_effect effect;
 
 	if (!v->open)
 		return ROUND_NONE;
@@ -117,8 +118,11 @@ static enum round_effect vegas_round(struct sender *s, struct tcp_path *p, u32 b
 		return ROUND_NONE;
 	v->price.rounds_q8 += Q8_ONE;
 	v->price.delay_us_q8 += fp_mul_div((u64)queue_us << 8, rtt_us, v->base_us);
-	return vegas_judge(s, p, fp_mul_div((u64)p->cwnd << 16, queue_us, v->base_us),
-			   fp_mul_div(p->cwnd, v->base_us, rtt_us));
+	effect = vegas_judge(s, p, fp_mul_div((u64)p->cwnd << 16, queue_us, v->base_us),
+			     fp_mul_div(p->cwnd, v->base_us, rtt_us));
+	if (!s->mu_q16)	/* nobody steers: the next goal begins without a price */
+		v->price = (struct vegas_price) { 0 };
+	return effect;
 }
 
 /* Once per round vegas_round() sets the window; in between only slow start does. While TCP repairs
@@ -197,7 +201,7 @@ static void vegas_price(const struct sender *s, struct control_sample *sample)
 
 	sample->others_seen = sample->losses || n->shrinks_q8 > n->rounds_q8 / VEGAS_CONTENDED_PART;
 	sample->price_q40 = fp_mul_div(n->delay_us_q8, Q40_ONE,
-				       (u64)n->rounds_q8 * USEC_PER_SEC);
+				       n->rounds_q8 * USEC_PER_SEC);
 	sample->phi_price_q40 = fp_add(cuts_q40, sample->price_standard_q40);
 }
 

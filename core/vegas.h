@@ -41,8 +41,8 @@
  * @cuts_q40: sum of the parts of the window that were cut, F(23)
  */
 struct vegas_price {
-	u32 rounds_q8;
-	u32 shrinks_q8;
+	u64 rounds_q8;
+	u64 shrinks_q8;
 	u64 delay_us_q8;
 	u64 cuts_q40;
 };

@@ -366,6 +366,35 @@ def test_an_interval_without_a_round_keeps_the_price(pure: Any) -> None:
     assert interval(ours).price_q40 == pytest.approx(before, rel=0.5)
 
 
+def test_a_goal_pays_for_its_own_time_alone(pure: Any) -> None:
+    prices = []
+    for before in (0, 400):
+        ours = Ours(pure, cwnd=50)
+        ours.path.ssthresh = 2
+        ours.round(20_000)
+        for _ in range(before):
+            ours.round(60_000)
+        ours.steer(Q16 // 10)
+        for _ in range(40):
+            ours.round(30_000)
+        prices.append(interval(ours).price_q40)
+    assert prices[1] == pytest.approx(prices[0], rel=0.1)
+
+
+def test_the_price_of_very_many_rounds_is_right(pure: Any) -> None:
+    ours = Ours(pure, cwnd=50)
+    ours.path.ssthresh = 2
+    ours.steer(Q16 // 10)
+    ours.round(20_000)
+    ours.round(30_000)
+    price = ours.sender.vegas.price
+    before, rounds = interval(ours).price_q40, (2**32 - 1) // price.rounds_q8
+    price.rounds_q8, price.delay_us_q8 = price.rounds_q8 * rounds, price.delay_us_q8 * rounds
+    for _ in range(3):
+        ours.round(30_000)
+    assert interval(ours).price_q40 == pytest.approx(before, rel=0.1)
+
+
 def test_on_drawn_bottlenecks_it_uses_an_idle_link_and_w_is_its_share_of_a_busy_one(
     pure: Any,
 ) -> None:
