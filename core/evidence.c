@@ -53,6 +53,34 @@ void evidence_test_cut(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us,
 }
 
 /**
+ * evidence_kept_q16 - a window after a cut for delay, with the part of a packet that it keeps
+ * @r: the flow
+ * @window_q16: before, packets
+ * @ssthresh: the cut, whole packets
+ * @rtt_us: lowest RTT of the round
+ * @base_rtt_us: lowest RTT known; 0: none, and nothing is added to @ssthresh
+ *
+ * Whole packets are no proportion of a small window: flows of eight packets and of sixteen would
+ * lose one each, and never come to share a link. A flow that shares with nobody gives up the whole
+ * packet, which would wait in the queue half of the time; so does a large window, to see the base
+ * RTT. Where the cut was deeper than the queue, for a newcomer or to decide whose it is, B begins
+ * just below the next packet.
+ *
+ * Return: packets in Q16, less than one more than @ssthresh.
+ */
+u64 evidence_kept_q16(const struct regime *r, u64 window_q16, u32 ssthresh, u32 rtt_us,
+		      u32 base_rtt_us)
+{
+	u64 whole_q16 = (u64)ssthresh << 16;
+
+	if (!base_rtt_us || window_q16 >= (u64)QUEUE_LARGE_CWND << 16 ||
+	    r->cut.alone == EVIDENCE_ALONE_CUTS)
+		return whole_q16;
+	return clamp_t(u64, fp_mul_div(window_q16, base_rtt_us, max(rtt_us, base_rtt_us)),
+		       whole_q16, whole_q16 + Q16_ONE - 1);
+}
+
+/**
  * evidence_forget - void the measurements so far
  * @r: the flow
  *

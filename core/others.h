@@ -33,6 +33,7 @@ enum regime_state {
  * @before_us: lowest RTT of the round before it; 0: no test, see cut_under_test()
  * @expected_us: what it drains of the queue, were that all ours
  * @drained_q16: part of @expected_us that the last test found drained, 0 .. 1
+ * @alone: so many tests in a row found EVIDENCE_ALONE_Q16 drained, EVIDENCE_ALONE_CUTS at most
  * @decides: with this test we yield, or do not. Set by regime_judge_cut() for the next test, where
  *	a cut had too little effect and a deeper one follows; and by evidence_test_cut() for the
  *	test that it begins, where the window cannot be cut
@@ -41,6 +42,7 @@ struct cut {
 	u32 before_us;
 	u32 expected_us;
 	u32 drained_q16;
+	u8 alone;
 	bool decides;
 };
 

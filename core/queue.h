@@ -138,28 +138,4 @@ static inline u32 queue_fit(u32 cwnd, u32 base_rtt_us, u64 rtt_us)
 	return fit && cwnd >= QUEUE_LARGE_CWND ? fit - 1 : fit;
 }
 
-/**
- * queue_kept_q16 - a window after a cut for delay, with the part of a packet that it keeps
- * @window_q16: before, packets
- * @ssthresh: the cut, whole packets
- * @base_rtt_us: lowest RTT known; 0: none, and nothing is added to @ssthresh
- * @rtt_us: lowest RTT of the round
- *
- * Whole packets are no proportion of a small window: flows of eight packets and of sixteen would
- * lose one each, and never come to share a link. A large one gives up a packet to see the base RTT.
- * Where the cut was deeper than the queue, for a newcomer or to decide whose it is, B begins just
- * below the next packet.
- *
- * Return: packets in Q16, less than one more than @ssthresh.
- */
-static inline u64 queue_kept_q16(u64 window_q16, u32 ssthresh, u32 base_rtt_us, u32 rtt_us)
-{
-	u64 whole_q16 = (u64)ssthresh << 16;
-
-	if (!base_rtt_us || window_q16 >= (u64)QUEUE_LARGE_CWND << 16)
-		return whole_q16;
-	return clamp_t(u64, fp_mul_div(window_q16, base_rtt_us, max(rtt_us, base_rtt_us)),
-		       whole_q16, whole_q16 + Q16_ONE - 1);
-}
-
 #endif /* DALBE_QUEUE_H */

@@ -205,6 +205,8 @@ static enum verdict regime_judge_cut(struct regime *r, u32 rtt_us, u32 base_rtt_
 
 	r->cut.drained_q16 = min_t(u32, fp_ratio_q16(drained_us, r->cut.expected_us),
 				   Q16_ONE);
+	r->cut.alone = r->cut.drained_q16 < EVIDENCE_ALONE_Q16 ? 0 :
+		       min(r->cut.alone + 1, EVIDENCE_ALONE_CUTS);
 	r->cut.before_us = 0;
 	if (r->room.provisional) {
 		/* A mark since the cut is a newcomer's (at a loss we have yielded already, see

@@ -153,8 +153,9 @@ static u32 scavenger_cut_delay(struct sender *s, const struct tcp_path *p, u32 s
 		ssthresh = max(ssthresh, least);
 	}
 	cubic_start(&sc->best_effort,
-		    queue_kept_q16(max(sc->best_effort.window_q16, (u64)p->cwnd << 16), ssthresh,
-				   base_rtt_us, rtt_us), 0);
+		    evidence_kept_q16(&sc->regime,
+				      max(sc->best_effort.window_q16, (u64)p->cwnd << 16),
+				      ssthresh, rtt_us, base_rtt_us), 0);
 	return ssthresh;
 }
 

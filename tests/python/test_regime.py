@@ -144,6 +144,28 @@ def test_where_the_window_cannot_be_cut_it_is_for_the_others_to_drain_the_queue(
     assert verdict == (pure.VERDICT_NONE if kept else pure.VERDICT_YIELD)
 
 
+@pytest.mark.parametrize(
+    ("cwnd", "ssthresh", "base_us", "drained", "kept"),
+    [
+        (10, 8, BASE_US, [0.8] * 9 + [0.7, *[0.8] * 3], 8 + 1 / 3),  # a sixth is in the queue
+        (10, 8, BASE_US, [0.7, *[0.8] * 4], 8),
+        (10, 7, BASE_US, [0.7], 8),  # just below
+        (24, 20, BASE_US, [], 20),
+        (10, 8, 0, [], 8),
+    ],
+    ids=["shared", "alone", "deeper", "large", "no base RTT"],
+)
+def test_a_cut_keeps_the_part_of_a_packet_where_somebody_shares_the_queue(
+    pure: Any, cwnd: int, ssthresh: int, base_us: int, drained: list[float], kept: float
+) -> None:
+    regime = pure.new("regime")
+    for part in drained:
+        cut(pure, regime, part)
+    rtt_us = BASE_US * 6 // 5
+    window_q16 = pure.evidence_kept_q16(regime, cwnd * Q16, ssthresh, rtt_us, base_us)
+    assert window_q16 == pytest.approx(kept * Q16, abs=2)
+
+
 # Flows like us
 
 
