@@ -74,7 +74,8 @@
  * @fd: the TCP socket
  * @flags: DALBE_GOAL_*
  * @bytes: payload to be acknowledged from now on, 1 to 2^63 - 1
- * @deadline_ns: soft deadline, on CLOCK_BOOTTIME, or from now if relative
+ * @deadline_ns: soft deadline, on CLOCK_BOOTTIME as the caller's time namespace has it, or from now
+ *	if relative
  * @reserved: zero
  *
  * Errors: EINVAL if @bytes is zero; ETIME if the deadline has passed;
@@ -173,7 +174,7 @@ struct dalbe_params {
  * @tw_ms: update period in force
  * @goal_bytes: size of the goal
  * @bytes_done: acknowledged since the goal was set
- * @deadline_ns: on CLOCK_BOOTTIME
+ * @deadline_ns: on the caller's CLOCK_BOOTTIME
  * @time_left_ns: until the deadline, negative after it; when done, as it was
  *                at the end
  * @target_Bps: F(6), bytes/s that meet the deadline; 0: nothing to aim for

@@ -10,6 +10,7 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/net.h>
+#include <linux/time_namespace.h>
 #include <linux/uaccess.h>
 
 #include "compat.h"
@@ -87,20 +88,30 @@ static int dalbe_check_goal(const struct dalbe_goal *goal)
 	return 0;
 }
 
+/* What CLOCK_BOOTTIME of the caller's time namespace, as of a container that was restored, is ahead
+ * of the machine's, ns. Goals are kept by the machine's: who has the socket next may be elsewhere.
+ */
+static s64 dalbe_clock_ahead_ns(void)
+{
+	return timens_add_boottime_ns(0);
+}
+
 static int dalbe_ioctl_set_goal(const struct dalbe_goal *goal)
 {
+	s64 deadline_ns = goal->deadline_ns;
 	struct socket *sock;
 	int err;
 
 	err = dalbe_check_goal(goal);
 	if (err)
 		return err;
+	if (!(goal->flags & DALBE_GOAL_RELATIVE))
+		deadline_ns = max_t(s64, deadline_ns - dalbe_clock_ahead_ns(), 0);
 
 	sock = dalbe_get_locked(goal->fd, dalbe_lock_to_change);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
-	err = dalbe_sk_set_goal(sock->sk, goal->bytes, goal->deadline_ns,
-				goal->flags);
+	err = dalbe_sk_set_goal(sock->sk, goal->bytes, deadline_ns, goal->flags);
 	dalbe_put_locked(sock);
 	return err;
 }
@@ -118,6 +129,8 @@ static int dalbe_ioctl_get_state(struct dalbe_state *state)
 		return PTR_ERR(sock);
 	dalbe_sk_get_state(sock->sk, state);
 	dalbe_put_locked(sock);
+	if (state->goal_bytes)
+		state->deadline_ns += dalbe_clock_ahead_ns();
 	return 0;
 }
 

@@ -191,7 +191,8 @@ void dalbe_end_interval(struct sock *sk)
  * dalbe_alloc_flow - the connection is established
  * @sk: a locked socket of ours; may be softirq
  *
- * The memory is the socket's cgroup's.
+ * The memory is the socket's cgroup's, where it has one: the kernel gives a connection that a
+ * listener accepts its cgroup at accept(), which is later.
  *
  * Return: false where memory is short: the connection works, as Reno, and the next ACK tries
  * again.

@@ -92,6 +92,17 @@ check "the connection uses dalbe_cdg" test -n "$seen"
 check "a PID stands for its descendants" near ./dalbectl get "$transfer"
 check "an update for a PID finds the goal" near ./dalbectl set --update --size 4M \
 	--deadline +60s "$transfer"
+# In a time namespace, as of a container that was restored, CLOCK_BOOTTIME is another.
+tomorrow() { near unshare --time --boottime 86400 --fork ./dalbectl "$@" "$transfer"; }
+check "an update from a time namespace" tomorrow set --update --size 4M --deadline +60s
+state=$(tomorrow get --json)
+check "its deadline is on the clock of that namespace" awk '{
+		for (i = 1; i < NF; i++) { gsub(/[",:{]/, "", $i); value[$i] = $(i + 1) + 0 }
+		left_s = value["deadline_ns"] / 1e9 - value["boottime_s"]
+		off_s = left_s - value["time_left_ns"] / 1e9
+		print "left", left_s, "off", off_s
+		exit !(0 < left_s && left_s <= 60 && -1 < off_s && off_s < 1)
+	}' <<<"$state"
 if [[ $(cat /sys/module/dalbe/refcnt) -gt 0 ]]; then
 	if rmmod dalbe 2>rmmod.log; then
 		not_ok "rmmod is refused during the transfer"
