@@ -427,10 +427,10 @@ struct target options_target(const char *text)
 	struct target target = { .fd = -1 };
 	int len = 0;
 
-	/* %d takes signs and blanks as well, and wraps: digits and a colon only, and nine of them. */
+	/* %d takes signs and blanks as well, and wraps: digits and a colon, nine digits at most. */
 	if (strlen(text) == strspn(text, "0123456789:")) {
-		sscanf(text, "%9d%n:%9d%n", &target.pid, &len, &target.fd, &len);
-		if (target.pid > 0 && !text[len])
+		if (sscanf(text, "%9d%n:%9d%n", &target.pid, &len, &target.fd, &len) >= 1 &&
+		    target.pid > 0 && !text[len])
 			return target;
 	}
 	usage_error("'%.80s' names no connection; type PID or PID:FD, such as 1234:5",

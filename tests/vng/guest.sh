@@ -96,6 +96,7 @@ check "an update for a PID finds the goal" near ./dalbectl set --update --size 4
 tomorrow() { near unshare --time --boottime 86400 --fork ./dalbectl "$@" "$transfer"; }
 check "an update from a time namespace" tomorrow set --update --size 4M --deadline +60s
 state=$(tomorrow get --json)
+# shellcheck disable=SC2016 # $i is awk's
 check "its deadline is on the clock of that namespace" awk '{
 		for (i = 1; i < NF; i++) { gsub(/[",:{]/, "", $i); value[$i] = $(i + 1) + 0 }
 		left_s = value["deadline_ns"] / 1e9 - value["boottime_s"]
