@@ -88,8 +88,9 @@ static int dalbe_check_goal(const struct dalbe_goal *goal)
 	return 0;
 }
 
-/* What CLOCK_BOOTTIME of the caller's time namespace, as of a container that was restored, is ahead
- * of the machine's, ns. Goals are kept by the machine's: who has the socket next may be elsewhere.
+/* The caller's CLOCK_BOOTTIME is so much ahead of the machine's, ns: a time namespace, as that of a
+ * container that was restored, shifts it. Goals are kept by the machine's clock, as the next
+ * process that has the socket may be in another namespace.
  */
 static s64 dalbe_clock_ahead_ns(void)
 {
