@@ -320,7 +320,7 @@ def interrupted(b: Bench, first: str) -> int:
 
 def test_alarm(b: Bench) -> None:
     """An alarm set before dalbectl started ends the program, as it would without dalbectl."""
-    run = b.start("run", *GOAL, "--", "sleep", "60", preexec_fn=lambda: signal.alarm(1))
+    run = b.start("run", *GOAL, "--", "sleep", "60", preexec_fn=lambda: signal.alarm(3))
     _, err = run.communicate(timeout=30)
     assert run.returncode == 128 + signal.SIGALRM, err
 
