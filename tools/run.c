@@ -81,6 +81,30 @@ static int start(char **program, const sigset_t *mask, pid_t *child)
 	return err;
 }
 
+/* Say why start() failed; returns our exit status. */
+static int not_started(const char *program, int err)
+{
+	switch (err) {
+	case ENOENT:
+		complain("'%s': not found; type the name of a program in $PATH, or its path",
+			 program);
+		return EXIT_NOT_FOUND;
+	case EAGAIN:
+	case ENOMEM:
+		complain("cannot start '%s': %s; try again with fewer programs running",
+			 program, strerror(err));
+		return EXIT_RUN_FAILED;
+	case ENOEXEC:
+		complain("'%s': %s; begin a script with #!/bin/sh, or type sh before it",
+			 program, strerror(err));
+		return EXIT_CANNOT_EXEC;
+	default:
+		complain("'%s': %s; type the path of an executable program",
+			 program, strerror(err));
+		return EXIT_CANNOT_EXEC;
+	}
+}
+
 /* As a shell reports it. */
 static int exit_status(int status)
 {
@@ -230,24 +254,7 @@ int cmd_run(const struct options *opts, char **program)
 	err = start(program, &original, &child);
 	if (err) {
 		transfer_free(t);
-		if (err == ENOENT) {
-			complain("'%s': not found; type the name of a program in $PATH, or its path",
-				 *program);
-			return EXIT_NOT_FOUND;
-		}
-		if (err == EAGAIN || err == ENOMEM) {
-			complain("cannot start '%s': %s; try again with fewer programs running",
-				 *program, strerror(err));
-			return EXIT_RUN_FAILED;
-		}
-		if (err == ENOEXEC) {
-			complain("'%s': %s; begin a script with #!/bin/sh, or type sh before it",
-				 *program, strerror(err));
-			return EXIT_CANNOT_EXEC;
-		}
-		complain("'%s': %s; type the path of an executable program",
-			 *program, strerror(err));
-		return EXIT_CANNOT_EXEC;
+		return not_started(*program, err);
 	}
 
 	while (!wait_until(boottime_ns() + transfer_poll(t, getpid()), t,
