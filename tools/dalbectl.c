@@ -30,7 +30,7 @@ static const struct {
 	    "where it is not yet.\n" },
 	  cmd_set },
 	{ { "get", CMD_GET, "[--json] [PID|PID:FD]...",
-	    "Show what connections with dalbe_cdg are doing.",
+	    "Show what connections with a congestion control of dalbe are doing.",
 	    "Without operands: all connections of this user's processes.\n" },
 	  cmd_get },
 	{ { "watch", CMD_WATCH, "[OPTIONS] PID|PID:FD",

@@ -14,33 +14,40 @@
 
 #include "libdalbe.h"
 
-static atomic_int device = -1;		/* /dev/dalbe, once opened */
-static atomic_uint times_opened;
+/*
+ * /dev/dalbe: its descriptor in the lower half, all ones while there is none; in the upper half how
+ * often it was opened, as a descriptor that is opened again may have the number of the last.
+ */
+static _Atomic uint64_t device = UINT32_MAX;
 static _Atomic dev_t device_id;		/* its st_rdev */
+
+static int device_fd(uint64_t opened)
+{
+	return (int)(uint32_t)opened;
+}
 
 int dalbe_open(void)
 {
-	int none = -1;
+	uint64_t none = atomic_load(&device);
 	struct stat st;
 	int fd;
 
-	if (atomic_load(&device) >= 0)
+	if (device_fd(none) >= 0)
 		return 0;
 	fd = open(DALBE_DEVICE, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
 	if (!fstat(fd, &st))
 		atomic_store(&device_id, st.st_rdev);
-	if (atomic_compare_exchange_strong(&device, &none, fd))
-		atomic_fetch_add(&times_opened, 1);
-	else
+	if (!atomic_compare_exchange_strong(&device, &none,
+					    ((none >> 32) + 1) << 32 | (uint32_t)fd))
 		close(fd);	/* another thread was faster */
 	return 0;
 }
 
 void dalbe_close(void)
 {
-	int fd = atomic_exchange(&device, -1);
+	int fd = device_fd(atomic_fetch_or(&device, UINT32_MAX));
 
 	if (fd >= 0)
 		close(fd);
@@ -51,34 +58,33 @@ void dalbe_close(void)
  * and the number may name another file by now. If so, forget it, without
  * closing what is not ours.
  */
-static bool lost_device(void)
+static bool lost_device(uint64_t opened)
 {
-	int fd = atomic_load(&device);
 	struct stat st;
 
-	if (!fstat(fd, &st) && S_ISCHR(st.st_mode) &&
+	if (!fstat(device_fd(opened), &st) && S_ISCHR(st.st_mode) &&
 	    st.st_rdev == atomic_load(&device_id))
 		return false;
-	atomic_compare_exchange_strong(&device, &fd, -1);
+	atomic_compare_exchange_strong(&device, &opened, opened | UINT32_MAX);
 	return true;
 }
 
 static int dalbe_ioctl(unsigned long command, void *arg)
 {
-	unsigned int opened;
+	uint64_t opened;
 	int ret;
 
 	if (dalbe_open())
 		return -1;
-	opened = atomic_load(&times_opened);
-	ret = ioctl(atomic_load(&device), command, arg);
+	opened = atomic_load(&device);
+	ret = ioctl(device_fd(opened), command, arg);
 	if (ret < 0) {
 		int err = errno;	/* another file's may be any */
 
 		/* Another thread may have seen it first, and have opened it since. */
-		if ((lost_device() || atomic_load(&times_opened) != opened) &&
+		if ((lost_device(opened) || atomic_load(&device) != opened) &&
 		    !dalbe_open())
-			ret = ioctl(atomic_load(&device), command, arg);
+			ret = ioctl(device_fd(atomic_load(&device)), command, arg);
 		else
 			errno = err;
 	}

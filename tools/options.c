@@ -68,7 +68,7 @@ static const struct option_def {
 	{ "verbose", 'v', OPT_VERBOSE, CMD_GET | CMD_WATCH, NULL, NULL,
 	  "all columns, wider than most terminals" },
 	{ "or-plain", 0, OPT_OR_PLAIN, CMD_RUN, NULL, NULL,
-	  "without the module, start the program without a goal" },
+	  "where no goal can be given, start the program all the same" },
 	{ "fail-late", 0, OPT_FAIL_LATE, CMD_RUN, NULL, NULL,
 	  "exit with 124 if late, with 123 if less than SIZE was sent" },
 	{ "help", 'h', OPT_HELP, ~0, NULL, NULL, "this text" },
@@ -126,9 +126,12 @@ static void print_help(const struct command *cmd)
 
 		if (!(defs[i].commands & cmd->bit))
 			continue;
-		snprintf(left, sizeof(left), "--%s%s%s", defs[i].name,
-			 defs[i].value ? " " : "",
-			 defs[i].value ? defs[i].value : "");
+		if (defs[i].letter)	/* none of these takes a value */
+			snprintf(left, sizeof(left), "--%s, -%c", defs[i].name, defs[i].letter);
+		else
+			snprintf(left, sizeof(left), "--%s%s%s", defs[i].name,
+				 defs[i].value ? " " : "",
+				 defs[i].value ? defs[i].value : "");
 		printf("  %-20s %s\n", left, defs[i].help);
 	}
 	printf("\n%s", cmd->details);

@@ -91,6 +91,7 @@ struct conn {
 	uint64_t done;		/* payload acknowledged since connected */
 	uint64_t received;
 	uint64_t goal_bytes;	/* in terms of done */
+	uint64_t kernel_bytes;	/* as the kernel counts, from when the goal was set */
 	uint64_t queued;
 	uint64_t rate_Bps;
 	uint64_t rated_ns;	/* start of the interval for the next rate */
@@ -415,8 +416,9 @@ static void visit(struct transfer *t, struct conn *conn)
 		/* nothing to ask the module for */
 	} else if (!dalbe_get_state(fd, &conn->state)) {
 		conn->has_state = true;
-		/* Somebody may have cleared it: then there is none to update. */
-		conn->has_goal &= conn->state.status != DALBE_STATUS_NONE;
+		/* Somebody may have cleared it, or set another: then ours is not there to update. */
+		conn->has_goal &= conn->state.goal_bytes == conn->kernel_bytes &&
+				  conn->state.deadline_ns == t->opts->deadline_ns;
 	} else if (errno == ENOPROTOOPT) {
 		/* The program knows better; respect that. */
 		warn(t, conn,
@@ -461,6 +463,10 @@ static void set_goal(struct transfer *t, struct conn *conn, uint64_t bytes)
 	if (!dalbe_set_goal(fd, kernel_bytes, t->opts->deadline_ns, flags)) {
 		conn->has_goal = true;
 		conn->goal_bytes = bytes;
+		conn->kernel_bytes = kernel_bytes;
+	} else if (errno == ENODATA) {	/* cleared since we asked: set it at the next look */
+		conn->has_goal = false;
+		t->changed = true;
 	} else if (errno != ETIME) {	/* that only means it passed just now */
 		warn(t, conn, dalbe_strerror(DALBE_OP_SET_GOAL, errno));
 		conn->has_goal = false;
@@ -521,7 +527,7 @@ static void judge(struct transfer *t)
 			latest_ns = at_ns;
 	}
 	/* Bytes were missing after that: those of a connection without a goal came last. */
-	if (latest_ns < t->short_ns || latest_ns > t->now_ns)
+	if (latest_ns <= t->short_ns || latest_ns > t->now_ns)
 		latest_ns = t->now_ns;
 	t->finished_ns = latest_ns;
 }

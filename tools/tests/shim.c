@@ -14,6 +14,7 @@
  *	SHIM_OLD	the module is of a version that knows no parameters
  *	SHIM_SECCOMP	pidfd_getfd(2) fails with this errno; 0: it kills
  *	SHIM_LOSE	the pidfd_getfd(2) of this number, counted from 1, fails with EBADF
+ *	SHIM_CLEAR	before the first update of a goal, somebody clears it
  *	SHIM_REGIME	DALBE_REGIME_* of every socket with a goal
  *	SHIM_CC		the congestion control of every socket
  */
@@ -236,8 +237,13 @@ static __u64 now_ns(void)
 static int set_goal(struct shim_socket *s, const struct dalbe_goal *goal)
 {
 	__u64 deadline_ns = goal->deadline_ns;
+	static bool cleared;
 	int err = 0;
 
+	if (goal->flags & DALBE_GOAL_UPDATE && getenv("SHIM_CLEAR") && !cleared) {
+		cleared = true;
+		s->bytes = 0;
+	}
 	if (goal->flags & DALBE_GOAL_RELATIVE)
 		deadline_ns += now_ns();
 	if (!goal->bytes)

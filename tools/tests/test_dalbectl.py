@@ -39,7 +39,8 @@ PYTHON = sys.executable
 
 GOAL = ("--size", "1M", "--deadline", "+60s")
 # For programs in Python: dalbectl has looked at the connection, and then how far it is, which
-# it does before it gives a goal. Without the file SHIM_LOOKS nobody can tell.
+# it does before it gives a goal. Without the file SHIM_LOOKS nobody can tell. And it has set,
+# or tried to set, n goals.
 SEEN = """
 import os, socket, struct, time
 def looks(s):
@@ -47,6 +48,10 @@ def looks(s):
     return open(os.environ['SHIM_LOOKS']).read().split().count(str(cookie))
 def seen(s, n=2):
     while 'SHIM_LOOKS' in os.environ and looks(s) < n:
+        time.sleep(0.005)
+def goals(n):
+    end = time.monotonic() + 20
+    while open(os.environ['SHIM_LOG']).read().count('goal') < n and time.monotonic() < end:
         time.sleep(0.005)
 """
 UPDATE = 2  # DALBE_GOAL_UPDATE
@@ -320,8 +325,17 @@ def interrupted(b: Bench, first: str) -> int:
 
 def test_alarm(b: Bench) -> None:
     """An alarm set before dalbectl started ends the program, as it would without dalbectl."""
-    run = b.start("run", *GOAL, "--", "sleep", "60", preexec_fn=lambda: signal.alarm(3))
-    _, err = run.communicate(timeout=30)
+
+    def early() -> None:  # it waits until the program wants it
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+        signal.alarm(1)
+
+    program = (
+        "import signal, time\n"
+        "signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM}); time.sleep(60)\n"
+    )
+    run = b.start("run", *GOAL, "--", PYTHON, "-c", program, preexec_fn=early)
+    _, err = run.communicate(timeout=50)
     assert run.returncode == 128 + signal.SIGALRM, err
 
 
@@ -728,8 +742,8 @@ def test_last_bytes_without_a_goal(b: Bench) -> None:
     assert line.endswith(" after the deadline"), line
 
 
-def test_cleared_by_somebody(b: Bench) -> None:
-    """A goal that somebody clears on one of several connections is set again, without a word."""
+def test_changed_by_somebody(b: Bench) -> None:
+    """A goal that somebody clears or sets on one of several is set again, without a word."""
     program = (
         "import os, socket, sys\n"
         f"two = [socket.create_connection(('127.0.0.1', {b.sink.port})) for _ in range(2)]\n"
@@ -742,19 +756,38 @@ def test_cleared_by_somebody(b: Bench) -> None:
         assert run.stdout
         one = ":".join(run.stdout.readline().split())
         wait_for(lambda: len({g.cookie for g in b.goals()}) == 2, "two goals")
-        n = len(b.goals())
-        assert b.run("clear", one).returncode == 0
-        wait_for(lambda: any(not g.flags for g in b.goals()[n:]), "a goal instead of the cleared")
+        for change in (("clear",), ("set", "--size", "7k", "--deadline", "+9s")):
+            n = len(b.goals())
+            assert b.run(*change, one).returncode == 0
+            wait_for(lambda n=n: [g for g in b.goals()[n:] if not g.flags and g.bytes != 7000],
+                     f"a goal in the place of {change}")  # fmt: skip
         _, err = run.communicate("")
     assert all(not g.error for g in b.goals()) and err.count("\n") == 1, (b.goals(), err)
 
 
+def test_cleared_meanwhile(b: Bench) -> None:
+    """A goal that somebody clears just before its update is set again, without a word."""
+    program = SEEN + (
+        f"to = ('127.0.0.1', {b.sink.port})\n"
+        "a = socket.create_connection(to); seen(a); b = socket.create_connection(to); goals(4)\n"
+    )
+    b.env["SHIM_CLEAR"] = "1"
+    b.summary(*GOAL, "--", PYTHON, "-c", program)
+    first, lost, *rest = (g for g in b.goals() if g.cookie == b.goals()[0].cookie)
+    assert (first.error, lost.error, rest[0].error) == (0, errno.ENODATA, 0), b.goals()
+    assert (rest[0].flags, b.warnings) == (0, []), (b.goals(), b.warnings)
+
+
 def test_number_was_reused(b: Bench) -> None:
     """A goal that could not be set, as the number meant another file just then, is set later."""
+    program = SEEN + (
+        f"s = socket.create_connection(('127.0.0.1', {b.sink.port})); goals(1)\n"
+        "s.sendall(b'x' * 100000); time.sleep(0.5)\n"
+    )
     for lost in ("1", "2", "3", "4"):
         b.log.unlink(missing_ok=True)
         b.env["SHIM_LOSE"] = lost
-        b.summary(*GOAL, "--", *send_and(b.sink.port, "time.sleep(0.5)"))
+        b.summary(*GOAL, "--", PYTHON, "-c", program)
         assert [g.bytes for g in b.goals()] == [1000000], (lost, b.goals())
 
 
@@ -768,10 +801,9 @@ def test_own_address(b: Bench) -> None:
             return
         address = probe.getsockname()[0]
     with socket.create_server((address, 0)) as listener:
-        program = (
-            "import socket, time\n"
+        program = SEEN + (
             f"s = socket.create_connection(({address!r}, {listener.getsockname()[1]}))\n"
-            "s.sendall(b'x' * 1000); time.sleep(0.3)\n"
+            "seen(s, 1); s.sendall(b'x' * 1000); time.sleep(0.3)\n"
         )
         done = b.run("run", *GOAL, "--", PYTHON, "-c", program)
     assert "only connections that --port or --loopback leaves out" in done.stderr, done
