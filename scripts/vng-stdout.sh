@@ -4,9 +4,12 @@
 #
 # The port has its name by udev, for which virtme-ng waits 300 s. On a busy machine the guest's
 # virtual clock can run through them during the boot: then what the guest says goes to the kernel's
-# console, which nobody reads. The kernel's own name of the port is always there.
-if ! [ -e /dev/virtio-ports/virtme.stdout ]; then
+# console, which nobody reads, though the name may come later. The kernel's own is always there.
+case $(readlink "/proc/$$/fd/1") in
+/dev/vport*) ;;
+*)
 	for port in /sys/class/virtio-ports/*; do
 		[ "$(cat "$port/name")" != virtme.stdout ] || exec >"/dev/${port##*/}"
 	done
-fi
+	;;
+esac
