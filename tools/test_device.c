@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Unit test of libdalbe.c's descriptor of the device; TAP on stdout. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
@@ -71,7 +71,8 @@ int main(void)
 	close(device_fd(atomic_load(&device)));
 	other = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
 	good = report(1, dalbe_set_goal(0, 1, 1, 0) == -1 && errno == ENOTTY &&
-		      device_fd(atomic_load(&device)) != other, "a device that was closed is opened again");
+		      device_fd(atomic_load(&device)) != other,
+		      "a device that was closed is opened again");
 	next_ioctl = first_ioctl;
 	good &= report(2, dalbe_set_goal(0, 1, 1, 0) == -1 && errno == ENOTTY,
 		       "after another thread has opened it again, the call is made again");
