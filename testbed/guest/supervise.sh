@@ -10,11 +10,13 @@
 supervisor=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 guest='' watchdog=''
 
-# supervise_in TEMPLATE: makes the directory $work, which lives as long as we do.
+# supervise_in TEMPLATE: makes the directory $work, which lives as long as we do. A child has our
+# traps until it runs its command: a watchdog that is killed before that is not our end.
 supervise_in()
 {
 	work=$(mktemp -d "$1")
-	trap '[[ -z $guest ]] || kill -KILL -- "-$guest" 2>/dev/null || :
+	trap '[[ $BASHPID == "$$" ]] || exit
+		[[ -z $guest ]] || kill -KILL -- "-$guest" 2>/dev/null || :
 		[[ -z $watchdog ]] || kill "$watchdog" 2>/dev/null || :
 		rm -rf "$work"' EXIT
 	trap 'exit 143' TERM

@@ -68,6 +68,7 @@ unload()
 clean_up()
 {
 	local status=$? module
+	[[ $BASHPID == "$$" ]] || exit # a child that is killed early still has our traps
 	trap '' TERM INT HUP
 	set +e # whatever fails, go on
 	[[ -z $watch ]] || kill "$watch" 2>/dev/null

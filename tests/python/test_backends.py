@@ -250,6 +250,22 @@ def test_a_guest_that_died_before_its_scenario_is_booted_again(
     assert done.stderr.count("the guest is booted again") == boots - 1, done.stderr
 
 
+def test_a_watchdog_that_is_killed_at_once_leaves_the_directory(tmp_path: Path):
+    """Bash's child has the traps of its parent until it runs its command."""
+    boots = (
+        f". {TESTBED}/guest/supervise.sh; supervise_in {tmp_path}/XXXXXX; touch $work/stderr\n"
+        "for ((boot = 0; boot < 50; boot++)); do\n"
+        "  setsid true & gone=$!; wait $gone || :\n"
+        "  await_guest $gone who run 60 $work/status || :\n"
+        "  sleep 0.02; [[ -e $work/stderr ]] || exit 9\n"
+        "done\n"
+    )
+    done = subprocess.run(["bash", "-c", boots], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    assert done.stderr.count("died before its script ended") == 50
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("behaviour", "boots", "last"),
     [

