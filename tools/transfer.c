@@ -416,7 +416,7 @@ static void visit(struct transfer *t, struct conn *conn)
 		/* nothing to ask the module for */
 	} else if (!dalbe_get_state(fd, &conn->state)) {
 		conn->has_state = true;
-		/* Somebody may have cleared it, or set another: then ours is not there to update. */
+		/* Somebody may have cleared it, or set another: then there is none to update. */
 		conn->has_goal &= conn->state.goal_bytes == conn->kernel_bytes &&
 				  conn->state.deadline_ns == t->opts->deadline_ns;
 	} else if (errno == ENOPROTOOPT) {
