@@ -126,12 +126,9 @@ static void print_help(const struct command *cmd)
 
 		if (!(defs[i].commands & cmd->bit))
 			continue;
-		if (defs[i].letter)	/* none of these takes a value */
-			snprintf(left, sizeof(left), "--%s, -%c", defs[i].name, defs[i].letter);
-		else
-			snprintf(left, sizeof(left), "--%s%s%s", defs[i].name,
-				 defs[i].value ? " " : "",
-				 defs[i].value ? defs[i].value : "");
+		snprintf(left, sizeof(left), "--%s%s%s", defs[i].name,
+			 defs[i].value ? " " : "",
+			 defs[i].value ? defs[i].value : "");
 		printf("  %-20s %s\n", left, defs[i].help);
 	}
 	printf("\n%s", cmd->details);
