@@ -117,6 +117,7 @@ uint64_t boottime_ns(void)
 	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 }
 
+/* completion.sh reads these lines. */
 static void print_help(const struct command *cmd)
 {
 	printf("Usage: dalbectl %s %s\n%s\n\n", cmd->name, cmd->synopsis,
