@@ -108,7 +108,6 @@ static enum round_effect vegas_round(struct sender *s, struct tcp_path *p, u32 b
 {
 	struct vegas *v = &s->vegas;
 	u32 rtt_us = v->min_us, queue_us = rtt_us - v->base_us;
-	enum round_effect effect;
 
 	if (!v->open)
 		return ROUND_NONE;
@@ -118,11 +117,8 @@ static enum round_effect vegas_round(struct sender *s, struct tcp_path *p, u32 b
 		return ROUND_NONE;
 	v->price.rounds_q8 += Q8_ONE;
 	v->price.delay_us_q8 += fp_mul_div((u64)queue_us << 8, rtt_us, v->base_us);
-	effect = vegas_judge(s, p, fp_mul_div((u64)p->cwnd << 16, queue_us, v->base_us),
-			     fp_mul_div(p->cwnd, v->base_us, rtt_us));
-	if (!s->mu_q16)	/* nobody steers: the next goal begins without a price */
-		v->price = (struct vegas_price) { 0 };
-	return effect;
+	return vegas_judge(s, p, fp_mul_div((u64)p->cwnd << 16, queue_us, v->base_us),
+			   fp_mul_div(p->cwnd, v->base_us, rtt_us));
 }
 
 /* Once per round vegas_round() sets the window; in between only slow start does. While TCP repairs
@@ -169,6 +165,9 @@ static void vegas_event(struct sender *s, struct tcp_path *p, enum base_event ev
 	case BASE_START:
 		memset(v, 0, sizeof(*v));
 		vegas_judge_from_here(s, p);
+		break;
+	case BASE_GOAL:
+		v->price = (struct vegas_price) { 0 };
 		break;
 	case BASE_TX_START:
 		if (!vegas_as_linux(s))

@@ -370,6 +370,21 @@ void sender_steer(struct sender *s, u64 price_standard_q40)
 }
 
 /**
+ * sender_begin_goal - a goal, or a weight without one, comes into force
+ * @s: the sender, whose control has begun
+ * @p: the connection
+ *
+ * What the path cost before is not the goal's. There is no price yet: the base begins at the w that
+ * is.
+ */
+void sender_begin_goal(struct sender *s, struct tcp_path *p)
+{
+	cdg_forget_prices(&s->cdg);
+	sender_tell_base(s, p, BASE_GOAL);
+	sender_steer(s, 0);
+}
+
+/**
  * sender_begin_interval - Tw begins
  * @s: the sender
  */

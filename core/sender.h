@@ -256,6 +256,7 @@ void sender_cwnd_restart(struct sender *s, struct tcp_path *p);
 void sender_complete_cwr(struct sender *s, struct tcp_path *p);
 
 void sender_steer(struct sender *s, u64 price_standard_q40);
+void sender_begin_goal(struct sender *s, struct tcp_path *p);
 void sender_begin_interval(struct sender *s);
 struct control_sample sender_sample_interval(const struct sender *s, u64 busy_us,
 					     u64 elapsed_us);

@@ -34,7 +34,7 @@
 /**
  * struct vegas_price - what delay has cost
  * @rounds_q8: rounds that were judged; half of all here is forgotten every Tw, and 1/256 is the
- *	least that is left of a round. All is forgotten while no controller sets w
+ *	least that is left of a round. All is forgotten where a goal begins
  * @shrinks_q8: of these, rounds that found the window too large
  * @delay_us_q8: sum of the delays that alpha is measured by, each RTT / base RTT times the queueing
  *	delay: then diff is cwnd / RTT times the delay

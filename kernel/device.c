@@ -99,7 +99,7 @@ static s64 dalbe_clock_ahead_ns(void)
 
 static int dalbe_ioctl_set_goal(const struct dalbe_goal *goal)
 {
-	s64 deadline_ns = goal->deadline_ns;
+	u64 deadline_ns = goal->deadline_ns;
 	struct socket *sock;
 	int err;
 
@@ -107,7 +107,7 @@ static int dalbe_ioctl_set_goal(const struct dalbe_goal *goal)
 	if (err)
 		return err;
 	if (!(goal->flags & DALBE_GOAL_RELATIVE))
-		deadline_ns = max_t(s64, deadline_ns - dalbe_clock_ahead_ns(), 0);
+		deadline_ns -= min_t(s64, dalbe_clock_ahead_ns(), deadline_ns);
 
 	sock = dalbe_get_locked(goal->fd, dalbe_lock_to_change);
 	if (IS_ERR(sock))

@@ -117,8 +117,7 @@ void dalbe_apply_goal(struct sock *sk)
 	} else {
 		control_start(&s->control, &config, ca->goal_bytes, dalbe_bytes_done(sk),
 			      ktime_get_boottime_ns(), ca->goal_deadline_ns);
-		cdg_forget_prices(&s->cdg);
-		sender_steer(s, 0);	/* no price yet: the base begins at the w that is */
+		sender_begin_goal(s, &p);
 		cdg_set_idle_g(&s->cdg, READ_ONCE(dalbe_net_defaults(sock_net(sk))->idle_g_us) *
 					NSEC_PER_USEC);
 		dalbe_begin_interval(sk);

@@ -165,6 +165,11 @@ class Ours:
         self.sender.control.w_q16, self.sender.control.phi_q16 = w_q16, phi_q16
         self.pure.sender_steer(self.sender, 0)
 
+    def begin_goal(self, w_q16: int) -> None:
+        """Put it under a goal whose controller begins with this w."""
+        self.sender.control.w_q16, self.sender.control.phi_q16 = w_q16, Q16
+        self.pure.sender_begin_goal(self.sender, self.path)
+
 
 def follow_linux(pure: Any, seed: int) -> set[int]:
     """Compare the windows after each of 3000 ACKs; return the directions in which they went."""
@@ -368,17 +373,19 @@ def test_an_interval_without_a_round_keeps_the_price(pure: Any) -> None:
 
 def test_a_goal_pays_for_its_own_time_alone(pure: Any) -> None:
     prices = []
-    for before in (0, 400):
+    for before in ("nothing", "no goal", "another goal"):
         ours = Ours(pure, cwnd=50)
         ours.path.ssthresh = 2
         ours.round(20_000)
-        for _ in range(before):
+        if before == "another goal":
+            ours.steer(Q16 // 10)
+        for _ in range(0 if before == "nothing" else 400):
             ours.round(60_000)
-        ours.steer(Q16 // 10)
+        ours.begin_goal(Q16 // 10)
         for _ in range(40):
             ours.round(30_000)
         prices.append(interval(ours).price_q40)
-    assert prices[1] == pytest.approx(prices[0], rel=0.1)
+    assert prices == pytest.approx([prices[0]] * 3, rel=0.1)
 
 
 def test_the_price_of_very_many_rounds_is_right(pure: Any) -> None:

@@ -223,7 +223,7 @@ static void start(const struct drive_in *in, struct flow *f)
 	control_start(&f->sender.control, &config, 0, 0, 0, 0);
 	f->sender.heuristics.inflate_beta = in->beta;
 	sender_set_base(&f->sender, &f->path, in->base ?: &scavenger_base);
-	sender_steer(&f->sender, 0);
+	sender_begin_goal(&f->sender, &f->path);
 }
 
 /* CUBIC flows come: each in slow start. */

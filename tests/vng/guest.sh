@@ -93,9 +93,9 @@ check "a PID stands for its descendants" near ./dalbectl get "$transfer"
 check "an update for a PID finds the goal" near ./dalbectl set --update --size 4M \
 	--deadline +60s "$transfer"
 # In a time namespace, as of a container that was restored, CLOCK_BOOTTIME is another.
-tomorrow() { near unshare --time --boottime 86400 --fork ./dalbectl "$@" "$transfer"; }
-check "an update from a time namespace" tomorrow set --update --size 4M --deadline +60s
-state=$(tomorrow get --json)
+elsewhen() { near unshare --time --boottime "$1" --fork ./dalbectl "${@:2}" "$transfer"; }
+check "an update from a time namespace" elsewhen 86400 set --update --size 4M --deadline +60s
+state=$(elsewhen 86400 get --json)
 # shellcheck disable=SC2016 # $i is awk's
 check "its deadline is on the clock of that namespace" awk '{
 		for (i = 1; i < NF; i++) { gsub(/[",:{]/, "", $i); value[$i] = $(i + 1) + 0 }
@@ -104,6 +104,11 @@ check "its deadline is on the clock of that namespace" awk '{
 		print "left", left_s, "off", off_s
 		exit !(0 < left_s && left_s <= 60 && -1 < off_s && off_s < 1)
 	}' <<<"$state"
+# The last moments of that clock are beyond the end of the machine's.
+up_s=$(cut -d. -f1 /proc/uptime)
+elsewhen "-$((up_s / 2))" set --update --size 4M --deadline "+$((9223372036 - up_s + up_s / 4))s" \
+	2>beyond.log || :
+check "a deadline beyond the machine's clock is refused" grep -q 'exceeds 2^63 - 1' beyond.log
 if [[ $(cat /sys/module/dalbe/refcnt) -gt 0 ]]; then
 	if rmmod dalbe 2>rmmod.log; then
 		not_ok "rmmod is refused during the transfer"
