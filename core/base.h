@@ -88,7 +88,8 @@ struct base_report {
  *	has less to send, it should not grow. The scavenger's also lowers it, to w * B. Not called
  *	in PATH_CWR and PATH_RECOVERY, as TCP sets the window there; while a cut for delay goes on;
  *	where a phantom signal cuts; nor, while alone, where @round has just set the window
- * @cut: the window to cut to, packets, at least 2; scavenger.h lists the answers of all bases.
+ * @cut: the window to cut to, packets, which the sender makes 2 at least; scavenger.h lists the
+ *	answers of all bases.
  *	@cdg_cwnd is what CDG would cut to: 0.7 of the window for a delay, a half for a loss, but
  *	for CDG's heuristics; a base may ignore it
  * @model_q40: F(12): the price at which the base sends so fast on a struct tcp_path

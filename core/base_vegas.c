@@ -201,7 +201,8 @@ static void vegas_price(const struct sender *s, struct control_sample *sample)
 	sample->others_seen = sample->losses || n->shrinks_q8 > n->rounds_q8 / VEGAS_CONTENDED_PART;
 	sample->price_q40 = fp_mul_div(n->delay_us_q8, Q40_ONE,
 				       n->rounds_q8 * USEC_PER_SEC);
-	sample->phi_price_q40 = fp_add(cuts_q40, sample->price_standard_q40);
+	/* 0 would stand for none given */
+	sample->phi_price_q40 = max(fp_add(cuts_q40, sample->price_standard_q40), 1ull);
 }
 
 /* A rate of so many bytes per second keeps alpha packets in the queue where packets wait in it for

@@ -76,7 +76,7 @@
 #define CDG_G_MAX_NS		125000000
 #define CDG_G_DEFAULT_NS	3000000
 
-/* Least G of a flow with a goal while the queue is short (net.dalbe.effect = 0). Measured alone at
+/* Least G of a flow with a goal, or of a scavenger, while the queue is short. Measured alone at
  * 10 Mbit/s, 50 ms: 3 ms uses 85 % of the link, 6 ms 92 %, 20 ms 94 %, 125 ms no more. Half uses
  * less of the link; twice keeps a longer queue for nothing.
  */

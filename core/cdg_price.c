@@ -54,7 +54,7 @@ u32 cdg_weight_q16(const struct cdg *c)
  * actually made times backoffs per round, over the gradients of the last rounds (see
  * cdg_age_histogram()). The round of a cut is none of them, nor does the window grow in it.
  *
- * Return: price in Q40, below 1/2; 0 when nothing was measured.
+ * Return: price in Q40, at most 2/3 (a cut from four packets to two); 0 when nothing was measured.
  */
 u64 cdg_delay_price_q40(const struct cdg *c, u32 g_ns)
 {

@@ -86,10 +86,12 @@ void control_start(struct control *c, const struct control_config *config,
 void control_configure(struct control *c, const struct control_config *config)
 {
 	c->config = *config;
-	if (config->controller == DALBE_CONTROLLER_WEIGHT)
+	c->w_q16 = max(c->w_q16, config->wmin_q16);
+	if (config->controller == DALBE_CONTROLLER_WEIGHT) {
 		c->w_q16 = config->wmin_q16;
-	else
-		c->w_q16 = max(c->w_q16, config->wmin_q16);
+		if (c->status == DALBE_STATUS_INFEASIBLE)	/* of a w that was 1 */
+			c->status = DALBE_STATUS_ON_TRACK;
+	}
 	c->last.retargeted = true;
 }
 
@@ -166,14 +168,14 @@ u64 control_tw_ns(const struct control *c, u32 srtt_us)
 }
 
 /* phi fell: raise w, so that mu = w * phi stays. F(19) would otherwise hold mu, and with it G,
- * down for many Tw, though we do not want to be more aggressive than before.
+ * down for many Tw, though we do not want to be more aggressive than before. Not where no
+ * controller would lower w again when phi rises.
  */
-static void control_set_phi(struct control *c, u32 phi_q16)
+static void control_keep_mu(struct control *c, u32 phi_before_q16)
 {
-	if (phi_q16 < c->phi_q16)
-		c->w_q16 = min_t(u64, fp_mul_div(c->w_q16, c->phi_q16, phi_q16),
+	if (c->phi_q16 < phi_before_q16)
+		c->w_q16 = min_t(u64, fp_mul_div(c->w_q16, phi_before_q16, c->phi_q16),
 				 Q16_ONE);
-	c->phi_q16 = phi_q16;
 }
 
 /* phi's own interval: Tphi, or as many more until there was enough loss. Until
@@ -203,8 +205,8 @@ static void control_update_phi(struct control *c, const struct control_sample *s
 								  one_more_q40, limit_q16));
 		return;
 	}
-	control_set_phi(c, control_next_phi_q16(c->phi_q16, n->price_sum_q40,
-						n->standard_sum_q40, limit_q16));
+	c->phi_q16 = control_next_phi_q16(c->phi_q16, n->price_sum_q40, n->standard_sum_q40,
+					  limit_q16);
 	memset(n, 0, sizeof(*n));
 }
 
@@ -364,14 +366,18 @@ static u32 control_mbc_w_q16(struct control *c, const struct control_sample *s, 
  *	w	in force in the next Tw: wanted, or less where F(19) limits its rise (not PID's)
  */
 static void control_set_w(struct control *c, const struct control_sample *s,
-			  const struct control_model *model)
+			  const struct control_model *model, u32 phi_before_q16)
 {
-	bool was_best_effort = c->w_q16 == Q16_ONE;
+	bool was_best_effort;
 	u32 answer_q16;
 
 	c->target_Bps = control_target_Bps(control_bytes_left(c),
 					   control_time_left_ns(c, s->now_ns));
-	if (s->app_limited || c->config.controller == DALBE_CONTROLLER_WEIGHT)
+	if (c->config.controller == DALBE_CONTROLLER_WEIGHT)
+		return;
+	control_keep_mu(c, phi_before_q16);
+	was_best_effort = c->w_q16 == Q16_ONE;
+	if (s->app_limited)
 		return;
 
 	control_judge_feasibility(c, s->now_ns, was_best_effort);
@@ -404,6 +410,8 @@ static void control_set_w(struct control *c, const struct control_sample *s,
 void control_update(struct control *c, const struct control_sample *s,
 		    const struct control_model *model)
 {
+	u32 phi_before_q16 = c->phi_q16;
+
 	c->rate_Bps = fp_mul_div(s->bytes_done - c->goal.done, NSEC_PER_SEC,
 				 max_t(u64, s->elapsed_ns, 1));
 	c->goal.done = s->bytes_done;
@@ -424,7 +432,7 @@ void control_update(struct control *c, const struct control_sample *s,
 	} else if (s->now_ns >= c->goal.deadline_ns) {
 		control_after_deadline(c);
 	} else {
-		control_set_w(c, s, model);
+		control_set_w(c, s, model, phi_before_q16);
 	}
 	c->price_target_q40 = fp_mul_div(s->price_q40, Q16_ONE,
 					 control_mu_q16(c));

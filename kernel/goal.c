@@ -196,4 +196,3 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 		state->status = ca->controlled ? flow->sender.control.status :
 						 DALBE_STATUS_ON_TRACK;
 }
-

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints: one event at every update of w, one at the end of every RTT
- * round.
+ * Tracepoints: one event at every update of w, one at every loss or mark, one
+ * at the end of every RTT round.
  *
  *	echo 1 > /sys/kernel/tracing/events/dalbe/enable
  */

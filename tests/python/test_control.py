@@ -408,6 +408,17 @@ def test_an_infeasible_goal_is_reported_and_withdrawn_when_capacity_comes_back(
     assert pure.STATUS_INFEASIBLE not in [i.status for i in first if i.w < 1]
     t.fair_Bps *= 20
     assert pure.STATUS_ON_TRACK in [i.status for i in t.steps(20)]
+
+
+def test_a_goal_whose_w_is_given_is_not_called_infeasible_any_more(pure: Any) -> None:
+    """It means that w = 1 is too slow."""
+    t = Transfer(pure, size=10**10)
+    t.steps(60)
+    assert t.d.status == pure.STATUS_INFEASIBLE
+    t.config.controller = pure.CONTROLLER_WEIGHT
+    pure.control_configure(t.d, t.config)
+    assert (t.d.status, t.d.w_q16) == (pure.STATUS_ON_TRACK, t.config.wmin_q16)
+    assert t.step().status == pure.STATUS_ON_TRACK
     t.until(1)
     assert t.d.status == pure.STATUS_DONE
     assert t.d.goal.finished_ns <= t.d.goal.deadline_ns
@@ -629,6 +640,17 @@ def test_phi_follows_the_ratio_of_prices_and_is_limited_on_its_way_up(pure: Any)
     assert max(b - a for a, b in pairwise(phis)) <= 0.1 * 3 * 1.001
     t.steps(8, rate_Bps=1e5, price_q40=q40, price_standard_q40=q40, losses=4)
     assert t.d.phi_q16 == Q16  # down at once
+
+
+@pytest.mark.parametrize("size", [0, 10**10])
+def test_a_w_that_is_given_stays_while_phi_rises_and_falls(pure: Any, size: int) -> None:
+    t = Transfer(pure, size=size, window_s=36000, controller=pure.CONTROLLER_WEIGHT)
+    q40, phis = 2**30, []
+    for times in (3, 1) * 20:
+        t.steps(4, rate_Bps=1e5, price_q40=times * q40, price_standard_q40=q40, losses=4)
+        phis.append(t.d.phi_q16)
+        assert t.d.w_q16 == t.config.wmin_q16
+    assert min(phis) == Q16 < max(phis)
 
 
 def test_phi_waits_for_enough_loss_and_for_contention(pure: Any) -> None:
