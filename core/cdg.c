@@ -30,6 +30,7 @@
  * contradicts C(4) and every implementation. Here, with probability P.
  */
 #include "cdg.h"
+#include "queue.h"
 
 /**
  * cdg_set_g - set the scale G of C(4)
@@ -137,21 +138,13 @@ void cdg_rtt_delayed_ack(struct cdg *c, s32 rtt_us)
 	cdg_lower_base_rtt(c, rtt_us);
 }
 
-/* Was the queue of the round just ended short, that is, did its lowest RTT come
- * within a sixteenth of the base RTT (at least 1 ms, two packets at 20 Mbit/s; from
- * there on the regime can judge)? A competitor that fills the buffer keeps the queue
- * longer than that, whatever we do; our own flow, alone, goes back below it at
- * its first backoff. Where the base RTT is not known (a latecomer that never
- * saw the queue empty) the test errs towards "short": towards CDG with G at
- * least idle_g_ns, which still yields to growing queues.
+/* Was the queue of the round just ended too short to judge by (queue_stands())? Where the base RTT
+ * is not known (a latecomer that never saw the queue empty) the test errs towards "short": towards
+ * CDG with G at least idle_g_ns, which still yields to growing queues.
  */
 static bool cdg_queue_short(const struct cdg *c)
 {
-	u32 base_rtt_us = cdg_base_rtt_us(c);
-
-	return (u32)c->rtt_prev.min_us <=
-	       base_rtt_us + max_t(u32, base_rtt_us >> CDG_SHORT_QUEUE_SHIFT,
-			     CDG_SHORT_QUEUE_MIN_US);
+	return !queue_stands(c->rtt_prev.min_us, cdg_base_rtt_us(c));
 }
 
 static void cdg_update_base_rtt(struct cdg *c, s32 min_us)
@@ -255,7 +248,7 @@ static s32 cdg_gradient_sum(struct cdg *c, const struct cdg_heuristics *h)
 		gmin = DIV_ROUND_CLOSEST(gmin, CDG_TOLERANCE_US);
 		gmax = DIV_ROUND_CLOSEST(gmax, CDG_TOLERANCE_US);
 		if (gmin > 0 && gmax <= 0)
-			c->state = CDG_FULL;
+			c->state = CDG_UNKNOWN;
 		else if ((gmin > 0 && gmax > 0) || gmax < 0)
 			c->state = CDG_NONFULL;
 	}
@@ -400,7 +393,6 @@ u32 cdg_ssthresh(struct cdg *c, const struct cdg_heuristics *h, u32 cwnd)
 
 	if (c->state == CDG_BACKOFF) {
 		ssthresh = max_t(u32, 2, (u64)cwnd * CDG_BETA_Q10 >> 10);
-		c->price.counts.backoffs++;
 		cdg_count_cut(c, ssthresh < cwnd ? cwnd - ssthresh : 0, cwnd);
 		return ssthresh;
 	}

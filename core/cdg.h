@@ -82,12 +82,6 @@
  */
 #define CDG_IDLE_G_DEFAULT_NS	20000000
 
-/* A queue is short up to 1/16 of the base RTT, or 1 ms, as queue.h's: from there on the regime can
- * judge. Half: noise ends a flow's use of an idle link. Twice: short buffers are kept full.
- */
-#define CDG_SHORT_QUEUE_SHIFT	4
-#define CDG_SHORT_QUEUE_MIN_US	1000
-
 /* The base RTT rises by 2^-15 of the excess in a round of 100 ms, or less in a shorter one: by
  * half of it in 40 minutes. A competitor fills a buffer for hours, a route changes rarely. Half as
  * slow finds a longer route after hours; twice as fast takes a full buffer for the path.
@@ -101,9 +95,8 @@
 #define CDG_HIST_BINS		58
 
 enum cdg_state {
-	CDG_UNKNOWN,
+	CDG_UNKNOWN,	/* or the queue stands at its limit */
 	CDG_NONFULL,	/* the queue drains: a loss is no congestion */
-	CDG_FULL,	/* the queue stands at its limit */
 	CDG_BACKOFF,	/* the cut under way answers a delay gradient */
 };
 
@@ -147,13 +140,11 @@ struct cdg_minmax {
  * struct cdg_counts - what happened since the owner last looked
  * @rounds: RTT rounds
  * @queued_rounds: of these, rounds that never saw the queue (nearly) empty
- * @backoffs: cuts for delay gradients
  * @losses: loss or ECN indications, answered or not
  */
 struct cdg_counts {
 	u32 rounds;
 	u32 queued_rounds;
-	u32 backoffs;
 	u32 losses;
 };
 
