@@ -202,7 +202,7 @@ static void vegas_price(const struct sender *s, struct control_sample *sample)
 	sample->price_q40 = fp_mul_div(n->delay_us_q8, Q40_ONE,
 				       n->rounds_q8 * USEC_PER_SEC);
 	/* 0 would stand for none given */
-	sample->phi_price_q40 = max(fp_add(cuts_q40, sample->price_standard_q40), 1ull);
+	sample->phi_price_q40 = max_t(u64, fp_add(cuts_q40, sample->price_standard_q40), 1);
 }
 
 /* A rate of so many bytes per second keeps alpha packets in the queue where packets wait in it for

@@ -89,7 +89,8 @@ void control_configure(struct control *c, const struct control_config *config)
 	c->w_q16 = max(c->w_q16, config->wmin_q16);
 	if (config->controller == DALBE_CONTROLLER_WEIGHT) {
 		c->w_q16 = config->wmin_q16;
-		if (c->status == DALBE_STATUS_INFEASIBLE)	/* of a w that was 1 */
+		c->shortfall_q16 = 0;	/* was of a w that is no longer in force */
+		if (c->status == DALBE_STATUS_INFEASIBLE)
 			c->status = DALBE_STATUS_ON_TRACK;
 	}
 	c->last.retargeted = true;
@@ -168,8 +169,8 @@ u64 control_tw_ns(const struct control *c, u32 srtt_us)
 }
 
 /* phi fell: raise w, so that mu = w * phi stays. F(19) would otherwise hold mu, and with it G,
- * down for many Tw, though we do not want to be more aggressive than before. Not where no
- * controller would lower w again when phi rises.
+ * down for many Tw, though we do not want to be more aggressive than before. Only while a
+ * controller steers w, which lowers it again when phi rises.
  */
 static void control_keep_mu(struct control *c, u32 phi_before_q16)
 {

@@ -21,8 +21,8 @@ static_assert(offsetof(struct dalbe_sock, goal_done_ns) ==
 	      offsetof(struct dalbe_sock, acked_before_goal) + sizeof(u64));
 static_assert(sizeof(struct dalbe_flow) <= 1024);	/* kmalloc's next size is 2 KB */
 static_assert(offsetof(struct cdg, gradients) <= 64);
-static_assert(offsetofend(struct dalbe_flow, sender.cdg.price.hist_q8) ==
-	      sizeof(struct dalbe_flow));
+static_assert(ALIGN(offsetofend(struct dalbe_flow, sender.cdg.price.hist_q8),
+		    __alignof__(struct dalbe_flow)) == sizeof(struct dalbe_flow));
 static_assert(CDG_G_MIN_NS == DALBE_G_MIN_NS);
 static_assert(CDG_G_MAX_NS == DALBE_G_MAX_NS);
 static_assert(DALBE_REGIME_YIELDING - DALBE_REGIME_ALONE == REGIME_YIELDING);

@@ -38,10 +38,10 @@ static void dalbe_write_goal(struct dalbe_sock *ca, u64 bytes, u64 deadline_ns)
  * dalbe_sk_set_goal - set or change the goal
  * @sk: a locked socket of ours
  * @bytes: 1 .. 2^63 - 1
- * @deadline_ns: CLOCK_BOOTTIME, at most 2^63 - 1
+ * @deadline_ns: CLOCK_BOOTTIME of the machine; with DALBE_GOAL_RELATIVE from now on
  * @flags: DALBE_GOAL_*
  *
- * Return: 0, -EOVERFLOW for a relative deadline out of range, -ETIME for one that
+ * Return: 0, -EOVERFLOW for a deadline beyond 2^63 - 1, -ETIME for one that
  * has passed, -ENODATA for an update where there is no goal.
  */
 int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)

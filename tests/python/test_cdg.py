@@ -216,8 +216,8 @@ def queued(pure: Any, flow: Any, rtt_us: int) -> bool:
     return bool(flow.price.counts.queued_rounds - before)
 
 
-@pytest.mark.parametrize(("base_us", "short_us"), [(40_000, 42_500), (100, 1_100)])
-def test_a_queue_is_short_within_a_sixteenth_of_the_base_rtt_or_a_millisecond(
+@pytest.mark.parametrize(("base_us", "short_us"), [(40_000, 42_499), (100, 1_099)])
+def test_a_queue_is_short_below_a_sixteenth_of_the_base_rtt_or_a_millisecond(
     pure: Any, base_us: int, short_us: int
 ) -> None:
     flow = new_flow(pure)
@@ -320,7 +320,7 @@ def test_restart_ends_a_cut_for_delay_so_that_a_loss_is_answered_as_one(pure: An
     assert pure.cdg_backoff(flow, off, 10**6, 0, 10)
     pure.cdg_restart(flow, 100)
     assert pure.cdg_ssthresh(flow, off, 100) == 50
-    assert (flow.price.counts.losses, flow.price.counts.backoffs) == (1, 0)
+    assert flow.price.counts.losses == 1
 
 
 # Hybrid slow start

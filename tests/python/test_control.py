@@ -422,6 +422,10 @@ def test_a_goal_whose_w_is_given_is_not_called_infeasible_any_more(pure: Any) ->
     pure.control_configure(t.d, t.config)
     assert (t.d.status, t.d.w_q16) == (pure.STATUS_ON_TRACK, t.config.wmin_q16)
     assert t.step().status == pure.STATUS_ON_TRACK
+    t.config.controller = pure.CONTROLLER_MBC
+    pure.control_configure(t.d, t.config)
+    t.fair_Bps *= 20
+    assert {i.status for i in t.steps(20)} == {pure.STATUS_ON_TRACK}
 
 
 @pytest.mark.parametrize("pid", [True, False])

@@ -329,6 +329,7 @@ def test_others_are_there_where_the_window_has_to_shrink_often_or_packets_are_lo
     sample = interval(calm)
     assert sample.others_seen
     assert sample.phi_price_q40 == sample.price_standard_q40 > 0
+    assert interval(Ours(pure)).phi_price_q40 > 0, "0 would stand for none given"
 
 
 @pytest.mark.parametrize(("every", "others"), [(3, True), (5, False)])
