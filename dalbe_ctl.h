@@ -103,7 +103,7 @@ struct dalbe_goal {
 					 * more
 					 */
 
-/* What to do when the deadline has passed and bytes are left. */
+/* The weight once the deadline has passed and bytes are left. */
 #define DALBE_AFTER_BEST_EFFORT	0	/* w = 1 until done */
 #define DALBE_AFTER_SCAVENGER	1	/* w = wmin until done */
 #define DALBE_AFTER_KEEP	2	/* w stays as it was */
@@ -128,7 +128,7 @@ struct dalbe_goal {
  * @after_deadline: DALBE_AFTER_*
  * @reserved: zero
  *
- * What is not set follows the network namespace's net.dalbe.* sysctls: the
+ * Fields that are not set follow the network namespace's net.dalbe.* sysctls: the
  * controller of a connection without a goal is the weight controller where
  * net.dalbe.scavenger is 1, else that of net.dalbe.controller.
  * Errors: ERANGE if a value is out of range.

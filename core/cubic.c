@@ -17,7 +17,7 @@
  * queue makes, cuts a best-effort flow once, whatever it takes of a window. In slow
  * motion each is met for itself, and B is too small, by a factor of three where a
  * burst takes ten packets of B; beside CUBIC, at the median, 1.5 at w = 0.2 and three at
- * 0.05 (docs/framework.md). That errs towards giving way.
+ * 0.05 (docs/framework.md). Such a B errs towards giving way.
  *
  * Differences from the RFC:
  * - the target is computed once per round trip, not at each ACK, and bounds the

@@ -374,8 +374,8 @@ void sender_steer(struct sender *s, u64 price_standard_q40)
  * @s: the sender, whose control has begun
  * @p: the connection
  *
- * What the path cost before is not the goal's. There is no price yet: the base begins at the w that
- * is.
+ * The goal does not pay for what the path cost before. There is no price yet, so the base begins at
+ * the w in force.
  */
 void sender_begin_goal(struct sender *s, struct tcp_path *p)
 {

@@ -277,8 +277,8 @@ static inline s32 sender_path_rtt_us(struct sender *s, const struct rtt_sample *
 
 	if (rtt_us <= 0 || !doubts->timestamp)
 		return rtt_us;
-	/* Of packets that were sent twice TCP knows timestamps alone, in ticks of a ms. That is
-	 * up to one tick too few, and would stay the base RTT for good.
+	/* Of packets that were sent twice TCP knows timestamps alone, in ticks of a ms. They may
+	 * be a tick too few, which would stay the base RTT for good.
 	 */
 	if (doubts->retransmitted && s->base->forward_rtt && rtt_us % USEC_PER_MSEC == 0)
 		rtt_us += USEC_PER_MSEC - 1;

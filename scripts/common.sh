@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# What every script here needs: where things are, how to speak, how to be root.
+# Every script here needs this: where things are, how to speak, how to be root.
 # Sourced. The sourcing script sets `me`, the name it goes by in messages.
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

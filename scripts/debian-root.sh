@@ -16,7 +16,7 @@ me=debian-root
 # shellcheck source=scripts/debian-apt.sh
 . "$repo/scripts/debian-apt.sh"
 
-# What a kernel's build calls, besides what the headers depend on: nothing is
+# Packages that a kernel's build needs, besides what the headers depend on: nothing is
 # essential in a tree whose package list begins empty. sparse is the newest of
 # all suites: the headers of 7.x need one that knows __typeof_unqual__.
 userland=(base-files bash coreutils dash diffutils dpkg findutils grep gzip make

@@ -20,7 +20,7 @@ of its own (see debian-root.sh). One line per kernel; any warning is a failure.
 EOF
 }
 
-# What the build prints that is neither its progress nor about our code:
+# Lines that the build prints and that are neither its progress nor about our code:
 #   Possible precedence ...  the kernel's kernel-doc script, under a newer perl
 #   Skipping BTF ...         headers without vmlinux (6.1)
 #   pahole version ...       not the one the kernel was built with, in 3 lines

@@ -20,7 +20,7 @@
 #
 # As in the CDG paper two bridges delay the packets: netem never runs on a host
 # that sends TCP, where it would hide packets from that host's small-queue
-# accounting (TSQ). What a pair of hosts has more in RTT than the other is added
+# accounting (TSQ). The RTT that a pair of hosts has more than the other is added
 # where bridge_a sends back to its sender.
 #
 # The bottleneck is the egress of a router, behind ip_rcv(), because forwarding

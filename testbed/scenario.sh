@@ -239,8 +239,8 @@ echo "$t0_us" >"$OUT/clock"
 echo "T=0"
 play
 
-# Receivers first: an ITGRecv spins when its sender goes away before it. What is
-# left in the buffers of closed sockets is sent no more (taps come after the
+# Receivers first: an ITGRecv spins when its sender goes away before it. Bytes
+# left in the buffers of closed sockets are sent no more (taps come after the
 # qdisc). The captures a second later, when they have seen all that was sent.
 disown -a
 kill -KILL "${receivers[@]}"

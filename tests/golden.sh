@@ -53,7 +53,7 @@ Runs: ${all[*]}
 EOF
 }
 
-# make_run RUN. What is the machine's or the module's own is in manifest.json, not in the tables.
+# make_run RUN. The machine and the module are named in manifest.json, not in the tables.
 make_run()
 {
 	local tool=$repo/tools/dalbectl words sets

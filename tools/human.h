@@ -66,7 +66,7 @@ char *human_rate(uint64_t bytes_per_s, char *buf);
 char *human_duration(int64_t ns, char *buf);
 
 /*
- * What the local clock shows ahead_ns from now_s (CLOCK_REALTIME), in at most 9
+ * The local clock's time ahead_ns from now_s (CLOCK_REALTIME), in at most 9
  * characters: "06:00:00" today, "Tue 06:00" within six days, "24 Dec 26".
  */
 char *human_clock(time_t now_s, int64_t ahead_ns, char *buf);

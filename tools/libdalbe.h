@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-/* What failed, for dalbe_strerror(). */
+/* The operation that failed, for dalbe_strerror(). */
 enum dalbe_op {
 	DALBE_OP_OPEN,		/* dalbe_open() */
 	DALBE_OP_ATTACH,
@@ -83,7 +83,7 @@ const char *dalbe_controller_name(uint32_t controller);
 const char *dalbe_regime_name(uint32_t regime);
 
 /*
- * What to do about an error of errno's value err in op: one line without a
+ * Advice on an error of errno's value err in op: one line without a
  * full stop, never NULL.
  */
 const char *dalbe_strerror(enum dalbe_op op, int err);

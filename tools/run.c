@@ -187,7 +187,7 @@ static bool wait_until(uint64_t until_ns, struct transfer *t, int signal_fd,
 	return false;
 }
 
-/* What kept the program from success, if anything. */
+/* The reason that kept the program from success, if any. */
 static void print_failure(int status, char *line, size_t len)
 {
 	*line = '\0';

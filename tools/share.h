@@ -3,7 +3,7 @@
  * How several connections share one goal.
  *
  * The kernel knows goals of single connections; a program may spread its
- * transfer over several. What is left of the program's goal is divided among
+ * transfer over several. The rest of the program's goal is divided among
  * the connections that are open, by their recent progress: a connection that
  * moves most of the bytes is most likely to move the rest. Pure arithmetic.
  */

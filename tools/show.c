@@ -372,7 +372,7 @@ int cmd_watch(const struct options *opts, char **operands)
 		struct screen screen;
 		bool over;
 
-		/* What was there at first may end: that is no error. */
+		/* A connection that was there at first may end: no error. */
 		if (!first) {
 			due_ns += opts->interval_ns;
 			if (due_ns < boottime_ns())

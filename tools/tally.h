@@ -33,8 +33,8 @@ int tally_read(int fd, struct tally *tally);
 int tally_open(void);
 
 /*
- * Hand over every report of an end that has arrived. What a full receive
- * buffer has swallowed is lost. Never blocks.
+ * Hand over every report of an end that has arrived. Those that a full
+ * receive buffer did not take are lost. Never blocks.
  */
 void tally_collect(int fd, tally_fn fn, void *arg);
 

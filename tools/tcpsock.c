@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a TCP socket tells about itself. */
+/* State that a TCP socket tells of itself. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/sockios.h>

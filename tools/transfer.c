@@ -565,7 +565,7 @@ uint64_t transfer_poll(struct transfer *t, pid_t root)
 		if ((changed || n_open > 1) && given_goal(t) && !past_deadline(t))
 			divide(t);
 		t->next_visit_ns = t->now_ns + VISIT_NS;
-		/* Who is on time shows at the deadline. */
+		/* At the deadline we see whether it was met. */
 		if (t->now_ns < deadline_ns && t->next_visit_ns > deadline_ns)
 			t->next_visit_ns = deadline_ns;
 	}

@@ -96,7 +96,7 @@ if [[ -w /dev/shm ]] && ((shm_kb > 2 * 1024 * 1024)); then
 fi
 supervise_in "$tmp/dalbe-guest.XXXXXX"
 
-# What init.sh finds beside itself. The kernel's command line could not hold a
+# The file that init.sh finds beside itself. The kernel's command line could not hold a
 # space, and is mixed into the kernel's random numbers: it must not name $work.
 printf '%s\0' "$out" "$virtual_s" "$helpers" "$script" "$@" >"$work/request"
 cp "$here/init.sh" "$work/init.sh"

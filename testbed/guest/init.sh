@@ -3,7 +3,7 @@
 # The guest's process 1: mounts what a program expects, runs one script, powers
 # off. Started by boot.sh; not for use on a host.
 #
-# What to do is in the file "request" beside this script, NUL-terminated words:
+# The file "request" beside this script says what to do, in NUL-terminated words:
 # the host's output directory, the virtual-time limit in seconds, the directory
 # of the guests' own programs, the script and its arguments. The script finds
 # the output directory at $OUT, the programs in $HELPERS.

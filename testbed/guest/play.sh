@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What a time-travel guest does for a run: prepares its kernel, plays the scenario.
+# A time-travel guest runs this for a run: it prepares its kernel and plays the scenario.
 set -euo pipefail
 
 usage()

@@ -2,7 +2,7 @@
 /*
  * LD_PRELOAD for traffic generators in a guest: fewer wake-ups, same traffic.
  *
- * What a time-travel guest spends its time on is not the network but the switch
+ * A time-travel guest spends its time not on the network but on the switch
  * into a process and back. iperf's reporter wakes up 60 times a second, D-ITG's
  * receiver for every datagram. Nothing of that reaches the wire.
  *

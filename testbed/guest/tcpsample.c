@@ -34,7 +34,7 @@
 #define CC_NAME_MAX	16	/* TCP_CA_NAME_MAX of the kernel's tcp.h */
 #define RECV_BYTES	32768	/* the largest part of a dump that netlink makes */
 
-/* What a connection tells, one attribute each. */
+/* A sample of a connection, an attribute each. */
 struct sample {
 	struct tcp_info info;
 	char cc[CC_NAME_MAX];

@@ -15,7 +15,7 @@
 #define ECN	"1"
 #define ACCECN	"3"
 
-/* What in_regime() tells of, for pump() and compete(). */
+/* The regime that in_regime() looks for, for pump() and compete(). */
 extern uint32_t wanted_regime;
 
 bool in_regime(const struct pair *pair);

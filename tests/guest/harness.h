@@ -35,7 +35,7 @@ void harness_skip(const char *why) __noreturn;
 /* Run part of a test in a child process; what fails there fails here. */
 void harness_in_child(void (*run)(const void *arg), const void *arg);
 
-/* What went wrong before a check inside a loop says nothing about which turn it
+/* A check that fails inside a loop does not say which turn it
  * was: name the turn here, "" after the loop.
  */
 void harness_turn(const char *fmt, ...) __printf(1, 2);

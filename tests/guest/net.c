@@ -233,7 +233,7 @@ static uint64_t drain(int fd)
 	}
 }
 
-/* What can be sent and received now, of @bytes at most; how much was sent. */
+/* Send and receive as much as is possible now, @bytes at most; how much was sent. */
 static uint64_t pump_turn(struct pair *pair, uint64_t bytes)
 {
 	uint64_t sent = push(pair->tx, bytes);

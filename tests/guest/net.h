@@ -30,7 +30,7 @@
  */
 #define PUMP_TURN_MS	10
 
-/* What the router does to packets from tx to rx, and the RTT. */
+/* The router's treatment of packets from tx to rx, and the RTT. */
 struct link {
 	unsigned int rate_kbit;
 	unsigned int rtt_ms;		/* on the way of the ACKs, */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# What counts as a complaint of the kernel. Sourced.
+# The kernel's lines that count as complaints. Sourced.
 
 # One pattern per line (extended regular expressions): the first line of each
 # kind of report, and every sanitizer's word that it has given up.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is wrong is refused with the errno that dalbe_ctl.h names, and nothing
+ * Wrong input is refused with the errno that dalbe_ctl.h names, and nothing
  * has changed. Each case is tried on three sockets, where it makes sense: not
  * connected, connected with a goal, and a listener with one.
  */
@@ -117,7 +117,7 @@ static struct {
 	int dev;
 } fixture;
 
-/* What a socket does by itself between two looks at it. */
+/* The fields that a socket changes by itself between two looks at it. */
 static void forget_time(struct dalbe_state *s)
 {
 	s->time_left_ns = 0;

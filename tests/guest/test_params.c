@@ -103,7 +103,7 @@ static void several_at_once(void)
 	CHECK_EQ(state_get(tx).wmin_ppm, 20000);
 }
 
-/* What is set on the socket wins; what is not follows the namespace. */
+/* A parameter set on the socket wins; one that is not follows the namespace. */
 static void override_sysctls(void)
 {
 	static const char *const names[] = {

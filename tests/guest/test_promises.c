@@ -78,7 +78,7 @@ static unsigned long kernel_counter(const char *name)
 	return found;
 }
 
-/* What the kernel counts as loss episodes of connections in tx. */
+/* The kernel's count of loss episodes of connections in tx. */
 static unsigned long kernel_episodes(void)
 {
 	return kernel_counter("TCPSackRecovery") +
@@ -526,7 +526,7 @@ static unsigned long kernel_memory(const char *cgroup)
 	return bytes;
 }
 
-/* What a hundred connections of a congestion control hold, of the caller's cgroup. */
+/* Memory that a hundred connections of a congestion control hold, of the caller's cgroup. */
 static unsigned long memory_of(const char *cgroup, const char *cc)
 {
 	static struct pair pairs[100];
@@ -592,7 +592,7 @@ static int setsockopt_program(int allow)
 	return bpf(BPF_PROG_LOAD, &attr);
 }
 
-/* What may forbid setsockopt() on a socket may forbid a goal, by the same word. */
+/* A filter that forbids setsockopt() on a socket forbids a goal, by the same word. */
 static void setsockopt_is_asked(void)
 {
 	static const char cgroup[] = "/sys/fs/cgroup";

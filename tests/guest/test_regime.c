@@ -40,7 +40,7 @@ static struct pair pair_without_effect(void)
 	return pair;
 }
 
-/* What pump() and compete() have seen of a connection, at each of their turns. */
+/* The state that pump() and compete() have seen of a connection, at each of their turns. */
 static struct seen {
 	unsigned int regime[DALBE_REGIME_CONTENDED + 1];
 	unsigned int level;	/* with a level */
@@ -287,8 +287,8 @@ static void pacing_rate_holds(void)
 	CHECK_EQ(max_pacing_rate(pair.tx), RATE_BPS);
 }
 
-/* What a connection's first goal has learned of the path holds for its next one; and
- * who has none any more goes on from best effort's window, not from its part.
+/* A connection's next goal knows what the first has learned of the path; and
+ * a connection that has none any more goes on from best effort's window, not from its part.
  */
 static void next_goal_knows_the_path(void)
 {

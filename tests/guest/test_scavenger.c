@@ -184,7 +184,7 @@ static void by_sysctl(void)
 	CHECK_OP(s.target_Bps, >, 0);
 	check_scavenger(pair.tx, 10000);
 
-	/* What is set on the socket wins. */
+	/* A parameter set on the socket wins. */
 	sysctl_write(NS_TX, "dalbe/scavenger", "1");
 	choose(pair.tx, DALBE_CONTROLLER_PID);
 	sysctl_write(NS_TX, "dalbe/scavenger", "0");

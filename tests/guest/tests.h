@@ -19,7 +19,7 @@ extern const struct test tests_bad_input[];	/* refusals */
 extern const struct test tests_memory[];	/* allocations that fail */
 extern const struct test tests_module[];	/* load and unload */
 
-/* What tests_module loads, and leaves loaded. */
+/* The module that tests_module loads, and leaves loaded. */
 extern const char *module_path;
 
 /* sysctl.c */

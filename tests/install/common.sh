@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# What the tests of this directory share. Sourced, in the sources' top directory of
+# Functions that the tests of this directory share. Sourced, in the sources' top directory of
 # a Debian that has the headers of one kernel.
 
 # shellcheck source=scripts/common.sh

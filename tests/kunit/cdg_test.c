@@ -366,7 +366,7 @@ static void g_for_delay_price_has_its_ends(struct kunit *test)
 			(u32)CDG_G_MIN_NS);
 }
 
-/* What lies many Tw back has no say: neither alone nor against what is new. */
+/* Gradients of many Tw ago have no say: neither alone nor against what is new. */
 static void old_gradients_are_forgotten(struct kunit *test)
 {
 	struct cdg c, fresh;

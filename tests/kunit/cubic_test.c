@@ -15,7 +15,7 @@ static struct cubic started(u64 window_q16, u64 origin_q16)
 	return c;
 }
 
-/* What the next round trip adds, packets in Q16. */
+/* Growth in the next round trip, packets in Q16. */
 static noinline u64 growth_q16(struct cubic *c, u64 elapsed_us, u32 rtt_us)
 {
 	u64 before_q16 = c->window_q16;
@@ -138,7 +138,7 @@ static void loss_cuts_whole_packets_and_converges_fast(struct kunit *test)
 	c = started(PACKETS(70), PACKETS(100));
 	cubic_loss(&c);
 	KUNIT_EXPECT_EQ(test, c.origin_q16, PACKETS(59));
-	/* What was earned of the next packet stays. */
+	/* The part that was earned of the next packet stays. */
 	c = started(PACKETS(6) + 40000, 0);
 	cubic_loss(&c);
 	KUNIT_EXPECT_EQ(test, c.window_q16, PACKETS(4) + 40000);

@@ -110,7 +110,7 @@ static void assert_sane(struct kunit *test, size_t number,
 	assert_within(test, number, "integral", d->pid.integral_q16, 0, Q16_ONE);
 }
 
-/* What status says follows from bytes and clock. */
+/* The status follows from bytes and clock. */
 static void assert_status(struct kunit *test, size_t number,
 			  const struct control *d, u64 now_ns)
 {

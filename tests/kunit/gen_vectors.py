@@ -26,7 +26,7 @@ COUNT = 2500  # vectors per function
 U32_MAX, U64_MAX = 2**32 - 1, 2**64 - 1
 Q16, Q32, Q40 = 2**16, 2**32, 2**40
 
-# What fixed.h promises of one fp_mul_div(), which keeps 32 bits of each operand.
+# The error that fixed.h promises of one fp_mul_div(), which keeps 32 bits of each operand.
 MUL_DIV_ERROR = 2**-29
 # The paper's decimal constants as Q16 numbers: 0.05 is 3277/65536, 0.1 is 6554/65536, Ki = 0.03 is
 # 1966/65536; off by 6.2e-5 of themselves at most.

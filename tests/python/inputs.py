@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the tests draw from: the whole range of every input, each order of magnitude alike."""
+"""The tests draw from these: the whole range of every input, each order of magnitude alike."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ PRICE_Q40 = Q40 // 100  # paid at mu = 1
 
 @dataclass
 class Interval:
-    """What an update left behind."""
+    """The state that an update left behind."""
 
     target_Bps: int  # noqa: N815  F(6) for the interval that has ended
     rate_Bps: int  # noqa: N815

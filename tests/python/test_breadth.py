@@ -17,7 +17,7 @@ TEN_CELLS = (sweep.SWEEPS / "breadth.toml").read_text().replace("cells = 60", "c
 
 
 def made(tmp_path: Path, changed: dict[str, tuple[float, float] | None]) -> Finding:
-    """What was found where these points have another use and share in percent, or no runs."""
+    """The finding where these points have another use and share in percent, or no runs."""
     site = Site(tmp_path, TEN_CELLS)
     for run in site.runs:
         usual = (100.0, 0.0) if run.point.name.endswith("cubic") else (98.0, 2.0)

@@ -36,7 +36,7 @@ def _peers_stand_in(monkeypatch: pytest.MonkeyPatch):
 def made(
     tmp_path: Path, factor: dict[str, float], *, unfinished: int = 0, other: bool = False
 ) -> Finding:
-    """What was found where requests take so many times longer, or do not end, beside ours."""
+    """The finding where requests take so many times longer, or do not end, beside ours."""
     site = Site(tmp_path, SWEEP)
     for run in site.runs:
         who = str(run.point.values["who"])

@@ -176,7 +176,7 @@ events = st.one_of(
 
 
 def check(cubic: Any) -> None:
-    """What holds at any time."""
+    """Invariants that hold at any time."""
     assert 2 * Q16 <= cubic.window_q16 <= WINDOW_MAX * Q16
     assert 2 * Q16 <= cubic.origin_q16 <= WINDOW_MAX * Q16
     assert 2 * Q16 <= cubic.reno_q16 <= WINDOW_MAX * Q16

@@ -170,7 +170,7 @@ def test_the_figure_has_a_panel_per_point(tmp_path: Path):
 
 
 def test_a_rate_that_grows_without_bound_does_not_flatten_the_figure(tmp_path: Path):
-    """What cannot be met wants thousands of Mbit/s in the end: rates are below ten."""
+    """A goal that cannot be met wants thousands of Mbit/s in the end: rates are below ten."""
     found = made(tmp_path, "0.1, 0.8")
     ours = pl.col("flow") == "ours"
     wanted = pl.when(ours & (pl.col("controller") == "mbc")).then(8 + (pl.col("t_s") - 400) * 4)

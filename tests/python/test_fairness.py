@@ -38,7 +38,7 @@ def made(
     starving: int = 0,
     total: float = 8.5,
 ) -> Finding:
-    """What was found where the latecomer has so many shares, and some of 20 flows have none.
+    """The finding where the latecomer has so many shares, and some of 20 flows have none.
 
     late: in both runs of a point, or in each.
     """

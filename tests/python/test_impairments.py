@@ -33,14 +33,14 @@ LOSSY: Rates = (4.0, 4.0, 4.0)
 
 
 def usual(path: str) -> Rates:
-    """What anyone has; under loss, half of it."""
+    """The rate that anyone has; under loss, half of it."""
     return {"loss0.01": LOSSY, "codel": (4.0, 0.1, 9.9)}.get(path, NOBODY_HURT)
 
 
 def made(
     tmp_path: Path, changed: dict[str, Rates], absent: tuple[tuple[str, int], ...] = ()
 ) -> Finding:
-    """What was found where ours had these rates by path, without some runs by point and seed."""
+    """The finding where ours had these rates by path, without some runs by point and seed."""
     site = Site(tmp_path, PATHS)
     for run in site.runs:
         path = str(run.point.values["impairment"])

@@ -32,7 +32,7 @@ def _somebody_names_the_peers(monkeypatch: pytest.MonkeyPatch):
 def made(
     tmp_path: Path, ours: list[float], theirs: list[float], added: tuple[float, float] = (5, 35)
 ) -> Finding:
-    """What was found where the four have these rates when they have joined.
+    """The finding where the four have these rates when they have joined.
 
     At other times the fourth has all, which nothing is required of. added: ms, ours and LEDBAT's.
     """

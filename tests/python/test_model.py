@@ -58,7 +58,7 @@ def write_control(site: Site, run: sweep.Run, own_mbps: float) -> None:
 def sawtooth(packets: int, *, loss: bool) -> pl.DataFrame:
     """Return rounds of a flow that grows by one, and cuts whenever it is at `packets`.
 
-    A round takes 0.1 s. That of a cut is not traced, nor does the flow grow in it; a loss comes
+    A round takes 0.1 s. The round of a cut is not traced, nor does the flow grow in it; a loss comes
     after its round was judged.
     """
     rows, cwnd, ssthresh, t_s = [], packets // 2 + 1, None, 0.0
@@ -98,7 +98,7 @@ def made(
     seeds: int = 2,
     without: str = "",
 ) -> Finding:
-    """What was found where the ladder's own prediction is so much of what there is.
+    """The finding where the ladder's own prediction is so much of what there is.
 
     ratios: by w and seed, 1 if not said. cdg: by what the rate of a sawtooth of 40 packets is less
     than that. without: a point that has no run.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a run's records say of its flows."""
+"""Flows, as a run's records tell of them."""
 
 from __future__ import annotations
 

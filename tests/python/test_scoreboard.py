@@ -41,12 +41,12 @@ controller = ["nobody"]
 """
 START_S, DUE_S = 20, 620
 FREE_MBPS = 8.0
-"""What the short flows and the interactive one leave in an idle minute."""
+"""The rate that the short flows and the interactive one leave in an idle minute."""
 
 
 @dataclass(frozen=True)
 class Did:
-    """What a transfer did: when it was done, its rate, and what others felt.
+    """A transfer's outcome: when it was done, its rate, and what others felt.
 
     short_s: how long each short flow took. late_short_s: the slowest of twenty.
     """

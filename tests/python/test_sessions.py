@@ -34,7 +34,7 @@ def made(
     seeds: int = 2,
     back: float = 1.0,
 ) -> Finding:
-    """What was found where transfers took such parts of the window, by load; None: not done.
+    """The finding where transfers took such parts of the window, by load; None: not done.
 
     Of what they offer, the sessions carry so much forward and back.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What counts as proof that the link was the one that the experiment asks for."""
+"""The proof that the link was the one that the experiment asks for."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What an experiment becomes: the guest's link, modules, settings and schedule."""
+"""From an experiment to the guest's link, modules, settings and schedule."""
 
 import re
 import shlex

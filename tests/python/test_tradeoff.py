@@ -139,7 +139,7 @@ def test_the_least_weight_is_judged(tmp_path: Path, alone, queue, share, met: li
 
 
 def found_there(tmp_path: Path, text: str, share: float = 40.0) -> engine.Finding:
-    """What was found where ours had so much of the link beside others, in percent."""
+    """The finding where ours had so much of the link beside others, in percent."""
     site = Site(tmp_path, text)
     for run in site.runs:
         site.write(run, {"ours1": 8.0}, {"ours1": share / 10, "cubic1": 10 - share / 10})

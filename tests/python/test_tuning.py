@@ -25,7 +25,7 @@ SHARES = {"w0.01": 1.0, "w0.1": 5.0, "w1": 47.0, "cubic": 50.0}
 
 
 def made(tmp_path: Path, changed: dict[tuple[str, int], float | None]) -> Finding:
-    """What was found where these shares, by who and RTT, are different, or not there."""
+    """The finding where these shares, by who and RTT, are different, or not there."""
     site = Site(tmp_path, TWO_RTTS)
     for run in site.runs:
         who, rtt = str(run.point.values["who"]), int(run.point.values["rtt"])

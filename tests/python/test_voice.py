@@ -33,7 +33,7 @@ def _reno_stands_in_for_nobody(monkeypatch: pytest.MonkeyPatch):
 
 
 def made(tmp_path: Path, added: dict[float, float], *, lost: int = 0) -> Finding:
-    """What was found where one packet of ten has that much more delay, by rate, beside ours."""
+    """The finding where one packet of ten has that much more delay, by rate, beside ours."""
     site = Site(tmp_path, SWEEP)
     for run in site.runs:
         ours = run.point.values["who"] == "w0.01"

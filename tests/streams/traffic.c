@@ -134,7 +134,7 @@ static void outages(void)
 	store("outages");
 }
 
-/* What link_set() cannot say. */
+/* Settings of tc for which link_set() has no word. */
 static void reshape(const char *netem)
 {
 	char command[128];

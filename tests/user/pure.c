@@ -62,7 +62,7 @@ bool pure_regime_steady(const struct regime *r)
 	return regime_steady(r);
 }
 
-/* What kernel/hooks.c does where TCP calls pkts_acked(). */
+/* As kernel/hooks.c does where TCP calls pkts_acked(). */
 void pure_acked(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample)
 {
 	const struct rtt_doubts doubts = {};

@@ -16,7 +16,7 @@ ok() { echo "ok - $*"; }
 not_ok() { echo "not ok - $*"; }
 check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
 
-# What a run could leave: CDG, an allowed congestion control, a trace instance,
+# Traces that a run could leave: CDG, an allowed congestion control, a trace instance,
 # namespaces, devices, mounts, processes.
 state()
 {

@@ -111,7 +111,7 @@ static void *send_for_ever(void *arg)
 }
 
 /*
- * What a call may answer here: the connection may just have been closed (its
+ * The errors that a call may answer here: the connection may just have been closed (its
  * number may even be somebody else's by now) or have cubic.
  */
 static int expected(int err)

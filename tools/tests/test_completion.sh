@@ -48,7 +48,7 @@ only()
 	[[ $got == "$want" ]] || { echo "# '$*' gives '$got', not '$want'"; false; }
 }
 
-# What a real zsh lists when TAB follows these words. It says when it has begun to read and
+# Print what a real zsh lists when TAB follows these words. It says when it has begun to read and
 # when it has answered, as Ctrl-E comes after TAB.
 # shellcheck disable=SC2016 # what zsh is to expand
 zsh_lists()

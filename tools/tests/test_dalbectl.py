@@ -503,7 +503,7 @@ def test_late(b: Bench) -> None:
 
 
 def test_undelivered_data(b: Bench) -> None:
-    """What the kernel delivers after the program has ended is counted."""
+    """Bytes that the kernel delivers after the program has ended are counted."""
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     read_at: list[float] = []
@@ -1165,7 +1165,7 @@ def test_narrow_table(b: Bench) -> None:
 
 
 class Screen:
-    """What a terminal shows: just what `watch` needs, and any other control is an error."""
+    """A terminal's screen: just what `watch` needs, and any other control is an error."""
 
     def __init__(self, width: int, height: int) -> None:
         """Begin with what was typed."""
@@ -1253,7 +1253,7 @@ def test_watch_on_a_terminal(b: Bench) -> None:
             assert first == (header if flags else header[:width]), shown
             begins = [line.split()[0] for line in shown[::each]]
             assert begins == ["PID:FD", *(f"{pid}:{fd}" for fd in fds[: n - 1])], shown
-            # What stood there before can be scrolled back to, and nothing else.
+            # The lines from before can be scrolled back to, and nothing else.
             assert [line for line in screen.scrolled if line] == ["$ dalbectl watch"], (
                 screen.scrolled
             )

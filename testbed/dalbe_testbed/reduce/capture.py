@@ -3,7 +3,7 @@
 
 The delay between a sender and the bottleneck is constant, so a packet's time at the sender says
 when it reached the queue. Every packet is known by its headers: looked up among those that left
-the bottleneck, it has a queueing delay, or it was dropped. That needs neither sampling nor a
+the bottleneck, it has a queueing delay, or it was dropped. This method needs no sampling and no
 model, and holds for every queue discipline, also one that reorders flows.
 """
 
@@ -27,8 +27,8 @@ FILE_HEADER_BYTES = 24
 KEY_BYTES = 96  # of a packet, at most
 TIME_WAIT_S = 60  # in Linux, whatever is set
 
-# What a router changes (of IPv6 the traffic class, next to the version, and the hop limit) and
-# what an offload leaves open (checksums), as offsets behind the Ethernet header.
+# Fields that a router changes (of IPv6 the traffic class, next to the version, and the hop limit)
+# or an offload leaves open (checksums), as offsets behind the Ethernet header.
 MUTABLE = {IPV4: (1, 8, 10, 11), IPV6: (0, 1, 7)}
 IP_BYTES = {IPV4: 20, IPV6: 40}
 CHECKSUM = {TCP: 16, UDP: 6}

@@ -7,7 +7,7 @@
 
 flent knows how to plot the tests that it can run. Ours poses as rrul_var, the one whose streams
 have names: `totals`, `upload`, `ping`, `tcp_cwnd`, `tcp_rtt` and their variants work as they are;
-plots of downloads stay empty. What rrul_var does not know, the queue and G, is in the file as
+plots of downloads stay empty. The queue and G, which rrul_var does not know, are in the file as
 well, in the summary and in the CSV that flent writes.
 """
 

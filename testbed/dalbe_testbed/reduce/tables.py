@@ -24,7 +24,7 @@ EARLY_S = 1.0  # that a flow must not end before its time
 
 @dataclass(frozen=True)
 class Run:
-    """What a run showed: the proof of its link, and its tables, which run/runner.py lists."""
+    """The results of a run: the proof of its link, and its tables, which run/runner.py lists."""
 
     proof: LinkProof
     tables: dict[str, pl.DataFrame]

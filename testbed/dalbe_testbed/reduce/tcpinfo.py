@@ -74,8 +74,8 @@ def read(
 
     Columns: t_s since T=0, flow, cc, cwnd_packets, ssthresh_packets (null before the first cut),
     srtt_ms, rttvar_ms, min_rtt_ms (null before the first), bytes_acked and bytes_retrans since
-    the connection began, delivery_rate_bps, unacked_packets, lost_packets. What dalbe_cdg has
-    beyond these is in its trace.
+    the connection began, delivery_rate_bps, unacked_packets, lost_packets. The trace has
+    what dalbe_cdg tells beyond these.
 
     Raises TestbedError if a file is missing or incomplete.
     """
