@@ -24,7 +24,7 @@ struct sender;
 
 enum base_event {
 	BASE_START,	/* the sender runs this base from now on */
-	BASE_GOAL,	/* a goal begins, or a weight without one: what the path cost before is not its */
+	BASE_GOAL,	/* a goal begins, or a weight without one: it pays for its own time */
 	BASE_ROUND,	/* a round has begun */
 	BASE_TX_START,	/* TCP sends, and nothing was under way for path.idle_ticks */
 	BASE_CWND_RESTART, /* after a pause TCP begins in slow start again */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The cost of an ACK in core/: instructions, counted by callgrind over the same drawn bottleneck."""
+"""The cost of an ACK in core/: instructions, counted by callgrind over one drawn bottleneck."""
 
 from __future__ import annotations
 

@@ -58,8 +58,8 @@ def write_control(site: Site, run: sweep.Run, own_mbps: float) -> None:
 def sawtooth(packets: int, *, loss: bool) -> pl.DataFrame:
     """Return rounds of a flow that grows by one, and cuts whenever it is at `packets`.
 
-    A round takes 0.1 s. The round of a cut is not traced, nor does the flow grow in it; a loss comes
-    after its round was judged.
+    A round takes 0.1 s. The round of a cut is not traced, nor does the flow grow in it; a loss
+    comes after its round was judged.
     """
     rows, cwnd, ssthresh, t_s = [], packets // 2 + 1, None, 0.0
     while t_s < 120:

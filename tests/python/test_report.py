@@ -350,8 +350,8 @@ def test_check_fails_where_a_requirement_is_not_met(curve: Case):
         (["figure3", "tuning"], "The CDG paper, reproduced"),
         (["none"], "sweep 0"),
         (["tuning"], "sweep 0"),
-        (["tuning", "voice", "none"], "What a scavenger must show"),
-        (["tuning", "goals"], "What a scavenger must show"),
+        (["tuning", "voice", "none"], "Requirements of a scavenger"),
+        (["tuning", "goals"], "Requirements of a scavenger"),
         (["deadline", "goals", "sessions", "scoreboard"], "Do deadlines hold?"),
     ],
 )

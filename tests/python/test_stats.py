@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Statistics of repetitions: intervals that cover, differences, inversions beyond doubt, agreement."""
+"""Statistics of repetitions: intervals, differences, inversions beyond doubt, agreement."""
 
 from __future__ import annotations
 

@@ -493,7 +493,7 @@ def test_each_priority_has_the_whole_buffer():
     packets=st.integers(2, 14_000), low=st.floats(0, 1), high=st.floats(0, 1), default=st.booleans()
 )
 def test_red_always_fits_the_kernel(packets: int, low: float, high: float, default: bool):
-    """The demands of tc_red_eval_ewma() and red_check_params() hold for all that the schema lets pass."""
+    """tc_red_eval_ewma() and red_check_params() take all that the schema lets pass."""
     queue = {"rate_mbps": 1000, "rtt_ms": 50, "buffer_packets": packets, "qdisc": "red"}
     if not default:
         queue["min_packets"] = 1 + int(low * (packets - 1))

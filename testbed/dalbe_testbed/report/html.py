@@ -62,7 +62,7 @@ def _title(results: Results) -> str:
     if figures & set(get_args(OfPaper)):
         return "The CDG paper, reproduced"
     deadlines = figures <= set(get_args(OfDeadlines))
-    return "Do deadlines hold?" if deadlines else "What a scavenger must show"
+    return "Do deadlines hold?" if deadlines else "Requirements of a scavenger"
 
 
 def verdicts(results: Results, findings: Findings) -> list[Verdict]:

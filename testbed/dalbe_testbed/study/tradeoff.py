@@ -186,7 +186,7 @@ def draw(found: Finding) -> Picture:
     names = alt.Chart(labels).mark_text(dy=15, color=BLUE).encode(x, y, text="w")
     corner = found.summary.filter(who=CORNER).select("share_percent", "use_percent").rows()
     limit = ["strict priority: {:.1f} %, {:.0f} %".format(*at) for at in corner]
-    title = "What is used of an idle link, and taken of a busy one" + (where and f": {where}")
+    title = "Use of an idle link, and share taken of a busy one" + (where and f": {where}")
     said = alt.TitleParams(title, subtitle=limit or ["strict priority, in theory: 0 %, 100 %"])
     return (points + shares + names).properties(width=600, height=330, title=said)
 
