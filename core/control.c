@@ -86,12 +86,13 @@ void control_start(struct control *c, const struct control_config *config,
 void control_configure(struct control *c, const struct control_config *config)
 {
 	c->config = *config;
-	c->w_q16 = max(c->w_q16, config->wmin_q16);
 	if (config->controller == DALBE_CONTROLLER_WEIGHT) {
 		c->w_q16 = config->wmin_q16;
 		c->shortfall_q16 = 0;	/* was of a w that is no longer in force */
 		if (c->status == DALBE_STATUS_INFEASIBLE)
 			c->status = DALBE_STATUS_ON_TRACK;
+	} else {
+		c->w_q16 = max(c->w_q16, config->wmin_q16);
 	}
 	c->last.retargeted = true;
 }
@@ -174,7 +175,7 @@ u64 control_tw_ns(const struct control *c, u32 srtt_us)
  */
 static void control_keep_mu(struct control *c, u32 phi_before_q16)
 {
-	if (c->phi_q16 < phi_before_q16)
+	if (c->config.controller != DALBE_CONTROLLER_WEIGHT && c->phi_q16 < phi_before_q16)
 		c->w_q16 = min_t(u64, fp_mul_div(c->w_q16, phi_before_q16, c->phi_q16),
 				 Q16_ONE);
 }
@@ -367,18 +368,14 @@ static u32 control_mbc_w_q16(struct control *c, const struct control_sample *s, 
  *	w	in force in the next Tw: wanted, or less where F(19) limits its rise (not PID's)
  */
 static void control_set_w(struct control *c, const struct control_sample *s,
-			  const struct control_model *model, u32 phi_before_q16)
+			  const struct control_model *model)
 {
-	bool was_best_effort;
+	bool was_best_effort = c->w_q16 == Q16_ONE;
 	u32 answer_q16;
 
 	c->target_Bps = control_target_Bps(control_bytes_left(c),
 					   control_time_left_ns(c, s->now_ns));
-	if (c->config.controller == DALBE_CONTROLLER_WEIGHT)
-		return;
-	control_keep_mu(c, phi_before_q16);
-	was_best_effort = c->w_q16 == Q16_ONE;
-	if (s->app_limited)
+	if (s->app_limited || c->config.controller == DALBE_CONTROLLER_WEIGHT)
 		return;
 
 	control_judge_feasibility(c, s->now_ns, was_best_effort);
@@ -433,7 +430,8 @@ void control_update(struct control *c, const struct control_sample *s,
 	} else if (s->now_ns >= c->goal.deadline_ns) {
 		control_after_deadline(c);
 	} else {
-		control_set_w(c, s, model, phi_before_q16);
+		control_keep_mu(c, phi_before_q16);
+		control_set_w(c, s, model);
 	}
 	c->price_target_q40 = fp_mul_div(s->price_q40, Q16_ONE,
 					 control_mu_q16(c));
