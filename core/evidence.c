@@ -111,7 +111,7 @@ void evidence_forget(struct regime *r)
 void evidence_skip_round(struct regime *r)
 {
 	r->part.last_rtt_us = 0;
-	r->part.lost = false;
+	r->part.lost_surge_us = 0;
 	r->probe.rounds = 0;
 	if (r->slow_start.may_grow_on)
 		r->slow_start.rounds_since = 0;
@@ -201,8 +201,8 @@ static bool evidence_part_lost(const struct regime *r, u64 rate_q16,
  * leave. In a longer queue, or one that loses packets, a newcomer has taken our part, or the
  * path stood still; a single round does not tell which.
  *
- * Sets part.lost; and where a queue stands and nothing was lost, keeps ours_pps_q16, a mean, and
- * link_pps_q16, the most that it was.
+ * Sets part.lost_surge_us; and where a queue stands and nothing was lost, keeps ours_pps_q16, a
+ * mean, and link_pps_q16, the most that it was.
  *
  * To be called before regime_round(), and not for a round with too little to send.
  */
@@ -210,21 +210,21 @@ void evidence_measure_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rt
 			   u32 base_rtt_us)
 {
 	u32 queue_us = queue_above_us(rtt_us, base_rtt_us);
-	u32 last_rtt_us = r->part.last_rtt_us;
+	u32 surge_us = room_surge_us(rtt_us, r->part.last_rtt_us, base_rtt_us, ROOM_SURGE_SHIFT);
 	u64 rate_q16;
 
 	r->part.last_rtt_us = rtt_us;
-	r->part.lost = false;
+	r->part.lost_surge_us = 0;
 	if (r->state != REGIME_ALONE || !base_rtt_us || !elapsed_us ||
 	    !queue_stands(rtt_us, base_rtt_us))
 		return;
 	rate_q16 = min_t(u64, S64_MAX, fp_mul_div((u64)packets << 16,
 						  USEC_PER_SEC, elapsed_us));
-	r->part.lost = (queue_us > queue_scavengers_us(base_rtt_us) || r->lossy_rounds) &&
-		       room_surge_us(rtt_us, last_rtt_us, base_rtt_us, ROOM_SURGE_SHIFT) &&
-		       evidence_part_lost(r, rate_q16, elapsed_us);
-	if (r->part.lost)
+	if (surge_us && (queue_us > queue_scavengers_us(base_rtt_us) || r->lossy_rounds) &&
+	    evidence_part_lost(r, rate_q16, elapsed_us)) {
+		r->part.lost_surge_us = surge_us;
 		return;
+	}
 	if (r->part.ours_pps_q16) {
 		rate_q16 = r->part.ours_pps_q16 + (((s64)rate_q16 - (s64)r->part.ours_pps_q16) >>
 						   EVIDENCE_PART_SHIFT);

@@ -50,7 +50,7 @@ struct cut {
  * struct part - our part of the link
  * @last_rtt_us: lowest RTT of the last round handed to evidence_measure_part(); 0: that was not,
  *	see evidence_skip_round()
- * @lost: in the last round a part of the link was lost in a surge
+ * @lost_surge_us: the surge in which a part of the link was lost in the last round; 0: none was
  * @ours_pps_q16: packets per second that were ours while a queue stood, a mean of eight rounds or
  *	so; 0: not known
  * @link_pps_q16: the most that @ours_pps_q16 was since it is known, and at least half of the most
@@ -59,7 +59,7 @@ struct cut {
  */
 struct part {
 	u32 last_rtt_us;
-	bool lost;
+	u32 lost_surge_us;
 	u64 ours_pps_q16;
 	u64 link_pps_q16;
 };

@@ -228,7 +228,7 @@ static enum verdict regime_judge_cut(struct regime *r, u32 rtt_us, u32 base_rtt_
 	/* We cut for a queue of ours, and a surge hides how much the cut drained. The next
 	 * cut makes room for the surge, and we judge that one.
 	 */
-	if (r->part.lost && !r->cut.decides)
+	if (r->part.lost_surge_us && !r->cut.decides)
 		return VERDICT_NONE;
 	if (r->cut.drained_q16 >= EVIDENCE_OURS_Q16 ||
 	    (r->looks.mean_us <= queue_scavengers_us(base_rtt_us) && !r->lossy_rounds)) {

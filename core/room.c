@@ -86,8 +86,8 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 	if (r->state != REGIME_ALONE || r->cut.decides || !base_rtt_us ||
 	    (r->lossy_rounds && !stands))
 		return ssthresh;
-	r->room.provisional = surge_us &&
-			      (r->part.lost || room_wanted(r, cwnd, surge_us, base_rtt_us));
+	r->room.provisional = surge_us && (r->part.lost_surge_us ||
+					   room_wanted(r, cwnd, surge_us, base_rtt_us));
 	if (r->room.provisional) {
 		room_us = surge_us;
 		/* Our window grows by a packet per round, so the surge is not ours. The queue
@@ -120,7 +120,8 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
  * of the queue either: a scavenger drains any queue that is longer than what regime_judge_cut()
  * takes for other scavengers', or they would take each other for competitors. A window of few
  * packets may be the queue itself, and cannot be cut to less than two.
- * Tells the next room_cut() of the surge.
+ * Tells the next room_cut() of the surge: of this round or, where a part of the link was lost,
+ * since the last round that we judged. After a cut these differ, as we skip a round.
  *
  * Return: true to back off now; false unless REGIME_ALONE.
  */
@@ -134,6 +135,7 @@ bool room_urgent(struct regime *r, u32 cwnd, u32 rtt_us, u32 before_us,
 	r->room.surge_us = 0;
 	if (r->state != REGIME_ALONE)
 		return false;
+	surge_us = max(surge_us, r->part.lost_surge_us);
 	if (regime_steady(r))	/* else the surge is ours */
 		r->room.surge_us = surge_us;
 	if (cwnd <= ROOM_FEW_CWND)

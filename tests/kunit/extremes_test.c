@@ -467,7 +467,7 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 					      any_time_us(&rnd), any_time_us(&rnd));
 			KUNIT_ASSERT_EQ(test, e.state, before);
 			KUNIT_ASSERT_LE(test, e.part.ours_pps_q16, (u64)S64_MAX);
-			lost += e.part.lost;
+			lost += e.part.lost_surge_us > 0;
 		} else {
 			u32 rtt_us = any_time_us(&rnd);
 			enum verdict v;

@@ -90,12 +90,12 @@ static bool part_is_lost(u32 packets, u32 before_us)
 
 	for (i = 0; i < 8; i++) {
 		evidence_measure_part(&e, 60, 60000, 60000, BASE_US);
-		if (e.part.lost)
+		if (e.part.lost_surge_us)
 			return false;
 	}
 	e.part.last_rtt_us = before_us;
 	evidence_measure_part(&e, packets, 90000, 90000, BASE_US);
-	return e.part.lost && e.state == REGIME_ALONE;
+	return e.part.lost_surge_us && e.state == REGIME_ALONE;
 }
 
 static void a_quarter_of_our_part_gone_in_a_surge_is_lost(struct kunit *test)

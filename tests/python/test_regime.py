@@ -312,11 +312,11 @@ def surged(pure: Any, grown_us: int = 15_000, cwnd: int = 100, **fields: Any) ->
     ({}, True),
     ({"grown_us": ROOM_US}, True),
     ({"grown_us": ROOM_US - 1}, False),  # a burst, perhaps
-    ({"grown_us": SURGE_US, "part__lost": True}, True),
+    ({"grown_us": SURGE_US, "part__lost_surge_us": 1}, True),
     ({"slow_start__rounds_since": STEADY - 1}, False),  # our own slow start
     ({"cwnd": 10}, True),
     ({"cwnd": 9}, False),  # smaller than a newcomer's first window
-    ({"cwnd": 9, "part__lost": True}, True),
+    ({"cwnd": 9, "part__lost_surge_us": 1}, True),
 ])  # fmt: skip
 def test_room_is_made_for_twice_a_surge(pure: Any, fields: dict[str, int], room: bool) -> None:
     regime, ssthresh = surged(pure, **fields)
@@ -346,7 +346,7 @@ def test_where_short_flows_keep_coming_a_burst_is_reason_enough(
 @pytest.mark.parametrize("lost_part", [False, True])
 def test_room_that_nobody_takes_is_taken_back(pure: Any, lost_part: bool) -> None:
     """A path that stood still has delivered what was late."""
-    regime, _ = surged(pure, part__lost=lost_part)
+    regime, _ = surged(pure, part__lost_surge_us=int(lost_part))
     assert rounds(pure, regime, [SHORT_US - 1]) == [pure.VERDICT_ROOM_FREE]
     assert (regime.state, regime.yields) == (pure.REGIME_ALONE, 0)
     assert rounds(pure, regime, [SHORT_US - 1]) == [pure.VERDICT_NONE]  # once
@@ -399,7 +399,8 @@ def test_a_longer_queue_that_surges_within_eight_rounds_keeps_its_room(
 def test_a_surge_says_nothing_of_a_cut_that_was_for_our_own_queue(pure: Any) -> None:
     """Room is made for it first; where a cut was in doubt already, that is decided."""
     for doubt, verdict in ((False, pure.VERDICT_NONE), (True, pure.VERDICT_YIELD)):
-        regime = pure.new("regime", looks__mean_us=QUEUE_US, cut__decides=doubt, part__lost=True)
+        regime = pure.new("regime", looks__mean_us=QUEUE_US, cut__decides=doubt)
+        regime.part.lost_surge_us = SURGE_US
         pure.evidence_test_cut(regime, 100, 70, BASE_US + QUEUE_US, BASE_US)
         assert rounds(pure, regime, [QUEUE_US + SURGE_US]) == [verdict]
         assert regime.cut.before_us == 0
@@ -691,7 +692,7 @@ LINK_PPS = 800
 def loses_part(pure: Any, regime: Any, packets: int, rtt_us: int) -> bool:
     """Hand in a round of one RTT in which so many packets were delivered."""
     pure.evidence_measure_part(regime, packets, rtt_us, rtt_us, BASE_US)
-    return bool(regime.part.lost)
+    return bool(regime.part.lost_surge_us)
 
 
 def busy_round(
@@ -721,6 +722,21 @@ def test_a_quarter_of_our_part_gone_in_a_surge_is_a_newcomers(
         regime = with_the_link_to_itself(pure, part)
         assert busy_round(pure, regime, part * left) is newcomer
         assert (regime.state, regime.yields) == (pure.REGIME_ALONE, 0)  # the next round tells
+
+
+def test_a_part_lost_since_before_a_cut_gets_room(pure: Any) -> None:
+    """Of the round in which a cut is made nothing is judged: the queue has surged by then."""
+    regime = with_the_link_to_itself(pure)
+    regime.slow_start.rounds_since = STEADY
+    rtt_us = BASE_US + QUEUE_US
+    assert busy_round(pure, regime, 0.5, surge_us=SURGE_US)
+    assert pure.room_urgent(regime, 100, rtt_us, rtt_us - SURGE_US // 4, BASE_US)
+    without_room = 100 * BASE_US // rtt_us - 1
+    assert pure.room_cut(regime, 100, rtt_us, BASE_US, 7) < without_room
+    assert regime.room.provisional
+    assert not busy_round(pure, regime, 1)  # the next round lost nothing
+    assert pure.room_urgent(regime, 100, rtt_us, rtt_us, BASE_US)
+    assert pure.room_cut(regime, 100, rtt_us, BASE_US, 7) == without_room
 
 
 def test_an_idle_link_and_flows_like_us_are_no_newcomer(pure: Any) -> None:
@@ -1358,7 +1374,7 @@ states = st.fixed_dictionaries(
         "lossy_rounds": st.integers(0, 255),
         "slow_start__rounds_since": st.integers(0, 255),
         "room__restored_rounds": st.integers(0, 255),
-        "part__lost": st.booleans(),
+        "part__lost_surge_us": u32,
         "room__provisional": st.booleans(),
         "room__packet_lost": st.booleans(),
         "room__samples": st.integers(0, 255),
