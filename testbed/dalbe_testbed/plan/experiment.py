@@ -27,8 +27,9 @@ CONTROLLER_DEFAULT: Literal["mbc"] = "mbc"  # of dalbectl
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
 InTree = Literal["cubic", "reno", "vegas", "lp", "bbr"]
 CongestionControl = Literal[
-    "cubic", "reno", "cdg", "vegas", "lp", "bbr", "dalbe_cdg", "dalbe_cubic", "dalbe_vegas", "peer"
-]
+    "cubic", "reno", "cdg", "vegas", "lp", "bbr", "dalbe_cdg", "dalbe_cubic", "dalbe_vegas", "peer",
+    "utp",
+]  # fmt: skip
 OUR_CCS = quoted(cc for cc in get_args(CongestionControl) if cc.startswith("dalbe_"))
 SAMPLE_S = 0.5  # between two samples of TCP's counters
 FLOWS_MAX = 256
@@ -124,6 +125,7 @@ class Flow(Model):
     both_ways: the receiver sends as well, as much as it can, on the same connection. read_mbps: the
     most that the receiving program reads. inflate: what w changes of dalbe_cubic, for all flows of
     the host. peer: the directory with the module of cc = 'peer'. peer_parameters: of this module.
+    cc = 'utp' is libtorrent's LEDBAT over UDP: in iperf's place libtorrent sends.
     count: so many such flows, see _copies().
     """
 
@@ -190,6 +192,9 @@ class Flow(Model):
             yield "read_mbps is for kind = 'iperf'"
         if self.both_ways and (not iperf or self.duration_s is None):
             yield "both_ways needs kind = 'iperf' and duration_s"
+        tcp_only = self.both_ways or self.ipv6 or self.read_mbps is not None
+        if self.cc == "utp" and (not iperf or self.duration_s is None or tcp_only):
+            yield "cc = 'utp' needs kind = 'iperf' and duration_s, no both_ways, ipv6 and read_mbps"
 
     @property
     def ours(self) -> bool:

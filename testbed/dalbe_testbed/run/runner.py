@@ -52,7 +52,7 @@ from dalbe_testbed.run.scenario import Tools
 KERNEL_FAULT = re.compile(  # its line
     r"(?im)^.*(?:BUG:|WARNING:|Oops|KASAN|UBSAN|lockdep|general protection|Out of memory).*$"
 )
-SOURCES = ("*.sh", "*/*.sh", "guest/*.c", "dalbe_testbed/**/*.py")
+SOURCES = ("*.sh", "*/*.sh", "guest/*.c", "guest/*.py", "dalbe_testbed/**/*.py")
 BULKY = ("guest/*.pcap", "guest/tcp.*", "guest/trace", "input/*.bin")  # tables do without
 LIMIT_AFTER_S = 120  # of a run's own end: for the proof of the link, and for the captures
 TOOLS = ("ITGSend", "iperf", "rsync", "tcpdump", "ip", "ethtool", "bash")

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """From an experiment to what the guest does: the input directory of scenario.sh."""
 
+import math
 import os
 import random
 import shlex
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
@@ -92,7 +95,7 @@ def with_own(tools: Tools, experiment: Experiment) -> Tools:
 def _modules(experiment: Experiment, tools: Tools) -> Iterator[str]:
     for (_directory, parameters), peer in tools.peers.items():
         yield f"{peer} {parameters}".rstrip()
-    for cc in sorted(_congestion_controls(experiment) - {"cubic", "reno", "peer"}):
+    for cc in sorted(_congestion_controls(experiment) - {"cubic", "reno", "peer", "utp"}):
         if cc.startswith("dalbe_"):
             if tools.module is None:
                 raise TestbedError("this experiment needs --module PATH/dalbe.ko")
@@ -138,6 +141,15 @@ def _dalbectl(experiment: Experiment, flow: Flow, tools: Tools, payload: Path) -
     return [*words, "--quiet", *fixed, *goal, "--"]
 
 
+def _utp(experiment: Experiment, planned: PlannedFlow, end: Literal["receive", "send"]) -> str:
+    """Return the command of one end of a flow of libtorrent's, for a shell."""
+    last_s = planned.flow.duration_s or 0.0
+    size = math.ceil(experiment.link.rate_bps / 8 * last_s)  # more than is sent
+    words = [end, _address(planned.flow), str(planned.port), str(size), _number(last_s)]
+    program = shlex.join([sys.executable, str(TESTBED / "guest/utp.py"), *words])
+    return f"{program} $TMPDIR/{planned.flow.name}-{end}"
+
+
 def _command(experiment: Experiment, planned: PlannedFlow, tools: Tools, payload: Path) -> str:
     """Return the sender's command of a flow, for a shell."""
     flow, address = planned.flow, _address(planned.flow)
@@ -148,6 +160,8 @@ def _command(experiment: Experiment, planned: PlannedFlow, tools: Tools, payload
         url = f"rsync://{host}:{planned.port}/in/"
         program = ["rsync", "--whole-file", "--stats", *limit, str(payload), url]
         return " ".join([*under, shlex.join(program)])
+    if flow.cc == "utp":
+        return _utp(experiment, planned, "send")
     if flow.again_s is not None:
         last_s = experiment.duration_s - planned.start_s
         under = ["$AGAIN", _number(flow.again_s), _number(last_s), *under]
@@ -172,9 +186,11 @@ def _serve(host: str, command: str) -> str:
     return f"ip netns exec {host} {command} >/dev/null 2>&1 &"
 
 
-def _server(planned: PlannedFlow) -> str:
+def _server(experiment: Experiment, planned: PlannedFlow) -> str:
     """Return the shell command that starts the receiving end, in the background."""
     flow, receiver = planned.flow, PEER[planned.flow.host]
+    if flow.cc == "utp":
+        return _serve(receiver, _utp(experiment, planned, "receive"))
     if flow.kind == "iperf":
         family = "-V " if flow.ipv6 else ""
         pace = "" if flow.read_mbps is None else f" -b {round(flow.read_mbps * 1e6)}"
@@ -364,7 +380,7 @@ def write(experiment: Experiment, seed: int, tools: Tools, directory: Path) -> l
         "modules": list(dict.fromkeys(_modules(experiment, tools))),
         "setup": [
             *dict.fromkeys(_host_settings(experiment)),
-            *map(_server, flows),
+            *(_server(experiment, planned) for planned in flows),
             *_other_servers(experiment, drawn),
         ],
         "schedule": [
