@@ -205,6 +205,7 @@ def test_every_experiment_and_contender_is_valid(path: Path):
         ("captures=false", "captures = false needs clock = 'real'"),
         ("captures=false clock=real bin_s=0.1", "captures = false needs bin_s of at least 0.5"),
         ("captures=false clock=real voice={}", "voice is known by captures alone; remove"),
+        ("captures=false clock=real flows.one.cc=utp", "cc = 'utp' is known by captures alone"),
         (
             "captures=false clock=real link.qdisc=strict_priority",
             "qdisc = 'strict_priority' is known by captures alone",
@@ -285,6 +286,7 @@ def test_every_experiment_and_contender_is_valid(path: Path):
             "flows.one.peer_parameters: 25 is not allowed; input should be a valid string",
         ),
         ("flows.one.peer=/here", "cc = 'peer' needs peer, the directory of its module; nothing el"),
+        ("flows.one.cc=utp flows.one.ipv6=true", "flows.one: cc = 'utp' needs kind = 'iperf' and"),
         ("flows.one.cc=peer", "flows.one: cc = 'peer' needs peer, the directory of its module"),
         ("link.rtt_ms=0 bin_s=0", "(and 1 more)"),
         ("link.rtt_ms=0 bin=1", "bin: unknown key; did you mean 'bin_s'?"),

@@ -5,6 +5,7 @@ import hashlib
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import polars as pl
@@ -313,6 +314,19 @@ def test_on_a_real_clock_computing_takes_time(kernel: Path, tmp_path: Path):
     rates = run.tables["rates"].filter(pl.col("t_s").is_between(3, 7, closed="left"), flow="cubic")
     # a busy machine may fill the receiver's buffer as late as that, in some of the bins
     assert 1 < rates["payload_bytes"].median() * 8e-6 / 0.5 < 3
+
+
+@pytest.mark.skipif(find_spec("libtorrent") is None, reason="no libtorrent for this Python")
+def test_libtorrent_keeps_the_queue_at_its_target(kernel: Path, tmp_path: Path):
+    """100 ms, in a buffer of half a second that CUBIC would fill."""
+    settings = [*ALONE, "link.rate_mbps=2", "link.buffer_packets=83"]
+    settings += ["flows.ours.cc=utp", "flows.ours.w=none"]
+    alone = experiment.load(TESTBED / "experiments/dynamics.toml", settings)
+    run = runner.run(alone, 1, tmp_path / "run", Tools(backends.choose("uml", str(kernel))))
+    steady = pl.col("t_s").is_between(15, 30, closed="left")
+    rates = run.tables["rates"].filter(steady, flow="ours")
+    assert rates["payload_bytes"].sum() * 8e-6 / 15 > 1.8
+    assert 70 < run.tables["queue"].filter(steady)["queue_ms"].mean() < 130
 
 
 def test_offloads_make_no_packet_larger_than_the_path_takes(kernel: Path, tmp_path: Path):

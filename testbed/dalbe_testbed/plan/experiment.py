@@ -335,6 +335,8 @@ class Experiment(Model):
             key for key in ("background", "voice", "short_flows", "web") if getattr(self, key)
         ]
         others += [f"flows.{flow.name}.again_s" for flow in self.flows if flow.again_s is not None]
+        if any(flow.cc == "utp" for flow in self.flows):
+            others.append("cc = 'utp'")
         if self.link.qdisc == "strict_priority":
             others.append("qdisc = 'strict_priority'")
         for other in others:

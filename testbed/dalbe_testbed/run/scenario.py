@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -142,7 +143,9 @@ def _dalbectl(experiment: Experiment, flow: Flow, tools: Tools, payload: Path) -
 
 
 def _utp(experiment: Experiment, planned: PlannedFlow, end: Literal["receive", "send"]) -> str:
-    """Return the command of one end of a flow of libtorrent's, for a shell."""
+    """Return the command of one end of a flow of libtorrent's, for a shell. Raises TestbedError."""
+    if find_spec("libtorrent") is None:
+        raise TestbedError("cc = 'utp' needs libtorrent, which PyPI has for Python 3.11 to 3.13")
     last_s = planned.flow.duration_s or 0.0
     size = math.ceil(experiment.link.rate_bps / 8 * last_s)  # more than is sent
     words = [end, _address(planned.flow), str(planned.port), str(size), _number(last_s)]
