@@ -6,12 +6,14 @@ usage: utp.py receive|send ADDRESS PORT BYTES SECONDS DIR
 
 The receiver listens at ADDRESS and PORT, until it is killed. The sender connects to it, and stops
 after SECONDS. Both know the torrent: so many bytes of zeros, rounded up to whole pieces, which the
-sender has as a hole in a file in DIR. No tracker and no other peer is asked for.
+sender has as a hole in a file in DIR, and of which the receiver makes one. No tracker and no other
+peer is asked for.
 """
 
 from __future__ import annotations
 
 import hashlib
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -19,6 +21,7 @@ from pathlib import Path
 import libtorrent as lt
 
 PIECE_BYTES = 1 << 18
+PUNCH_S = 5
 SETTINGS = {
     "alert_mask": 0,
     "enable_dht": False,
@@ -42,6 +45,7 @@ def main() -> None:
     end, address, port, size, seconds, where = sys.argv[1:]
     sends, directory = end == "send", Path(where)
     directory.mkdir(parents=True, exist_ok=True)
+    zeros = directory / "zeros"
     pieces = -(-int(size) // PIECE_BYTES)
     piece = hashlib.sha1(bytes(PIECE_BYTES)).digest()
     info = {
@@ -57,7 +61,7 @@ def main() -> None:
     flags = lt.torrent_flags
     torrent.flags = flags.disable_dht | flags.disable_lsd | flags.disable_pex
     if sends:
-        with (directory / "zeros").open("wb") as file:
+        with zeros.open("wb") as file:
             file.truncate(pieces * PIECE_BYTES)
         torrent.flags |= flags.seed_mode
     listen = "0.0.0.0:0" if sends else f"{address}:{port}"
@@ -65,7 +69,12 @@ def main() -> None:
     handle = session.add_torrent(torrent)
     if sends:
         handle.connect_peer((address, int(port)))
-    time.sleep(float(seconds) if sends else 1e6)
+        time.sleep(float(seconds))
+    punch = ["fallocate", "--punch-hole", "--length", str(pieces * PIECE_BYTES), str(zeros)]
+    while not sends:  # the zeros that have come would fill the memory, where a hole is as good
+        time.sleep(PUNCH_S)
+        if zeros.exists():
+            subprocess.run(punch, check=True)
 
 
 if __name__ == "__main__":
