@@ -15,6 +15,7 @@ from dalbe_testbed.run.backends import Backend
 from hypothesis import given
 from hypothesis import strategies as st
 
+SILENT = [">/dev/null", "2>&1", "&"]
 DEMO, CELL, MIXED = (TESTBED / f"experiments/{name}.toml" for name in ("demo", "cell", "mixed"))
 # Rates at which nothing takes long: the payload is written.
 SMALL_DEMO = ["flows.file.bytes=1000"]
@@ -223,6 +224,21 @@ def test_an_iperf_flow_with_a_goal(tmp_path: Path):
         "/d/dalbectl run --size 123456789 --deadline +30s -- "
         "env LD_PRELOAD=$QUIET iperf -e -c 10.0.2.1 -p 5002 -n 123456789"
     )
+
+
+def test_libtorrent_is_at_both_ends_of_its_flow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(scenario, "find_spec", lambda _name: "there")
+    settings = ["flows.cubic1.cc=utp", "flows.cubic1.duration_s=80"]
+    files = written(tmp_path, CELL, *settings)
+    words = shlex.split(command(files, "cubic1"))
+    assert words[1:3] == [str(TESTBED / "guest/utp.py"), "send"]
+    (there,) = [line for line in files["setup"].splitlines() if "utp.py" in line]
+    assert shlex.split(there)[6:] == ["receive", *words[3:-1], "$TMPDIR/cubic1-receive", *SILENT]
+    assert (words[5], words[6]) == ("100000000", "80")  # as much as the link carries
+    assert files["modules"] == written(tmp_path, CELL)["modules"]
+    monkeypatch.setattr(scenario, "find_spec", lambda _name: None)
+    with pytest.raises(TestbedError, match="needs libtorrent"):
+        written(tmp_path, CELL, *settings)
 
 
 def test_a_paced_iperf_flow(tmp_path: Path):
