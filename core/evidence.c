@@ -238,6 +238,37 @@ void evidence_measure_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rt
 }
 
 /**
+ * evidence_measure_packet - an ACK: how long does the link take for a packet?
+ * @r: the flow
+ * @elapsed_us: since this round's first ACK
+ * @packets: acknowledged meanwhile, EVIDENCE_BURST at least
+ *
+ * Packets that leave together, as the first ten do, wait in the queue together. Others' packets
+ * between them make the time longer, so the least counts. ACKs that have waited for each other
+ * make it too short, and then evidence_least_windows_us() has no effect.
+ */
+void evidence_measure_packet(struct regime *r, u32 elapsed_us, u32 packets)
+{
+	u16 packet_us = clamp_t(u32, elapsed_us / packets, 1, U16_MAX);
+
+	if (!r->packet_us || packet_us < r->packet_us)
+		r->packet_us = packet_us;
+}
+
+/**
+ * evidence_least_windows_us - the queue of scavengers that cannot cut their windows
+ * @r: the flow
+ *
+ * On a slow link the least windows, two packets each, are more than the path holds.
+ *
+ * Return: us; 0 where a packet's time is not known.
+ */
+u32 evidence_least_windows_us(const struct regime *r)
+{
+	return min(r->packet_us * EVIDENCE_LEAST_PACKETS, EVIDENCE_LEAST_WINDOWS_US);
+}
+
+/**
  * evidence_link_packets - what the link carries in so much time, as far as it is known
  * @r: the flow
  * @us: the time

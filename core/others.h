@@ -188,6 +188,7 @@ struct times {
  *	the doubt (REGIME_DOUBT_US) whether we are alone, after we took the link
  * @yields: VERDICT_YIELD: how often it left REGIME_ALONE, for whichever of the two others
  * @resumes: of these, how often the queue went with us
+ * @packet_us: a packet's time at the link's rate, the least measured, saturating; 0: not known
  * @cut: the cut under test
  * @slow_start: when it ended, and whether it may go on
  * @room: surges, and room made for them
@@ -203,6 +204,7 @@ struct regime {
 	bool alone_by_guess;
 	bool short_flows_come;
 	struct slow_start slow_start;
+	u16 packet_us;
 	u32 urgency_q16;
 	struct cut cut;
 	struct room room;

@@ -186,6 +186,13 @@ static void regime_add_to_mean(struct regime *r, u32 queue_us)
 			   queue_us / REGIME_MEAN;
 }
 
+/* Is the queue, on average, as short as scavengers leave it among themselves? */
+static bool regime_may_be_scavengers(const struct regime *r, u32 base_rtt_us)
+{
+	return r->looks.mean_us <= max(queue_scavengers_us(base_rtt_us),
+				       evidence_least_windows_us(r));
+}
+
 /* How much of the queue may be left where nobody took the room, us: a quarter of what it was, or as
  * much as scavengers leave among themselves. They make room for each other's surges, too, and the
  * queue of the others is still there; but they lose no packets.
@@ -231,7 +238,7 @@ static enum verdict regime_judge_cut(struct regime *r, u32 rtt_us, u32 base_rtt_
 	if (r->part.lost_surge_us && !r->cut.decides)
 		return VERDICT_NONE;
 	if (r->cut.drained_q16 >= EVIDENCE_OURS_Q16 ||
-	    (r->looks.mean_us <= queue_scavengers_us(base_rtt_us) && !r->lossy_rounds)) {
+	    (regime_may_be_scavengers(r, base_rtt_us) && !r->lossy_rounds)) {
 		r->cut.decides = false;
 		return VERDICT_NONE;
 	}
@@ -334,7 +341,7 @@ enum verdict regime_round(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 	    now_us - r->times.busy_us >= regime_patience_us(r))
 		return regime_to_alone(r, now_us, VERDICT_TAKE);
 	if (r->state == REGIME_CONTENDED && !(r->looks.gone & 1) &&
-	    r->looks.mean_us <= queue_scavengers_us(base_rtt_us) &&
+	    regime_may_be_scavengers(r, base_rtt_us) &&
 	    now_us - r->times.since_us >= r->looks.try_us)
 		return regime_to_alone(r, now_us, VERDICT_TRY);
 	if (r->looks.rounds >= REGIME_YIELD_ROUNDS)

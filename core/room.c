@@ -110,7 +110,6 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
 /**
  * room_urgent - must we back off now, whatever CDG's gradient says?
  * @r: the flow
- * @cwnd: congestion window, packets
  * @rtt_us: lowest RTT of the round
  * @before_us: lowest RTT of the round before; 0: there was none
  * @base_rtt_us: lowest RTT known; 0: none
@@ -118,19 +117,16 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
  * Our window grows by a packet per round. A queue that grows by much more has a newcomer in it,
  * and CDG's gradient, a mean of eight rounds, is slow to tell. CDG does not look at the length
  * of the queue either: a scavenger drains any queue that is longer than what regime_judge_cut()
- * takes for other scavengers', or they would take each other for competitors. A window of few
- * packets may be the queue itself, and cannot be cut to less than two.
- * Tells the next room_cut() of the surge: of this round or, where a part of the link was lost,
- * since the last round that we judged. After a cut these differ, as we skip a round.
+ * takes for other scavengers', or they would take each other for competitors. Tells the next
+ * room_cut() of the surge: of this round or, where a part of the link was lost, since the last
+ * round that we judged. After a cut these differ, as we skip a round.
  *
  * Return: true to back off now; false unless REGIME_ALONE.
  */
-bool room_urgent(struct regime *r, u32 cwnd, u32 rtt_us, u32 before_us,
-		 u32 base_rtt_us)
+bool room_urgent(struct regime *r, u32 rtt_us, u32 before_us, u32 base_rtt_us)
 {
-	u32 surge_us = room_surge_us(rtt_us, before_us, base_rtt_us,
-				       ROOM_SURGE_SHIFT);
-	u32 longest_us = queue_scavengers_us(base_rtt_us);
+	u32 surge_us = room_surge_us(rtt_us, before_us, base_rtt_us, ROOM_SURGE_SHIFT);
+	u32 queue_us = queue_above_us(rtt_us, base_rtt_us);
 
 	r->room.surge_us = 0;
 	if (r->state != REGIME_ALONE)
@@ -138,10 +134,7 @@ bool room_urgent(struct regime *r, u32 cwnd, u32 rtt_us, u32 before_us,
 	surge_us = max(surge_us, r->part.lost_surge_us);
 	if (regime_steady(r))	/* else the surge is ours */
 		r->room.surge_us = surge_us;
-	if (cwnd <= ROOM_FEW_CWND)
-		longest_us = max_t(u32, longest_us, ROOM_FEW_QUEUE_US);
-	return surge_us ||
-	       (base_rtt_us && queue_above_us(rtt_us, base_rtt_us) > longest_us);
+	return surge_us || (base_rtt_us && queue_us > queue_scavengers_us(base_rtt_us));
 }
 
 /**

@@ -31,15 +31,6 @@
  */
 #define ROOM_SAMPLES_PART	8
 
-/* A window of three packets or less may leave 8 ms, a packet's time at 1.5 Mbit/s and 2 G: two
- * packets would be left, and where the path holds less than that these are the queue. With half of
- * either a flow alone at 2 Mbit/s and 5 ms leaves most of the link. With twice the packets two
- * flows at 10 Mbit/s and 5 ms do not share. With twice the queue 1 Mbit/s is used as well; with
- * any queue short flows at 10 Mbit/s and 50 ms take up to 7 % longer.
- */
-#define ROOM_FEW_CWND		3
-#define ROOM_FEW_QUEUE_US	8000
-
 /* A surge of a quarter of the base RTT is no burst, but slow start; half of it was enough for
  * bursts of the background to make us leave a link. With twice newcomers get room a round later.
  */
@@ -58,7 +49,7 @@
 
 u32 room_surge_us(u32 rtt_us, u32 before_us, u32 base_rtt_us, int shift);
 u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us, u32 ssthresh);
-bool room_urgent(struct regime *r, u32 cwnd, u32 rtt_us, u32 before_us, u32 base_rtt_us);
+bool room_urgent(struct regime *r, u32 rtt_us, u32 before_us, u32 base_rtt_us);
 void room_begin_round(struct regime *r);
 bool provisional_cut_under_test(const struct regime *r);
 bool room_sample(struct regime *r, u32 rtt_us, u32 packets, u32 before_us, u32 base_rtt_us,

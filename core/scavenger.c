@@ -238,7 +238,7 @@ static bool scavenger_backs_off(struct sender *s, const struct tcp_path *p, u32 
 
 	if (path_recovering(p))	/* a cut would be decided, but not made */
 		return false;
-	if (room_urgent(r, p->cwnd, s->cdg.rtt_prev.min_us, before_us, cdg_base_rtt_us(&s->cdg)))
+	if (room_urgent(r, s->cdg.rtt_prev.min_us, before_us, cdg_base_rtt_us(&s->cdg)))
 		return true;
 	if (r->room.restored_rounds && scavenger_guaranteed_cwnd(s, p) >= p->cwnd)
 		return false;
@@ -316,6 +316,9 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 	u32 before_us = s->cdg.rtt_prev.min_us, base_rtt_us = cdg_base_rtt_us(&s->cdg);
 	u32 usual_us = before_us ?: base_rtt_us;
 
+	s->round.acked += min(sample->packets, (u32)U8_MAX - s->round.acked);
+	if (s->round.acked >= EVIDENCE_BURST && !sample->recovering)
+		evidence_measure_packet(r, sample->now_us - s->round.start_us, s->round.acked);
 	if (r->state == REGIME_ALONE &&
 	    stall_silence_is_long(sample->silence_us, sample->cwnd, usual_us, regime_steady(r)) &&
 	    !s->round.app_limited && !sample->recovering)

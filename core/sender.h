@@ -28,6 +28,7 @@
  * @app_limited: at one of its ACKs rtt_doubts.app_limited was set
  * @cut_short: a surge of the queue has ended it early
  * @cwnd_limited: an ACK found the window in use
+ * @acked: packets that its ACKs cover, saturating; counted by the scavenger only
  */
 struct round {
 	u32 end;
@@ -36,6 +37,7 @@ struct round {
 	bool app_limited;
 	bool cut_short;
 	bool cwnd_limited;
+	u8 acked;
 };
 
 /**

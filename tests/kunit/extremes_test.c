@@ -444,7 +444,7 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 			room_sample(&e, any_time_us(&rnd), any_count(&rnd),
 				    any_time_us(&rnd), any_time_us(&rnd),
 				      cwnd);
-			room_urgent(&e, cwnd, any_time_us(&rnd), any_time_us(&rnd),
+			room_urgent(&e, any_time_us(&rnd), any_time_us(&rnd),
 				    any_time_us(&rnd));
 			left = room_cut(&e, cwnd, any_time_us(&rnd),
 					any_time_us(&rnd), cwnd);

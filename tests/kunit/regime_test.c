@@ -177,7 +177,7 @@ static struct regime room_made(struct kunit *test, u32 cwnd, u32 left)
 	};
 	u32 rtt_us = BASE_US + 20000;
 
-	KUNIT_EXPECT_TRUE(test, room_urgent(&e, 100, rtt_us, rtt_us - 12500, BASE_US));
+	KUNIT_EXPECT_TRUE(test, room_urgent(&e, rtt_us, rtt_us - 12500, BASE_US));
 	KUNIT_EXPECT_EQ(test, room_cut(&e, cwnd, rtt_us, BASE_US, 7), left);
 	evidence_test_cut(&e, cwnd, left, rtt_us, BASE_US);
 	return e;
@@ -213,7 +213,7 @@ static void room_is_made_for_a_newcomer(struct kunit *test)
 	e.slow_start.rounds_since = REGIME_STEADY_ROUNDS;
 	e.room.restored_rounds = 1;
 	e.room.restored_us = BASE_US + 19999;
-	KUNIT_EXPECT_TRUE(test, room_urgent(&e, 100, BASE_US + 20000, BASE_US, BASE_US));
+	KUNIT_EXPECT_TRUE(test, room_urgent(&e, BASE_US + 20000, BASE_US, BASE_US));
 	room_cut(&e, 100, BASE_US + 20000, BASE_US, 7);
 	KUNIT_EXPECT_TRUE(test, e.room.provisional);
 	KUNIT_EXPECT_EQ(test, e.room.restore_cwnd, 0u);

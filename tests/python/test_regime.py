@@ -238,10 +238,10 @@ def test_a_surge_is_a_growth_by_an_eighth_of_the_base_rtt(
     for state in range(3):
         regime = pure.new("regime", state=state)
         alone = state == pure.REGIME_ALONE
-        assert pure.room_urgent(regime, 100, before_us + surge_us, before_us, base_us) == alone
-        assert not pure.room_urgent(regime, 100, before_us + surge_us - 1, before_us, base_us)
-        assert not pure.room_urgent(regime, 100, before_us - 1, before_us, base_us)
-        assert not pure.room_urgent(regime, 100, base_us + 1_000, 0, base_us)  # no round before
+        assert pure.room_urgent(regime, before_us + surge_us, before_us, base_us) == alone
+        assert not pure.room_urgent(regime, before_us + surge_us - 1, before_us, base_us)
+        assert not pure.room_urgent(regime, before_us - 1, before_us, base_us)
+        assert not pure.room_urgent(regime, base_us + 1_000, 0, base_us)  # no round before
 
 
 @pytest.mark.parametrize(("base_us", "longest_us"), [
@@ -255,12 +255,8 @@ def test_a_queue_longer_than_flows_like_us_leave_it_is_not_left_to_the_gradient(
         for queue_us, urgent in ((longest_us, False), (longest_us + 1, True)):
             rtt_us = base_us + queue_us
             alone = state == pure.REGIME_ALONE
-            assert pure.room_urgent(regime, 100, rtt_us, rtt_us, base_us) == (alone and urgent)
-            assert not pure.room_urgent(regime, 100, rtt_us, rtt_us, 0)
-            assert pure.room_urgent(regime, 4, rtt_us, rtt_us, base_us) == (alone and urgent)
-        few_us = base_us + max(longest_us, 8_000)
-        assert not pure.room_urgent(regime, 3, few_us, few_us, base_us)
-        assert pure.room_urgent(regime, 3, few_us + 1, few_us + 1, base_us) == alone
+            assert pure.room_urgent(regime, rtt_us, rtt_us, base_us) == (alone and urgent)
+            assert not pure.room_urgent(regime, rtt_us, rtt_us, 0)
 
 
 @pytest.mark.parametrize("base_us", [500, 9_000, 20_000, 50_000, 200_000])
@@ -269,12 +265,48 @@ def test_flows_like_us_forgive_the_queue_that_they_leave(pure: Any, base_us: int
     regime = pure.new("regime")
     left_us = max(
         us for us in range(0, 20_000, 50)
-        if not pure.room_urgent(regime, 100, base_us + us, base_us + us, base_us)
+        if not pure.room_urgent(regime, base_us + us, base_us + us, base_us)
     )  # fmt: skip
     for more_us, verdict in ((0, pure.VERDICT_NONE), (58, pure.VERDICT_CUT_DEEPER)):
         regime = pure.new("regime", looks__mean_us=left_us + more_us)
         pure.evidence_test_cut(regime, 100, 70, base_us + left_us + more_us, base_us)
         assert pure.regime_round(regime, base_us + left_us + more_us, base_us, 0) == verdict
+
+
+@pytest.mark.parametrize(("packet_us", "left_us"), [
+    (0, KIN_US), (3_125, KIN_US), (12_000, 48_000), (40_000, 50_000), (2**16 - 1, 50_000),
+])  # fmt: skip
+def test_four_packets_at_the_links_rate_are_forgiven(
+    pure: Any, packet_us: int, left_us: int
+) -> None:
+    """Flows like us that hold the least window leave them, and none can leave less."""
+    for more_us, forgiven in ((0, True), (58, False)):
+        mean_us = left_us + more_us
+        for lossy in range(2):
+            alone = pure.new(
+                "regime", looks__mean_us=mean_us, packet_us=packet_us, lossy_rounds=2 * lossy
+            )
+            pure.evidence_test_cut(alone, 100, 70, BASE_US + mean_us, BASE_US)
+            verdict = pure.regime_round(alone, BASE_US + mean_us, BASE_US, 0)
+            assert (verdict == pure.VERDICT_NONE) == (forgiven and not lossy)
+        contended = pure.new(
+            "regime", state=pure.REGIME_CONTENDED, looks__rounds=9, looks__mean_us=mean_us,
+            looks__peak_us=mean_us, looks__try_us=2_000_000, packet_us=packet_us,
+        )  # fmt: skip
+        verdict = pure.regime_round(contended, BASE_US + mean_us, BASE_US, 2_000_000)
+        assert (verdict == pure.VERDICT_TRY) == forgiven
+
+
+def test_the_least_time_of_a_packet_is_the_links(pure: Any) -> None:
+    regime = pure.new("regime")
+    assert pure.evidence_least_windows_us(regime) == 0
+    for elapsed_us, packets, least_us in (
+        (2**32 - 1, 8, 2**16 - 1), (96_000, 8, 12_000), (400_000, 8, 12_000), (8_999, 9, 999),
+        (0, 10, 1), (900, 8, 1),
+    ):  # fmt: skip
+        pure.evidence_measure_packet(regime, elapsed_us, packets)
+        assert regime.packet_us == least_us
+        assert pure.evidence_least_windows_us(regime) == min(4 * least_us, 50_000)
 
 
 # The part of a window that fits the path
@@ -302,7 +334,7 @@ def surged(pure: Any, grown_us: int = 15_000, cwnd: int = 100, **fields: Any) ->
         **{"slow_start__rounds_since": STEADY, "times__since_us": -OFTEN_US % 2**64, **fields},
     )
     rtt_us = BASE_US + 20_000
-    assert pure.room_urgent(regime, 100, rtt_us, rtt_us - grown_us, BASE_US)
+    assert pure.room_urgent(regime, rtt_us, rtt_us - grown_us, BASE_US)
     ssthresh = pure.room_cut(regime, cwnd, rtt_us, BASE_US, 7)
     pure.evidence_test_cut(regime, cwnd, ssthresh, rtt_us, BASE_US)
     return regime, ssthresh
@@ -335,7 +367,7 @@ def test_where_short_flows_keep_coming_a_burst_is_reason_enough(
     for grown_us, room in ((least_us, True), (least_us - 1, False)):
         regime = pure.new("regime", slow_start__rounds_since=STEADY, short_flows_come=patient)
         rtt_us = BASE_US + 20_000
-        pure.room_urgent(regime, 100, rtt_us, rtt_us - grown_us, BASE_US)
+        pure.room_urgent(regime, rtt_us, rtt_us - grown_us, BASE_US)
         assert regime.room.surge_us == grown_us * (grown_us >= BASE_US // 8)
         early = [
             pure.room_sample(regime, rtt_us, 50, rtt_us - grown_us, BASE_US, 100) for _ in range(4)
@@ -443,7 +475,7 @@ def test_room_is_taken_where_more_than_a_quarter_of_the_queue_is_left(
             lossy_rounds=9,
         )
         rtt_us = base_us + queue_us
-        assert pure.room_urgent(regime, 100, rtt_us, rtt_us - grown_us, base_us)
+        assert pure.room_urgent(regime, rtt_us, rtt_us - grown_us, base_us)
         ssthresh = pure.room_cut(regime, 100, rtt_us, base_us, 7)
         pure.evidence_test_cut(regime, 100, ssthresh, rtt_us, base_us)
         assert regime.room.provisional
@@ -635,7 +667,7 @@ def test_a_short_queue_of_a_long_path_is_no_reason_to_make_room(pure: Any) -> No
     """It would not be looked at again."""
     base_us, rtt_us = 600_000, 630_000
     regime = pure.new("regime", slow_start__rounds_since=STEADY)
-    assert pure.room_urgent(regime, 100, rtt_us, base_us, base_us)
+    assert pure.room_urgent(regime, rtt_us, base_us, base_us)
     assert pure.room_cut(regime, 1000, rtt_us, base_us, 7) == 1000 * base_us // rtt_us - 1
     assert regime.room.restore_cwnd == 0
 
@@ -644,7 +676,7 @@ def test_the_next_cut_makes_no_room_again(pure: Any) -> None:
     regime, _ = surged(pure)
     assert rounds(pure, regime, [0]) == [pure.VERDICT_ROOM_FREE]
     rtt_us = BASE_US + 5_000
-    assert not pure.room_urgent(regime, 100, rtt_us, rtt_us, BASE_US)
+    assert not pure.room_urgent(regime, rtt_us, rtt_us, BASE_US)
     assert pure.room_cut(regime, 100, rtt_us, BASE_US, 7) == 100 * BASE_US // rtt_us - 1
     assert regime.room.restore_cwnd == 0
 
@@ -730,12 +762,12 @@ def test_a_part_lost_since_before_a_cut_gets_room(pure: Any) -> None:
     regime.slow_start.rounds_since = STEADY
     rtt_us = BASE_US + QUEUE_US
     assert busy_round(pure, regime, 0.5, surge_us=SURGE_US)
-    assert pure.room_urgent(regime, 100, rtt_us, rtt_us - SURGE_US // 4, BASE_US)
+    assert pure.room_urgent(regime, rtt_us, rtt_us - SURGE_US // 4, BASE_US)
     without_room = 100 * BASE_US // rtt_us - 1
     assert pure.room_cut(regime, 100, rtt_us, BASE_US, 7) < without_room
     assert regime.room.provisional
     assert not busy_round(pure, regime, 1)  # the next round lost nothing
-    assert pure.room_urgent(regime, 100, rtt_us, rtt_us, BASE_US)
+    assert pure.room_urgent(regime, rtt_us, rtt_us, BASE_US)
     assert pure.room_cut(regime, 100, rtt_us, BASE_US, 7) == without_room
 
 
@@ -1001,7 +1033,7 @@ def test_the_first_slow_start_may_have_ended_too_early(pure: Any) -> None:
     regime = pure.new("regime")
     pure.regime_start(regime, 0)
     rtt_us = BASE_US + 20_000
-    assert pure.room_urgent(regime, 100, rtt_us, BASE_US, BASE_US)
+    assert pure.room_urgent(regime, rtt_us, BASE_US, BASE_US)
     pure.room_cut(regime, 20, rtt_us, BASE_US, 14)
     for steady in range(1, STEADY + 1):
         regime.slow_start.rounds_since, regime.part.last_rtt_us = steady, BASE_US
@@ -1396,10 +1428,11 @@ events = st.one_of(
     st.tuples(st.just("evidence_test_cut"), u32, u32, u32, u32),
     st.tuples(st.just("regime_round"), u32, u32, u64),
     st.tuples(st.just("room_cut"), u32, u32, u32, u32),
-    st.tuples(st.just("room_urgent"), u32, u32, u32, u32),
+    st.tuples(st.just("room_urgent"), u32, u32, u32),
     st.tuples(st.just("room_sample"), u32, u32, u32, u32, u32),
     st.tuples(st.just("evidence_test_loss_cut"), u32, u32, u32, u32),
     st.tuples(st.just("evidence_loss")),
+    st.tuples(st.just("evidence_measure_packet"), u32, st.integers(1, 2**32 - 1)),
     st.tuples(st.just("evidence_forget")),
     st.tuples(st.just("evidence_slow_start_limit"), u32),
     st.tuples(st.just("regime_probe_if_due"), u32, u32, u32, u64),

@@ -107,6 +107,24 @@ def test_four_flows_like_us_share_a_faster_link(pure: Any) -> None:
     assert part([out.least / out.most for out in runs], 0.5) >= 0.7
 
 
+@pytest.mark.parametrize(("rate_pps", "base_us"), [(83, 50_000), (166, 20_000), (250, 20_000)])
+def test_four_flows_like_us_share_a_slow_link(pure: Any, rate_pps: int, base_us: int) -> None:
+    """1 to 3 Mbit/s hold fewer packets than two of each, the least window."""
+    path = {"rate_pps": rate_pps, "base_us": base_us, "buffer": 32}
+    runs = [drive(pure, FIRST_SEED + n, ours=4, theirs=0, **path) for n in range(5)]
+    assert part([out.least / out.most for out in runs], 0.5) >= 0.7
+    assert min(out.ours for out in runs) >= 0.99 * HALF_S * rate_pps
+
+
+@pytest.mark.parametrize("rate_pps", [83, 166, 250])
+def test_cubic_keeps_a_slow_link(pure: Any, rate_pps: int) -> None:
+    """Behind a modem of 32 packets, where the least window is a part of the link."""
+    path = {"rate_pps": rate_pps, "buffer": 32}
+    for n in range(3):
+        out = drive(pure, FIRST_SEED + n, ours=1, theirs=1, **path)
+        assert 0 < out.ours <= 2 / 32 * (out.ours + out.theirs)
+
+
 def test_cubic_keeps_a_faster_link_with_a_short_buffer(pure: Any) -> None:
     """Its queue is of 5 ms at most, and grows slowly: 1 Gbit/s, 10 ms, half a BDP."""
     path = {"rate_pps": 83_333, "base_us": 10_000, "buffer": 416, "to_ms": 50_000}
