@@ -238,21 +238,17 @@ void evidence_measure_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rt
 }
 
 /**
- * evidence_measure_packet - an ACK: how long does the link take for a packet?
+ * evidence_packet_time - how long the link takes for a packet
  * @r: the flow
- * @elapsed_us: since this round's first ACK
- * @packets: acknowledged meanwhile, EVIDENCE_BURST at least
+ * @packet_us: measured now; 0: nothing was
  *
- * Packets that leave together, as the first ten do, wait in the queue together. Others' packets
- * between them make the time longer, so the least counts. ACKs that have waited for each other
- * make it too short, and then evidence_least_windows_us() has no effect.
+ * The least counts: see sender_packet_us() for what makes it too long. Where it is too short,
+ * evidence_least_windows_us() has no effect.
  */
-void evidence_measure_packet(struct regime *r, u32 elapsed_us, u32 packets)
+void evidence_packet_time(struct regime *r, u32 packet_us)
 {
-	u16 packet_us = clamp_t(u32, elapsed_us / packets, 1, U16_MAX);
-
-	if (!r->packet_us || packet_us < r->packet_us)
-		r->packet_us = packet_us;
+	if (packet_us && (!r->packet_us || packet_us < r->packet_us))
+		r->packet_us = min_t(u32, packet_us, U16_MAX);
 }
 
 /**

@@ -63,11 +63,6 @@
  */
 #define EVIDENCE_PLATEAU_NEAR	4
 
-/* Eight packets in a round tell how long the link takes for one: an initial window has ten, and a
- * delayed ACK is wrong by one. Half: it is wrong by a quarter. Twice: no initial window tells.
- */
-#define EVIDENCE_BURST			8
-
 /* Scavengers may leave four packets in the queue among themselves, or 50 ms, four packets at
  * 1 Mbit/s, where that is less: on a slow link two packets of each, the least window, wait there.
  * With half of the packets four flows take each other for competitors at 2 Mbit/s, 20 ms (one has
@@ -90,7 +85,7 @@ void evidence_test_loss_cut(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us
 			    u32 base_rtt_us);
 void evidence_measure_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rtt_us,
 			   u32 base_rtt_us);
-void evidence_measure_packet(struct regime *r, u32 elapsed_us, u32 packets);
+void evidence_packet_time(struct regime *r, u32 packet_us);
 u32 evidence_least_windows_us(const struct regime *r);
 u64 evidence_link_packets(const struct regime *r, u64 us);
 u32 evidence_slow_start_limit(struct regime *r, u32 base_rtt_us);

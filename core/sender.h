@@ -28,7 +28,11 @@
  * @app_limited: at one of its ACKs rtt_doubts.app_limited was set
  * @cut_short: a surge of the queue has ended it early
  * @cwnd_limited: an ACK found the window in use
- * @acked: packets that its ACKs cover, saturating; counted by the scavenger only
+ *
+ * Of the packets that left together when TCP began to send, with nothing under way, in whichever
+ * round (sender_packet_us()):
+ * @burst_acked: so many are acknowledged, saturating
+ * @burst_us: when the first was, TCP's clock modulo 2^32
  */
 struct round {
 	u32 end;
@@ -37,8 +41,16 @@ struct round {
 	bool app_limited;
 	bool cut_short;
 	bool cwnd_limited;
-	u8 acked;
+	u8 burst_acked;
+	u32 burst_us;
 };
+
+/* Packets that left together tell how long the link takes for one: the ninth or tenth after the
+ * first, as an initial window has ten (RFC 6928), and a receiver acknowledges every second. Half: a
+ * delayed ACK is a quarter of the time. Twice: no initial window tells.
+ */
+#define BURST_LEAST	9
+#define BURST_MOST	10
 
 /**
  * struct delay_cut - the last cut for delay, under way while cdg.state is CDG_BACKOFF
@@ -254,6 +266,7 @@ void sender_end_repair(struct sender *s, struct tcp_path *p, u8 state);
 void sender_count_mark(struct sender *s, const struct tcp_path *p);
 void sender_undo(struct sender *s, struct tcp_path *p);
 void sender_tx_start(struct sender *s, struct tcp_path *p);
+u32 sender_packet_us(struct sender *s, const struct rtt_sample *sample);
 void sender_cwnd_restart(struct sender *s, struct tcp_path *p);
 void sender_complete_cwr(struct sender *s, struct tcp_path *p);
 

@@ -110,7 +110,7 @@ def test_four_flows_like_us_share_a_faster_link(pure: Any) -> None:
 @pytest.mark.parametrize(("rate_pps", "base_us"), [(83, 50_000), (166, 20_000), (250, 20_000)])
 def test_four_flows_like_us_share_a_slow_link(pure: Any, rate_pps: int, base_us: int) -> None:
     """1 to 3 Mbit/s hold fewer packets than two of each, the least window."""
-    path = {"rate_pps": rate_pps, "base_us": base_us, "buffer": 32}
+    path = {"rate_pps": rate_pps, "base_us": base_us, "buffer": 64}
     runs = [drive(pure, FIRST_SEED + n, ours=4, theirs=0, **path) for n in range(5)]
     assert part([out.least / out.most for out in runs], 0.5) >= 0.7
     assert min(out.ours for out in runs) >= 0.99 * HALF_S * rate_pps
@@ -270,6 +270,66 @@ def test_room_that_a_newcomer_has_taken_is_ours_no_more_when_we_yield_again(pure
     end_round(base_us)
     assert (regime.state, scavenger.before_yield_cwnd) == (pure.REGIME_CONTENDED, 20)
     assert scavenger.best_effort.window_q16 == 10 * Q16
+
+
+def packet_times(pure: Any, sender: Any, acks: list[tuple[int, int]], **sample: Any) -> list[int]:
+    """What each ACK tells of a packet's time, us; acks: when, and how many packets it covers."""
+    return [
+        pure.sender_packet_us(
+            sender, pure.new("rtt_sample", now_us=now_us, packets=packets, **sample)
+        )
+        for now_us, packets in acks
+    ]
+
+
+BURST = [(1_000 + 12_000 * n, 1) for n in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("acks", "told"),
+    [
+        (BURST, {8: 12_000, 9: 12_000}),
+        ([(50, 1), (24_050, 2), (48_050, 2), (72_050, 2), (96_050, 2), (400_000, 2)], {4: 12_000}),
+        # the first covers two: a ninth too short
+        ([(0, 2), (24_000, 2), (48_000, 2), (72_000, 2), (96_000, 2)], {4: 96_000 // 9}),
+        ([(0, 8), (100, 3), (200, 3)], {}),  # the eleventh need not have left with them
+        ([(0, 0), (0, 1), (0, 9)], {2: 1}),
+        ([(2**32 - 1, 1), (2**32 + 8_999, 9)], {1: 1_000}),
+        ([(0, 255), (10, 255), (20, 2**32 - 1)], {}),
+    ],
+)
+def test_packets_that_left_together_tell_how_long_the_link_takes_for_one(
+    pure: Any, acks: list[tuple[int, int]], told: dict[int, int]
+) -> None:
+    path = pure.new("tcp_path", una=1, nxt=14_481, cwnd=10, mss=1448)
+    sender = pure.new("sender")
+    pure.sender_init(sender, path, 0)
+    sender.base = pure.base("scavenger")
+    every = [told.get(n, 0) for n in range(len(acks))]
+    pure.sender_tx_start(sender, path)
+    assert packet_times(pure, sender, acks) == every
+    assert not any(packet_times(pure, sender, BURST))
+    pure.sender_tx_start(sender, path)
+    pure.sender_begin_round(sender, path)
+    assert packet_times(pure, sender, acks[:1]) == [0]
+    pure.sender_begin_round(sender, path)
+    assert packet_times(pure, sender, acks[1:]) == every[1:]
+
+
+def test_packets_that_need_not_have_left_together_tell_nothing(pure: Any) -> None:
+    """Those that were under way when the base began, or are repaired, or all that there was."""
+    path = pure.new("tcp_path", una=1, nxt=14_481, cwnd=10, mss=1448)
+    for limited, recovering, begun in ((1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0)):
+        sender = pure.new("sender")
+        pure.sender_init(sender, path, 0)
+        if not begun:
+            pure.sender_set_base(sender, path, pure.base("scavenger"))
+        pure.sender_tx_start(sender, path)
+        if begun:
+            pure.sender_set_base(sender, path, pure.base("scavenger"))
+        sender.round.app_limited = bool(limited)
+        told = packet_times(pure, sender, BURST, recovering=bool(recovering))
+        assert any(told) is not (limited or recovering or begun)
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,8 @@ static void send(struct drive *d, u32 n, u64 now_us)
 
 	if (ours && f->sender.departure_ns > now_us * 1000 && sender_below_min_cwnd(&f->sender))
 		return;
+	if (ours && !f->in_flight)
+		sender_tx_start(&f->sender, &f->path);
 	f->path.cwnd_limited |= f->in_flight + 1 >= cwnd;
 	while (f->in_flight < cwnd && burst++ < 10) {
 		struct buffer *b = &d->buffer;
