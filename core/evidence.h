@@ -66,9 +66,9 @@
 /* Scavengers may leave four packets in the queue among themselves, or 50 ms, four packets at
  * 1 Mbit/s, where that is less: on a slow link two packets of each, the least window, wait there.
  * With half of the packets four flows take each other for competitors at 2 Mbit/s, 20 ms (one has
- * a tenth of what another has), with half of the time at 1 Mbit/s, 50 ms (a sixth). With twice the
- * packets CUBIC has 83 % instead of 96 in a buffer of ten at 2 Mbit/s, 20 ms; with twice the time
- * 72 instead of 90 in one of four at 0.5 Mbit/s, 100 ms.
+ * a fourteenth of what another has), with half of the time at 1 Mbit/s, 50 ms (a sixth). With twice
+ * the packets CUBIC has 83 % instead of 96 in a buffer of ten at 2 Mbit/s, 20 ms; with twice the
+ * time one of four at 0.5 Mbit/s, 50 ms has 0.4 of what another has instead of as much.
  */
 #define EVIDENCE_LEAST_PACKETS		4
 #define EVIDENCE_LEAST_WINDOWS_US	50000

@@ -79,11 +79,12 @@ static inline u32 queue_shortest_us(u32 base_rtt_us)
 }
 
 /**
- * queue_scavengers_us - the longest queue that scavengers leave among themselves
+ * queue_scavengers_us - the longest queue that scavengers leave among themselves on a fast link
  * @base_rtt_us: lowest RTT known
  *
  * Each drains a longer one (room_urgent()), and takes one that is as short on average for other
- * scavengers' (regime_judge_cut()), whatever their number.
+ * scavengers' (regime_judge_cut()), whatever their number. On a slow link they leave more:
+ * evidence_least_windows_us().
  *
  * Return: us.
  */

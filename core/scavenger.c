@@ -251,7 +251,7 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 					 s32 gradient_sum_us)
 {
 	struct scavenger *sc = &s->scavenger;
-	u64 elapsed_us = p->now_us - s->round.start_us;
+	u32 elapsed_us = (u32)p->now_us - s->round.start_us;
 	enum round_effect effect;
 	enum verdict verdict;
 	u32 w_q16 = Q16_ONE;

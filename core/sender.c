@@ -49,7 +49,6 @@ void sender_set_base(struct sender *s, struct tcp_path *p, const struct lbe_base
 	s->base = base;
 	s->regime = REGIME_ALONE;
 	s->sets_pacing |= base->paced;
-	s->round.burst_acked = U8_MAX;	/* what is under way need not have left together */
 	if (sender_pays_losses_only(s))
 		signals_start(&s->signals, p);
 	sender_tell_base(s, p, BASE_START);
@@ -70,6 +69,7 @@ void sender_begin_round(struct sender *s, struct tcp_path *p)
 		.start_us = p->now_us,
 		.burst_acked = s->round.burst_acked,
 		.burst_us = s->round.burst_us,
+		.burst_sent_us = s->round.burst_sent_us,
 	};
 	sender_tell_base(s, p, BASE_ROUND);
 }
@@ -330,33 +330,37 @@ void sender_undo(struct sender *s, struct tcp_path *p)
  */
 void sender_tx_start(struct sender *s, struct tcp_path *p)
 {
-	s->round.burst_acked = 0;
 	sender_tell_base(s, p, BASE_TX_START);
 }
 
 /**
  * sender_packet_us - an ACK: how long does the link take for a packet?
  * @s: the sender
- * @sample: what the ACK tells; each is to be handed in
+ * @sample: what the ACK tells, with an RTT
  *
- * Packets that leave together wait in the queue together, whatever part of the link is ours. Where
- * the program has less to send than the window allows they need not leave together. The time is
- * too long where others' packets came between them, and too short where ACKs have waited for each
- * other, or the first ACK covers more than one packet.
+ * Packets that leave together wait in the queue together, whatever part of the link is ours: by as
+ * much as their ACKs are apart the RTTs differ. The time is too long where others' packets came
+ * between them. It is too short where ACKs have waited for each other, or a token bucket let
+ * packets pass at once.
  *
  * Return: us, at least 1; 0: this ACK does not tell.
  */
 u32 sender_packet_us(struct sender *s, const struct rtt_sample *sample)
 {
 	struct round *r = &s->round;
-	u32 acked = r->burst_acked + min_t(u32, sample->packets, U8_MAX - r->burst_acked);
+	u32 now_us = sample->now_us, sent_us = now_us - sample->rtt_us;
+	u32 elapsed_us = now_us - r->burst_us;
 
-	if (!r->burst_acked)
-		r->burst_us = sample->now_us;
-	r->burst_acked = acked;
-	if (acked < BURST_LEAST || acked > BURST_MOST || r->app_limited || sample->recovering)
+	if (!r->burst_acked || sent_us - r->burst_sent_us > elapsed_us / BURST_APART) {
+		r->burst_acked = 1;
+		r->burst_us = now_us;
+		r->burst_sent_us = sent_us;
 		return 0;
-	return max(((u32)sample->now_us - r->burst_us) / (acked - 1), 1u);
+	}
+	r->burst_acked += min_t(u32, sample->packets, U8_MAX - r->burst_acked);
+	if (r->burst_acked <= BURST_LEAST || r->burst_acked == U8_MAX || sample->recovering)
+		return 0;
+	return max(elapsed_us / (r->burst_acked - 1), 1u);
 }
 
 /**

@@ -24,33 +24,39 @@
  * struct round - the RTT round under way
  * @end: sequence number whose ACK ends it
  * @delivered: path_delivered() when it began, packets
- * @start_us: TCP's clock when it began
+ * @start_us: when it began, TCP's clock modulo 2^32
  * @app_limited: at one of its ACKs rtt_doubts.app_limited was set
  * @cut_short: a surge of the queue has ended it early
  * @cwnd_limited: an ACK found the window in use
  *
- * Of the packets that left together when TCP began to send, with nothing under way, in whichever
- * round (sender_packet_us()):
- * @burst_acked: so many are acknowledged, saturating
- * @burst_us: when the first was, TCP's clock modulo 2^32
+ * Of the last packets that left together, in whichever round (sender_packet_us()):
+ * @burst_acked: one, and those acknowledged after the first ACK; saturating; 0: there were none yet
+ * @burst_us: when that ACK came, TCP's clock modulo 2^32
+ * @burst_sent_us: when they left, likewise
  */
 struct round {
 	u32 end;
 	u32 delivered;
-	u64 start_us;
+	u32 start_us;
 	bool app_limited;
 	bool cut_short;
 	bool cwnd_limited;
 	u8 burst_acked;
 	u32 burst_us;
+	u32 burst_sent_us;
 };
 
-/* Packets that left together tell how long the link takes for one: the ninth or tenth after the
- * first, as an initial window has ten (RFC 6928), and a receiver acknowledges every second. Half: a
- * delayed ACK is a quarter of the time. Twice: no initial window tells.
+/* Packets left together where they left within an eighth of the time in which their ACKs came. With
+ * half of it, and with twice, the simulator's figures are the same: packets that the ACKs of others
+ * have released are as far apart before the queue as behind it.
  */
-#define BURST_LEAST	9
-#define BURST_MOST	10
+#define BURST_APART	8
+
+/* The first ACK and eight packets more tell how long the link takes for one: an initial window has
+ * ten (RFC 6928), of which the first ACK may cover two. Half: a delayed ACK is a quarter of the
+ * time. Twice: no initial window tells.
+ */
+#define BURST_LEAST	8
 
 /**
  * struct delay_cut - the last cut for delay, under way while cdg.state is CDG_BACKOFF

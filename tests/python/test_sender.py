@@ -272,64 +272,66 @@ def test_room_that_a_newcomer_has_taken_is_ours_no_more_when_we_yield_again(pure
     assert scavenger.best_effort.window_q16 == 10 * Q16
 
 
-def packet_times(pure: Any, sender: Any, acks: list[tuple[int, int]], **sample: Any) -> list[int]:
-    """What each ACK tells of a packet's time, us; acks: when, and how many packets it covers."""
-    return [
-        pure.sender_packet_us(
-            sender, pure.new("rtt_sample", now_us=now_us, packets=packets, **sample)
-        )
-        for now_us, packets in acks
-    ]
-
-
-BURST = [(1_000 + 12_000 * n, 1) for n in range(10)]
-
-
-@pytest.mark.parametrize(
-    ("acks", "told"),
-    [
-        (BURST, {8: 12_000, 9: 12_000}),
-        ([(50, 1), (24_050, 2), (48_050, 2), (72_050, 2), (96_050, 2), (400_000, 2)], {4: 12_000}),
-        # the first covers two: a ninth too short
-        ([(0, 2), (24_000, 2), (48_000, 2), (72_000, 2), (96_000, 2)], {4: 96_000 // 9}),
-        ([(0, 8), (100, 3), (200, 3)], {}),  # the eleventh need not have left with them
-        ([(0, 0), (0, 1), (0, 9)], {2: 1}),
-        ([(2**32 - 1, 1), (2**32 + 8_999, 9)], {1: 1_000}),
-        ([(0, 255), (10, 255), (20, 2**32 - 1)], {}),
-    ],
-)
-def test_packets_that_left_together_tell_how_long_the_link_takes_for_one(
-    pure: Any, acks: list[tuple[int, int]], told: dict[int, int]
-) -> None:
+def packet_times(pure: Any, acks: list[tuple[int, int, int]], **sample: Any) -> list[int]:
+    """What each ACK tells of a packet's time, us; acks: when, how many packets, and when sent."""
     path = pure.new("tcp_path", una=1, nxt=14_481, cwnd=10, mss=1448)
     sender = pure.new("sender")
     pure.sender_init(sender, path, 0)
-    sender.base = pure.base("scavenger")
-    every = [told.get(n, 0) for n in range(len(acks))]
-    pure.sender_tx_start(sender, path)
-    assert packet_times(pure, sender, acks) == every
-    assert not any(packet_times(pure, sender, BURST))
-    pure.sender_tx_start(sender, path)
-    pure.sender_begin_round(sender, path)
-    assert packet_times(pure, sender, acks[:1]) == [0]
-    pure.sender_begin_round(sender, path)
-    assert packet_times(pure, sender, acks[1:]) == every[1:]
+    told = []
+    for now_us, packets, sent_us in acks:
+        ack = pure.new(
+            "rtt_sample", now_us=now_us, packets=packets, rtt_us=now_us - sent_us, **sample
+        )
+        told.append(pure.sender_packet_us(sender, ack))
+        pure.sender_begin_round(sender, path)
+    return told
 
 
-def test_packets_that_need_not_have_left_together_tell_nothing(pure: Any) -> None:
-    """Those that were under way when the base began, or are repaired, or all that there was."""
-    path = pure.new("tcp_path", una=1, nxt=14_481, cwnd=10, mss=1448)
-    for limited, recovering, begun in ((1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0)):
-        sender = pure.new("sender")
-        pure.sender_init(sender, path, 0)
-        if not begun:
-            pure.sender_set_base(sender, path, pure.base("scavenger"))
-        pure.sender_tx_start(sender, path)
-        if begun:
-            pure.sender_set_base(sender, path, pure.base("scavenger"))
-        sender.round.app_limited = bool(limited)
-        told = packet_times(pure, sender, BURST, recovering=bool(recovering))
-        assert any(told) is not (limited or recovering or begun)
+def acks(count: int, packets: int, gap_us: int, first_us: int = 60_000) -> list[tuple[int, int, int]]:
+    """ACKs of so many packets each that left at 0, and came so far apart."""
+    return [(first_us + n * gap_us, packets, 0) for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("came", "told"),
+    [
+        (acks(10, 1, 12_000), {8: 12_000, 9: 12_000}),
+        (acks(5, 2, 24_000), {4: 12_000}),
+        # a delayed ACK, and one of two packets at once
+        ([*acks(1, 1, 0), (84_050, 2, 0), *acks(3, 2, 24_000, 108_050)], {4: 12_006}),
+        # the next ten leave when the first ACK comes
+        ([*acks(10, 2, 2_000), *[(n, p, 60_000) for n, p, _ in acks(5, 2, 2_000, 112_000)]],
+         {4: 1_000, 5: 1_000, 6: 1_000, 7: 1_000, 8: 1_000, 9: 1_000, 14: 1_000}),
+        # each leaves an eighth, or more, of the time later that its ACK comes later
+        ([(60_000 + 8_000 * n, 1, 1_000 * n) for n in range(9)], {8: 8_000}),
+        ([(60_000 + 8_000 * n, 1, 1_001 * n) for n in range(30)], {}),
+        ([(60_000 + 8_000 * n, 1, 30_000 - n) for n in range(30)], {}),  # the later ones left before
+        ([(2**32 - 1, 1, 2**32 - 60_001), (2**32 + 8_999, 9, 2**32 - 60_001)], {1: 1_000}),
+        (acks(3, 0, 100) + acks(1, 8, 100, 60_300), {3: 37}),
+        ([*acks(2, 255, 10), (60_020, 2**32 - 1, 0)], {}),  # saturated
+        (acks(20, 1, 0), dict.fromkeys(range(8, 20), 1)),
+    ],
+)  # fmt: skip
+def test_packets_that_left_together_tell_how_long_the_link_takes_for_one(
+    pure: Any, came: list[tuple[int, int, int]], told: dict[int, int]
+) -> None:
+    every = [told.get(n, 0) for n in range(len(came))]
+    assert packet_times(pure, came) == every
+    assert not any(packet_times(pure, came, recovering=True))
+
+
+@pytest.mark.parametrize("buffer", [42, 84])
+@pytest.mark.parametrize(("rate_pps", "base_us"), [(833, 50_000), (833, 20_000), (400, 40_000)])
+def test_a_latecomer_takes_no_competitor_for_one_of_ours(
+    pure: Any, rate_pps: int, base_us: int, buffer: int
+) -> None:
+    """It begins in the others' queue, where its packets come out between theirs."""
+    cell = {"rate_pps": rate_pps, "base_us": base_us, "buffer": buffer}
+    for n in range(4):
+        out = drive(
+            pure, FIRST_SEED + n, ours=1, theirs=1, ours_from_ms=10_000, from_ms=100, **cell
+        )
+        assert 0 < out.ours <= 0.018 * (out.ours + out.theirs)
 
 
 @pytest.mark.parametrize(

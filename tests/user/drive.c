@@ -158,8 +158,6 @@ static void send(struct drive *d, u32 n, u64 now_us)
 
 	if (ours && f->sender.departure_ns > now_us * 1000 && sender_below_min_cwnd(&f->sender))
 		return;
-	if (ours && !f->in_flight)
-		sender_tx_start(&f->sender, &f->path);
 	f->path.cwnd_limited |= f->in_flight + 1 >= cwnd;
 	while (f->in_flight < cwnd && burst++ < 10) {
 		struct buffer *b = &d->buffer;
@@ -262,7 +260,7 @@ static void tick(struct drive *d, u64 now_us, bool there)
 	for (n = 0; n < flows; n++)
 		acks(d, n, now_us);
 	for (n = 0; n < flows; n++)
-		if (there || is_ours(d, n))
+		if (is_ours(d, n) ? now_us >= d->in->ours_from_ms * 1000ull : there)
 			send(d, n, now_us);
 	if (!d->in->stall_ms ||
 	    now_us / 1000 % (d->in->stall_every_ms ?: 1000) >= d->in->stall_ms)

@@ -61,6 +61,7 @@ bool pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sam
  * @loss_ppm: packets lost at random, of a million
  * @stall_ms: the path stands still for so long
  * @stall_every_ms: so often; 0: once a second
+ * @ours_from_ms: ours begin
  * @from_ms: the CUBIC flows come
  * @to_ms: and leave
  * @end_ms: the simulation ends
@@ -78,6 +79,7 @@ struct drive_in {
 	u32 loss_ppm;
 	u32 stall_ms;
 	u32 stall_every_ms;
+	u32 ours_from_ms;
 	u32 from_ms;
 	u32 to_ms;
 	u32 end_ms;
