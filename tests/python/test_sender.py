@@ -272,13 +272,17 @@ def test_room_that_a_newcomer_has_taken_is_ours_no_more_when_we_yield_again(pure
     assert scavenger.best_effort.window_q16 == 10 * Q16
 
 
-def packet_times(pure: Any, acks: list[tuple[int, int, int]], **sample: Any) -> list[int]:
-    """What each ACK tells of a packet's time, us; acks: when, how many packets, and when sent."""
+Ack = tuple[int, int, int]
+"""When it came, for how many packets, and when the last of them was sent; us."""
+
+
+def packet_times(pure: Any, came: list[Ack], **sample: Any) -> list[int]:
+    """What each ACK tells of a packet's time, us."""
     path = pure.new("tcp_path", una=1, nxt=14_481, cwnd=10, mss=1448)
     sender = pure.new("sender")
     pure.sender_init(sender, path, 0)
     told = []
-    for now_us, packets, sent_us in acks:
+    for now_us, packets, sent_us in came:
         ack = pure.new(
             "rtt_sample", now_us=now_us, packets=packets, rtt_us=now_us - sent_us, **sample
         )
@@ -287,7 +291,7 @@ def packet_times(pure: Any, acks: list[tuple[int, int, int]], **sample: Any) -> 
     return told
 
 
-def acks(count: int, packets: int, gap_us: int, first_us: int = 60_000) -> list[tuple[int, int, int]]:
+def acks(count: int, packets: int, gap_us: int, first_us: int = 60_000) -> list[Ack]:
     """ACKs of so many packets each that left at 0, and came so far apart."""
     return [(first_us + n * gap_us, packets, 0) for n in range(count)]
 
@@ -295,25 +299,25 @@ def acks(count: int, packets: int, gap_us: int, first_us: int = 60_000) -> list[
 @pytest.mark.parametrize(
     ("came", "told"),
     [
-        (acks(10, 1, 12_000), {8: 12_000, 9: 12_000}),
-        (acks(5, 2, 24_000), {4: 12_000}),
+        (acks(10, 1, 12_000), dict.fromkeys(range(6, 10), 12_000)),
+        (acks(5, 2, 24_000), {3: 12_000, 4: 12_000}),
         # a delayed ACK, and one of two packets at once
-        ([*acks(1, 1, 0), (84_050, 2, 0), *acks(3, 2, 24_000, 108_050)], {4: 12_006}),
-        # the next ten leave when the first ACK comes
-        ([*acks(10, 2, 2_000), *[(n, p, 60_000) for n, p, _ in acks(5, 2, 2_000, 112_000)]],
-         {4: 1_000, 5: 1_000, 6: 1_000, 7: 1_000, 8: 1_000, 9: 1_000, 14: 1_000}),
-        # each leaves an eighth, or more, of the time later that its ACK comes later
-        ([(60_000 + 8_000 * n, 1, 1_000 * n) for n in range(9)], {8: 8_000}),
-        ([(60_000 + 8_000 * n, 1, 1_001 * n) for n in range(30)], {}),
-        ([(60_000 + 8_000 * n, 1, 30_000 - n) for n in range(30)], {}),  # the later ones left before
-        ([(2**32 - 1, 1, 2**32 - 60_001), (2**32 + 8_999, 9, 2**32 - 60_001)], {1: 1_000}),
-        (acks(3, 0, 100) + acks(1, 8, 100, 60_300), {3: 37}),
+        ([*acks(1, 1, 0), (84_050, 2, 0), *acks(3, 2, 24_000, 108_050)], {3: 12_008, 4: 12_006}),
+        # six leave when the first ACK comes
+        ([*acks(5, 2, 2_000), *[(now_us, 2, 60_000) for now_us in range(70_000, 80_000, 2_000)]],
+         {3: 1_000, 4: 1_000, 8: 1_000, 9: 1_000}),
+        # each left by a quarter of the time later that its ACK comes later, or by more
+        ([(60_000 + 8_000 * n, 1, 2_000 * n) for n in range(7)], {6: 8_000}),
+        ([(60_000 + 8_000 * n, 1, 2_001 * n) for n in range(30)], {}),
+        ([(60_000 + 8_000 * n, 1, 30_000 - n) for n in range(30)], {}),  # later ones left before
+        ([(2**32 - 1, 1, 2**32 - 60_001), (2**32 + 6_999, 7, 2**32 - 60_001)], {1: 1_000}),
+        (acks(3, 0, 100) + acks(1, 6, 100, 60_300), {3: 50}),
         ([*acks(2, 255, 10), (60_020, 2**32 - 1, 0)], {}),  # saturated
-        (acks(20, 1, 0), dict.fromkeys(range(8, 20), 1)),
+        (acks(20, 1, 0), dict.fromkeys(range(6, 20), 1)),
     ],
 )  # fmt: skip
 def test_packets_that_left_together_tell_how_long_the_link_takes_for_one(
-    pure: Any, came: list[tuple[int, int, int]], told: dict[int, int]
+    pure: Any, came: list[Ack], told: dict[int, int]
 ) -> None:
     every = [told.get(n, 0) for n in range(len(came))]
     assert packet_times(pure, came) == every
