@@ -242,8 +242,8 @@ void evidence_measure_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rt
  * @r: the flow
  * @packet_us: measured now; 0: nothing was
  *
- * The least counts: see sender_packet_us() for what makes it too long. Where it is too short,
- * evidence_least_windows_us() has no effect.
+ * The least counts: see sender_packet_us() for what makes it too long. Where it was too short once,
+ * evidence_least_windows_us() has no effect any more.
  */
 void evidence_packet_time(struct regime *r, u32 packet_us)
 {
