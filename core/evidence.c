@@ -238,26 +238,12 @@ void evidence_measure_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rt
 }
 
 /**
- * evidence_packet_time - how long the link takes for a packet
- * @r: the flow
- * @packet_us: measured now; 0: nothing was
- *
- * The least counts: see sender_packet_us() for what makes it too long. Where it was too short once,
- * evidence_least_windows_us() has no effect any more.
- */
-void evidence_packet_time(struct regime *r, u32 packet_us)
-{
-	if (packet_us && (!r->packet_us || packet_us < r->packet_us))
-		r->packet_us = min_t(u32, packet_us, U16_MAX);
-}
-
-/**
  * evidence_least_windows_us - the queue of scavengers that cannot cut their windows
  * @r: the flow
  *
  * On a slow link the least windows, two packets each, are more than the path holds.
  *
- * Return: us; 0 where a packet's time is not known.
+ * Return: us; 0 where a packet's time is not known, see sender_packet_us().
  */
 u32 evidence_least_windows_us(const struct regime *r)
 {

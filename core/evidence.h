@@ -85,7 +85,6 @@ void evidence_test_loss_cut(struct regime *r, u32 cwnd, u32 ssthresh, u32 rtt_us
 			    u32 base_rtt_us);
 void evidence_measure_part(struct regime *r, u32 packets, u64 elapsed_us, u32 rtt_us,
 			   u32 base_rtt_us);
-void evidence_packet_time(struct regime *r, u32 packet_us);
 u32 evidence_least_windows_us(const struct regime *r);
 u64 evidence_link_packets(const struct regime *r, u64 us);
 u32 evidence_slow_start_limit(struct regime *r, u32 base_rtt_us);

@@ -188,8 +188,8 @@ struct times {
  *	the doubt (REGIME_DOUBT_US) whether we are alone, after we took the link
  * @yields: VERDICT_YIELD: how often it left REGIME_ALONE, for whichever of the two others
  * @resumes: of these, how often the queue went with us
- * @packet_us: a packet's time at the link's rate, the least measured since regime_start(),
- *	saturating; 0: not known
+ * @packet_us: a packet's time at the link's rate, the first measured since regime_start();
+ *	0: not known
  * @cut: the cut under test
  * @slow_start: when it ended, and whether it may go on
  * @room: surges, and room made for them

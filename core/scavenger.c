@@ -316,7 +316,8 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 	u32 before_us = s->cdg.rtt_prev.min_us, base_rtt_us = cdg_base_rtt_us(&s->cdg);
 	u32 usual_us = before_us ?: base_rtt_us;
 
-	evidence_packet_time(r, sender_packet_us(s, sample));
+	if (!r->packet_us)
+		r->packet_us = sender_packet_us(s, sample);
 	if (r->state == REGIME_ALONE &&
 	    stall_silence_is_long(sample->silence_us, sample->cwnd, usual_us, regime_steady(r)) &&
 	    !s->round.app_limited && !sample->recovering)

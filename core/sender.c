@@ -343,24 +343,24 @@ void sender_tx_start(struct sender *s, struct tcp_path *p)
  * between them. It is too short where ACKs have waited for each other, or a token bucket let
  * packets pass at once.
  *
- * Return: us, at least 1; 0: this ACK does not tell.
+ * Return: us, from 1 on, saturating; 0: this ACK does not tell.
  */
-u32 sender_packet_us(struct sender *s, const struct rtt_sample *sample)
+u16 sender_packet_us(struct sender *s, const struct rtt_sample *sample)
 {
 	struct round *r = &s->round;
 	u32 now_us = sample->now_us, sent_us = now_us - sample->rtt_us;
 	u32 elapsed_us = now_us - r->burst_us;
+	u32 acked = r->burst_acked + sample->packets;
 
-	if (!r->burst_acked || sent_us - r->burst_sent_us > elapsed_us / BURST_APART) {
+	if (!r->burst_acked || sample->recovering ||
+	    sent_us - r->burst_sent_us > elapsed_us / BURST_APART) {
 		r->burst_acked = 1;
 		r->burst_us = now_us;
 		r->burst_sent_us = sent_us;
 		return 0;
 	}
-	r->burst_acked += min_t(u32, sample->packets, U8_MAX - r->burst_acked);
-	if (r->burst_acked <= BURST_LEAST || r->burst_acked == U8_MAX || sample->recovering)
-		return 0;
-	return max(elapsed_us / (r->burst_acked - 1), 1u);
+	r->burst_acked = min_t(u32, acked, BURST_LEAST);
+	return acked > BURST_LEAST ? clamp_t(u32, elapsed_us / (acked - 1), 1, U16_MAX) : 0;
 }
 
 /**

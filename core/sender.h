@@ -30,7 +30,7 @@
  * @cwnd_limited: an ACK found the window in use
  *
  * Of the last packets that left together, in whichever round (sender_packet_us()):
- * @burst_acked: one, and those acknowledged after the first ACK; saturating; 0: there were none yet
+ * @burst_acked: one, and those acknowledged after the first ACK, up to BURST_LEAST; 0: none yet
  * @burst_us: when that ACK came, TCP's clock modulo 2^32
  * @burst_sent_us: when they left, likewise
  */
@@ -273,7 +273,7 @@ void sender_end_repair(struct sender *s, struct tcp_path *p, u8 state);
 void sender_count_mark(struct sender *s, const struct tcp_path *p);
 void sender_undo(struct sender *s, struct tcp_path *p);
 void sender_tx_start(struct sender *s, struct tcp_path *p);
-u32 sender_packet_us(struct sender *s, const struct rtt_sample *sample);
+u16 sender_packet_us(struct sender *s, const struct rtt_sample *sample);
 void sender_cwnd_restart(struct sender *s, struct tcp_path *p);
 void sender_complete_cwr(struct sender *s, struct tcp_path *p);
 

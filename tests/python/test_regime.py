@@ -297,17 +297,6 @@ def test_four_packets_at_the_links_rate_are_forgiven(
         assert (verdict == pure.VERDICT_TRY) == forgiven
 
 
-def test_the_least_time_of_a_packet_is_the_links(pure: Any) -> None:
-    regime = pure.new("regime")
-    for packet_us, least_us in (
-        (0, 0), (2**32 - 1, 2**16 - 1), (12_000, 12_000), (0, 12_000), (50_000, 12_000), (999, 999),
-        (1, 1), (2, 1),
-    ):  # fmt: skip
-        pure.evidence_packet_time(regime, packet_us)
-        assert regime.packet_us == least_us
-        assert pure.evidence_least_windows_us(regime) == min(4 * least_us, 50_000)
-
-
 # The part of a window that fits the path
 
 
@@ -1431,7 +1420,6 @@ events = st.one_of(
     st.tuples(st.just("room_sample"), u32, u32, u32, u32, u32),
     st.tuples(st.just("evidence_test_loss_cut"), u32, u32, u32, u32),
     st.tuples(st.just("evidence_loss")),
-    st.tuples(st.just("evidence_packet_time"), u32),
     st.tuples(st.just("evidence_forget")),
     st.tuples(st.just("evidence_slow_start_limit"), u32),
     st.tuples(st.just("regime_probe_if_due"), u32, u32, u32, u64),
