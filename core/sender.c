@@ -339,9 +339,9 @@ void sender_tx_start(struct sender *s, struct tcp_path *p)
  * @sample: what the ACK tells, with an RTT
  *
  * Packets that leave together wait in the queue together, whatever part of the link is ours: by as
- * much as their ACKs are apart the RTTs differ. The time is too long where others' packets came
- * between them. It is too short where ACKs have waited for each other, or a token bucket let
- * packets pass at once.
+ * much as their ACKs are apart the RTTs differ. Where the path stood still meanwhile the ACKs come
+ * unevenly, and do not tell. The time is too long where others' packets came between ours. It is
+ * too short where ACKs have waited for each other, or a token bucket let packets pass at once.
  *
  * Return: us, from 1 on, saturating; 0: this ACK does not tell.
  */
@@ -351,6 +351,7 @@ u16 sender_packet_us(struct sender *s, const struct rtt_sample *sample)
 	u32 now_us = sample->now_us, sent_us = now_us - sample->rtt_us;
 	u32 elapsed_us = now_us - r->burst_us;
 	u32 acked = r->burst_acked + sample->packets;
+	u64 mean, last;
 
 	if (!r->burst_acked || sample->recovering ||
 	    sent_us - r->burst_sent_us > elapsed_us / BURST_APART) {
@@ -359,8 +360,14 @@ u16 sender_packet_us(struct sender *s, const struct rtt_sample *sample)
 		r->burst_sent_us = sent_us;
 		return 0;
 	}
-	r->burst_acked = min_t(u32, acked, BURST_LEAST);
-	return acked > BURST_LEAST ? clamp_t(u32, elapsed_us / (acked - 1), 1, U16_MAX) : 0;
+	r->burst_acked = acked > BURST_LEAST ? 0 : acked;
+	if (acked <= BURST_LEAST)
+		return 0;
+	mean = (u64)elapsed_us * sample->packets;
+	last = (u64)sample->silence_us * (acked - 1);
+	if (last > BURST_EVEN * mean || mean > BURST_EVEN * last)
+		return 0;
+	return clamp_t(u32, elapsed_us / (acked - 1), 1, U16_MAX);
 }
 
 /**

@@ -59,6 +59,12 @@ struct round {
  */
 #define BURST_LEAST	6
 
+/* The last ACK took per packet between half and twice of what all took, or the path stood still
+ * meanwhile: of six packets one of the two is then off by three. Half, that is as long as all: a
+ * delayed ACK spoils it. Twice: a stall of 60 ms passes for a packet's time of 10.
+ */
+#define BURST_EVEN	2
+
 /**
  * struct delay_cut - the last cut for delay, under way while cdg.state is CDG_BACKOFF
  * @cwnd: the window that it began at, packets

@@ -282,10 +282,11 @@ def packet_times(pure: Any, came: list[Ack], **sample: Any) -> list[int]:
     sender = pure.new("sender")
     pure.sender_init(sender, path, 0)
     told = []
-    for now_us, packets, sent_us in came:
+    for (now_us, packets, sent_us), (before_us, _, _) in zip(came, came[:1] + came, strict=False):
         ack = pure.new(
-            "rtt_sample", now_us=now_us, packets=packets, rtt_us=now_us - sent_us, **sample
-        )
+            "rtt_sample", now_us=now_us, packets=packets, rtt_us=now_us - sent_us,
+            silence_us=now_us - before_us, **sample,
+        )  # fmt: skip
         told.append(pure.sender_packet_us(sender, ack))
         pure.sender_begin_round(sender, path)
     return told
@@ -311,10 +312,18 @@ def acks(count: int, packets: int, gap_us: int, first_us: int = 60_000) -> list[
         ([(60_000 + 8_000 * n, 1, 2_001 * n) for n in range(30)], {}),
         ([(60_000 + 8_000 * n, 1, 30_000 - n) for n in range(30)], {}),  # later ones left before
         ([(2**32 - 1, 1, 2**32 - 60_001), (2**32 + 6_999, 7, 2**32 - 60_001)], {1: 1_000}),
-        (acks(3, 0, 100) + acks(1, 6, 100, 60_300), {3: 50}),
+        (acks(1, 0, 0) + acks(1, 6, 0, 60_300), {1: 50}),
         (acks(2, 255, 2_550), {1: 10}),
         (acks(2, 7, 2**30), {1: 2**16 - 1}),
-        (acks(8, 1, 0), {6: 1, 7: 1}),
+        (acks(8, 1, 0), {6: 1}),
+        # the path stands still before the first of them, in their middle, before the last
+        (acks(1, 1, 0) + acks(6, 1, 1_000, 120_000), {}),
+        (acks(3, 1, 1_000) + acks(4, 1, 1_000, 122_000), {}),
+        (acks(6, 1, 1_000) + acks(1, 1, 1_000, 125_000), {}),
+        # the last took less than twice the mean; less than half of it; and more than twice
+        ([*acks(6, 1, 3_000), (79_500, 1, 0)], {6: 3_250}),
+        ([*acks(6, 1, 5_000), (87_000, 1, 0)], {}),
+        ([*acks(6, 1, 3_000), (83_000, 1, 0)], {}),
     ],
 )  # fmt: skip
 def test_packets_that_left_together_tell_how_long_the_link_takes_for_one(
