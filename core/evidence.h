@@ -63,8 +63,8 @@
  */
 #define EVIDENCE_PLATEAU_NEAR	4
 
-/* Scavengers may leave four packets in the queue among themselves, or 50 ms, four packets at
- * 1 Mbit/s, where that is less: on a slow link two packets of each, the least window, wait there.
+/* Scavengers may leave so much in the queue among themselves: the lesser of four packets and of
+ * 50 ms, four packets at 1 Mbit/s. On a slow link each holds two packets, the least window, there.
  * With half of the packets four flows take each other for competitors at 2 Mbit/s, 20 ms (one has
  * a fourteenth of what another has), with half of the time at 1 Mbit/s, 50 ms (a sixth). With twice
  * the packets CUBIC has 83 % instead of 96 in a buffer of ten at 2 Mbit/s, 20 ms; with twice the

@@ -194,8 +194,8 @@ static bool regime_may_be_scavengers(const struct regime *r, u32 base_rtt_us)
 }
 
 /* How much of the queue may be left where nobody took the room, us: a quarter of what it was, or as
- * much as scavengers leave among themselves. They make room for each other's surges, too, and the
- * queue of the others is still there; but they lose no packets.
+ * much as scavengers leave among themselves on a fast link. They make room for each other's
+ * surges, too, and the queue of the others is still there; but they lose no packets.
  */
 static u32 regime_room_free_us(const struct regime *r, u32 before_us, u32 base_rtt_us)
 {

@@ -116,8 +116,8 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
  *
  * Our window grows by a packet per round. A queue that grows by much more has a newcomer in it,
  * and CDG's gradient, a mean of eight rounds, is slow to tell. CDG does not look at the length
- * of the queue either: a scavenger drains any queue that is longer than what regime_judge_cut()
- * takes for other scavengers' at least, or they would take each other for competitors. Tells the
+ * of the queue either: a scavenger drains any queue longer than queue_scavengers_us(), which
+ * regime_judge_cut() forgives: else scavengers would take each other for competitors. Tells the
  * next room_cut() of the surge: of this round or, where a part of the link was lost, since the last
  * round that we judged. After a cut these differ, as we skip a round.
  *

@@ -360,9 +360,11 @@ u16 sender_packet_us(struct sender *s, const struct rtt_sample *sample)
 		r->burst_sent_us = sent_us;
 		return 0;
 	}
-	r->burst_acked = acked > BURST_LEAST ? 0 : acked;
-	if (acked <= BURST_LEAST)
+	if (acked <= BURST_LEAST) {
+		r->burst_acked = acked;
 		return 0;
+	}
+	r->burst_acked = 0;	/* the next ACK begins anew */
 	mean = (u64)elapsed_us * sample->packets;
 	last = (u64)sample->silence_us * (acked - 1);
 	if (last > BURST_EVEN * mean || mean > BURST_EVEN * last)

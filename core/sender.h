@@ -46,10 +46,10 @@ struct round {
 	u32 burst_sent_us;
 };
 
-/* Packets left together where they left within a quarter of the time in which their ACKs came: in
- * slow start, and where TCP spaces them, it is half. With half of this (an eighth) the initial
- * window at 2 Mbit/s and 5 ms, which leaves in two parts, does not tell. With twice slow start
- * passes for it.
+/* Packets left together where they left within a quarter of the time in which their ACKs came. In
+ * slow start packets leave within half of that time, else, spaced by TCP or by ACKs, within most of
+ * it. With half of this (an eighth) the initial window at 2 Mbit/s and 5 ms, which leaves in two
+ * parts, does not count. With twice slow start does.
  */
 #define BURST_APART	4
 
@@ -59,9 +59,9 @@ struct round {
  */
 #define BURST_LEAST	6
 
-/* The last ACK took per packet between half and twice of what all took, or the path stood still
- * meanwhile: of six packets one of the two is then off by three. Half, that is as long as all: a
- * delayed ACK spoils it. Twice: a stall of 60 ms passes for a packet's time of 10.
+/* Where the last ACK took, per packet, less than half or more than twice of the mean, the path
+ * stood still meanwhile, and the mean is not the link's. Half, exactly the mean: a delayed ACK
+ * spoils the measurement. Twice: after a stall the mean may be four times the link's.
  */
 #define BURST_EVEN	2
 

@@ -279,7 +279,7 @@ def test_flows_like_us_forgive_the_queue_that_they_leave(pure: Any, base_us: int
 def test_four_packets_at_the_links_rate_are_forgiven(
     pure: Any, packet_us: int, left_us: int
 ) -> None:
-    """Flows like us that hold the least window leave them, and none can leave less."""
+    """Flows like us that hold the least window on a slow link leave them."""
     for more_us, forgiven in ((0, True), (58, False)):
         mean_us = left_us + more_us
         for lossy in range(2):
