@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ from dalbe_testbed import cli
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan import sweep
 from dalbe_testbed.run import workflow
+from rich.console import Console
 from typer.testing import CliRunner
 
 SWEEP = """
@@ -90,6 +92,24 @@ def wait_for(condition: Callable[[], object], what: str) -> None:
 
 
 @pytest.mark.slow
+def test_the_time_left_counts_the_time_before_the_first_run_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two runs of six end together after eight of nine minutes: eighteen more, not none."""
+    now_s, ended = [0.0], set[str]()
+    monkeypatch.setattr(workflow, "finished", lambda _out, name: name in ended)
+    monkeypatch.setattr(workflow.time, "monotonic", lambda: now_s[0])
+    said = io.StringIO()
+    console = Console(file=said, get_time=lambda: now_s[0])
+    watch = workflow._Watch(tmp_path, dict.fromkeys("abcdef"), console)  # type: ignore[arg-type]
+    for now_s[0], name in [(1, ""), (480, "a"), (480.5, "b"), (481, "")]:
+        ended.add(name)
+        watch.look()
+    now_s[0] = 541
+    watch.look()
+    assert said.getvalue().splitlines()[-1] == "2 of 6 runs, 0 failed, 18 min left"
+
+
 def test_a_second_time_nothing_is_made_again(site: Site):
     output, error = site.make()
     assert error is None
