@@ -128,7 +128,6 @@ class Results:
                     found.setdefault(key, set()).add(str(value))
         return {key: sorted(values) for key, values in sorted(found.items())}
 
-
     def modules(self) -> dict[str, set[str]]:
         """Return the versions of our module in runs of its flows, by the kernel's SHA-256."""
         found = defaultdict[str, set[str]](set)
