@@ -250,5 +250,5 @@ def test_the_sweep_has_so_many_others_and_the_time_that_counts() -> None:
     site = sweep.load(sweep.find("model"))
     assert len(site.points) == (5 + 6) * 4 * 3
     for point in site.points:
-        assert len(model.others(point)) == point.values["cubic_flows"]
+        assert len(model.rivals(point)) == point.values["cubic_flows"]
         assert model.windows(point.experiment, site.last_s) == (None, Window(40, 120))

@@ -13,6 +13,7 @@ from dalbe_testbed.plan import experiment, sweep
 from dalbe_testbed.plan.sweep import Point, Sweep
 from dalbe_testbed.study import engine, tradeoff
 from dalbe_testbed.study.engine import Group
+from dalbe_testbed.study.results import frame
 from dalbe_testbed.study.tradeoff import Window
 from fakeruns import Site
 
@@ -253,7 +254,9 @@ def test_nothing_is_claimed_without_a_yardstick_or_runs_of_ours(two_rtts: Site):
 
 def test_the_table_has_a_row_per_run_and_the_axes(two_rtts: Site):
     who = points(two_rtts.sweep, rtt=20)
-    table = engine.table([measured(who["w1"], 8.0), measured(who["vegas"], 8.0)])
+    groups = [measured(who["w1"], 8.0), measured(who["vegas"], 8.0)]
+    there = engine.Found(None, two_rtts.sweep, groups)  # type: ignore[arg-type]
+    table = frame(there.rows(engine.settings))
     assert table["who"].to_list() == ["w1"] * 3 + ["vegas"] * 3
     assert table["rtt"].to_list() == [20] * 6
     assert table["w"].to_list() == [1.0] * 3 + [None] * 3

@@ -13,8 +13,7 @@ import polars as pl
 
 from dalbe_testbed.paths import REFERENCE
 
-IN_TREE, OUR_CDG = "cdg", "dalbe_cdg"
-MODULES = {IN_TREE: "in-tree cdg", OUR_CDG: "dalbe_cdg"}
+MODULES = {"cdg": "in-tree cdg", "dalbe_cdg": "dalbe_cdg"}
 
 TOLERANCE, TOLERANCE_POINTS = 0.25, 2.0  # of the paper's value; percentage points
 

@@ -73,10 +73,6 @@ class Draw(Model):
             drawn[BUFFER] = max(float(drawn[BUFFER]), bound)
         return drawn
 
-    def name(self, number: int) -> str:
-        """Return what a cell is called: "cell01"."""
-        return f"cell{number:0{len(str(self.cells))}d}"
-
 
 def bdp_packets(values: Mapping[str, Value]) -> float:
     """Return the bandwidth-delay product of a cell in packets of one MTU."""

@@ -363,7 +363,7 @@ def _points(file: Path, grid: _Grid, draw: Draw | None) -> Iterator[Point]:
             merged = drawn | listed
             if any(axis(name).lacks_peers(value) for name, value in merged.items()):
                 continue
-            cell = draw.name(number) if draw else None
+            cell = f"cell{number:0{len(str(draw.cells))}d}" if draw else None
             yield _point(file, merged | _times(grid, merged), listed.keys() - drawn.keys(), cell)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import polars as pl
 from flent.build_info import VERSION  # type: ignore[import-untyped]
-from flent.resultset import SUFFIX, ResultSet  # type: ignore[import-untyped]
+from flent.resultset import ResultSet  # type: ignore[import-untyped]
 
 from dalbe_testbed.errors import TestbedError
 
@@ -55,8 +55,6 @@ def write(
 
     Raises TestbedError if the bins of rates and queue differ.
     """
-    if not path.name.endswith(SUFFIX):
-        raise TestbedError(f"{path}: flent opens only names that end in {SUFFIX}: rename it")
     rates, queue = tables["rates"], tables["queue"]
     bins = rates["t_s"].unique().sort()
     megabits = {

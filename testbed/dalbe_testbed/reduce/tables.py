@@ -119,8 +119,7 @@ def transfer_table(
 
 def _other_traffic(experiment: Experiment, streams: list[Stream]) -> dict[int, str]:
     """Return what goes to which port besides the flows."""
-    ports: dict[int, str] = {}
-    ports |= {port: "background" for _name, _host, port in schedule.backgrounds(experiment)}
+    ports = {port: "background" for _name, _host, port in schedule.backgrounds(experiment)}
     if experiment.voice:
         ports[schedule.VOICE_PORT] = "voice"
     return ports | {stream.port: stream.name for stream in streams if stream.forward}

@@ -16,7 +16,7 @@ from dalbe_testbed.papers.cdg import SETUP
 from dalbe_testbed.plan.sweep import OfDeadlines, OfPaper, Run, Sweep
 from dalbe_testbed.study import declarations
 from dalbe_testbed.study.declarations import Findings
-from dalbe_testbed.study.engine import Finding, Verdict, rounded
+from dalbe_testbed.study.engine import Finding, Verdict
 from dalbe_testbed.study.results import Results, Row
 
 
@@ -45,7 +45,7 @@ def _header(summary: pl.DataFrame) -> list[str]:
 def _write(sweep: Sweep, found: Finding, out: Path) -> str | None:
     """Write a sweep's tables and picture into `out`; return the picture's name if there is one."""
     for suffix, table in found.tables():
-        rounded(table).write_csv(out / f"{sweep.name}{suffix}.csv")
+        table.with_columns(pl.col(pl.Float64).round(5)).write_csv(out / f"{sweep.name}{suffix}.csv")
     draw = declarations.study(sweep.figure).draw
     if draw is None or found.summary.is_empty():
         return None

@@ -21,7 +21,7 @@ from dalbe_testbed.papers.framework import TRANSFER, WINDOW_S
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine, regimes
 from dalbe_testbed.study.engine import Finding, Found, Study, Verdict
-from dalbe_testbed.study.results import OURS, Group, Results, Row, Window, names, presence
+from dalbe_testbed.study.results import OURS, Group, Results, Row, Window, first, names, presence
 
 JUDGED, YARDSTICK = "mbc", "cubic"
 """The controller of which something is required, the module's default; and CUBIC in its place."""
@@ -90,13 +90,7 @@ def _rounds_to_yield(rounds: pl.DataFrame, arrival_s: float) -> int | None:
     if before.is_empty() or before[-1] != regimes.ALONE:
         return None
     after = own.filter(pl.col("t_s") >= arrival_s)["regime_state"]
-    return _first(after != regimes.ALONE) or len(after)
-
-
-def _first(conditions: pl.Series) -> int | None:
-    """Return at which place a condition holds for the first time, from 1; None: never."""
-    found = conditions.arg_true()
-    return None if found.is_empty() else int(found[0]) + 1
+    return first(after != regimes.ALONE) or len(after)
 
 
 def _curve(results: Results, run: Run) -> pl.DataFrame:
@@ -147,7 +141,7 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
         "greatest_part": max(parts.values(), default=None),
         "_parts": parts,
         "_carried": Window(TRANSFER.start_s, TRANSFER.stop_s).total(rates, [OURS]),
-        "_declared_tw": _first(status == "infeasible"),
+        "_declared_tw": first(status == "infeasible"),
     }
 
 
@@ -209,8 +203,8 @@ def _require(found: Found) -> list[Verdict]:
 
 def draw(found: Finding) -> Picture:
     """Draw the first run of every point. Targets of a missed deadline, without bound, are cut."""
-    first = found.curves.drop_nulls("target_mbps").group_by("eta", "controller").first()
-    top = 1.05 * max([*found.curves["mbps"], *first["target_mbps"]])
+    targets = found.curves.drop_nulls("target_mbps").group_by("eta", "controller").first()
+    top = 1.05 * max([*found.curves["mbps"], *targets["target_mbps"]])
     who = pl.when(flow=OURS).then(pl.lit("the transfer")).otherwise(pl.lit("a CUBIC flow"))
     rows = found.curves.filter(pl.col("flow") != "background").with_columns(
         who=who, title=words("{}, eta = {}", "controller", "eta")

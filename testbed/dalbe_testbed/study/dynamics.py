@@ -20,7 +20,7 @@ from dalbe_testbed.charts import Picture, curves, facets, required, words
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Finding, Found, Study, Verdict
-from dalbe_testbed.study.results import Group, Results, Row, names, rtt_ms
+from dalbe_testbed.study.results import Group, Results, Row, first, names, rtt_ms
 
 YIELDED_PERCENT, STAYS_RTTS, WITHIN_RTTS = 10.0, 10, 10.0
 """Out of the way: below this share of all bytes, for so many RTTs; due within so many."""
@@ -81,15 +81,6 @@ def window_bins(seconds: float, bin_s: float) -> int:
     return max(1, math.ceil(round(seconds / bin_s, 6)))
 
 
-def _until(condition: pl.Series, begin: int, end: int) -> int | None:
-    """Return how many bins from `begin` on it takes until a condition holds; null does not.
-
-    That bin counts. None if it does not hold in any of [begin, end).
-    """
-    holds = condition[begin : max(begin, end)].arg_true()
-    return None if holds.is_empty() else int(holds[0]) + 1
-
-
 def measure(results: Results, run: Run, _sweep: Sweep) -> Row | None:
     """Return what a run's tables show; None if no packet of a competitor got through.
 
@@ -106,8 +97,8 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> Row | None:
     stays = window_bins(STAYS_RTTS * rtt_s, bin_s)
     low = (bins["share_percent"] < YIELDED_PERCENT).fill_null(value=False)
     for_good = low.cast(pl.Int8).reverse().rolling_min(stays).reverse() == 1
-    yielded = _until(for_good, arrival, departure - stays)
-    back = _until(bins["link_percent"] >= BACK_PERCENT, departure, bins.height)
+    yielded = first(for_good[arrival : max(arrival, departure - stays)])
+    back = first(bins["link_percent"][departure:] >= BACK_PERCENT)
     yielded_s, back_s = (n if n is None else round(n * bin_s, 6) for n in (yielded, back))
     until = departure if yielded is None else arrival + yielded
 

@@ -147,6 +147,10 @@ class Found:
         there = (group for group in self.groups if group.point.name == point.name)
         return next(there, Group(point, [], len(self.sweep.seeds)))
 
+    def rows(self, about: Callable[[Point], Row]) -> list[Row]:
+        """Return the row per run: what tells the point from others, the seed, what was measured."""
+        return [about(group.point) | row for group in self.groups for row in group.rows]
+
     def paired(
         self, axis: str, value: str, *whatever: str
     ) -> Iterator[tuple[Group, list[tuple[Row, Row]]]]:
@@ -311,15 +315,10 @@ class Study:
         return Finding(
             sentence,
             verdicts,
-            table(found.groups, self.about),
+            frame(found.rows(self.about)),
             frame(self._summary(found)),
             self.curves(found) if self.curves else pl.DataFrame(),
         )
-
-
-def table(groups: Iterable[Group], about: Callable[[Point], Row] = settings) -> pl.DataFrame:
-    """Return the row per run: what tells the point from others, the seed, what was measured."""
-    return frame(about(group.point) | row for group in groups for row in group.rows)
 
 
 def split(group: Group, by: Sequence[str]) -> list[Group]:
@@ -372,11 +371,6 @@ def means(group: Group, names: Iterable[str] | None) -> Row:
     return row
 
 
-def rounded(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a table with at most five digits behind the point, for CSV."""
-    return table.with_columns(pl.col(pl.Float64).round(5))
-
-
 # --- sweeps of the axis `who`: another's flows in the place of ours ---
 
 
@@ -398,10 +392,6 @@ def beside(
 
     whatever: other axes in which the two may differ.
     """
-
-    def there(point: Point) -> Row:
-        return place(point, axis, *whatever)
-
-    at = there(group.point)
-    same = (o for o in groups if o.point.values.get(axis) == value and there(o.point) == at)
+    at, axes = place(group.point, axis, *whatever), (axis, *whatever)
+    same = (o for o in groups if o.point.values.get(axis) == value and place(o.point, *axes) == at)
     return next(same, None)

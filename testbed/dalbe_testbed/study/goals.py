@@ -13,7 +13,7 @@ from dalbe_testbed.plan.experiment import CONTROLLER_DEFAULT
 from dalbe_testbed.plan.sweep import Point, Run
 from dalbe_testbed.study import engine, stats
 from dalbe_testbed.study.engine import Finding, Found, Study, Verdict
-from dalbe_testbed.study.results import OURS, Group, Results, Row, Window
+from dalbe_testbed.study.results import OURS, Group, Results, Row, Window, rivals
 
 CUBIC_PART = 0.8
 """A goal counts that CUBIC meets within this part of the window."""
@@ -45,9 +45,7 @@ def outcome(results: Results, run: Run, length_s: float) -> Row:
     without any.
     """
     start_s, finish = results.transfer(run, OURS, length_s)
-    flows = run.point.experiment.flows
-    others = [flow.name for flow in flows if flow.host == "xsender" and flow.bytes is None]
-    due = Window(start_s, start_s + length_s)
+    others, due = rivals(run.point), Window(start_s, start_s + length_s)
     mbps = due.mean_mbps(results.table(run, "rates"), others) if others else None
     return {"finish": finish, "others_mbps": mbps}
 
@@ -81,10 +79,6 @@ def _about(point: Point) -> Row:
     return named | {"controller": controller(point)}
 
 
-def _rows(found: Found) -> list[Row]:
-    return [_about(group.point) | row for group in found.groups for row in group.rows]
-
-
 def _miss(row: Row) -> str:
     said = ", ".join(
         f"{key} {row[key]}"
@@ -101,7 +95,7 @@ def _require(found: Found) -> list[Verdict]:
     verdicts = []
     ours = [controller(p) for p in found.sweep.points if in_place(p) != "cubic"]
     for who in dict.fromkeys(ours):
-        rows = [row for row in _rows(found) if row["controller"] == who]
+        rows = [row for row in found.rows(_about) if row["controller"] == who]
         counted = [row for row in rows if row["counts"]]
         missed = [row for row in counted if not row["met"]]
         held = len(counted) - len(missed)
@@ -132,7 +126,7 @@ def _summary(found: Found) -> list[Row]:
 
     others_percent: the mean of the others' rate beside ours, in that beside CUBIC; null without.
     """
-    rows, made = _rows(found), []
+    rows, made = found.rows(_about), []
     for who, load in sorted({(row["controller"], str(row["load"])) for row in rows}):
         here = [row for row in rows if (row["controller"], row["load"]) == (who, load)]
         counted = [row for row in here if row["counts"]]

@@ -109,15 +109,14 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> list[Row]:
     return [_phase(results, run, name, window) for name, window in phases(what).items()]
 
 
-def _of(group: Group, phase: str) -> Group:
-    """Return the rows of a phase."""
-    rows = [row for row in group.rows if row["phase"] == phase]
-    return Group(group.point, rows, group.missing)
+def _joined(group: Group) -> list[Row]:
+    """Return the rows of the phase in which the four have joined."""
+    return [row for row in group.rows if row["phase"] == "joined"]
 
 
 def _latecomer(group: Group) -> Case:
     """Return whether the last has the most in every run."""
-    rows = _of(group, "joined").rows
+    rows = _joined(group)
     late = [row["late_percent"] or 0.0 for row in rows]
     most = sum(row["fourth_mbps"] == max(row[f"{name}_mbps"] for name in FLOWS) for row in rows)
     said = f"in {most} of {len(rows)}; {min(late):.0f} to {max(late):.0f} % above the others' mean"
@@ -126,7 +125,7 @@ def _latecomer(group: Group) -> Case:
 
 def _together(group: Group) -> Case:
     """Return whether each of the four is near their mean in every run."""
-    rows = _of(group, "joined").rows
+    rows = _joined(group)
     off = [float("inf") if row["off_percent"] is None else row["off_percent"] for row in rows]
     said = ", ".join(f"{value:.0f}" for value in sorted(off)) + " %" if off else "no run"
     return Case("", said, bool(off) and max(off) <= DEVIATION_PERCENT, group.missing)

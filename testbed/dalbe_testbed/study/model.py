@@ -38,7 +38,7 @@ from dalbe_testbed.plan.schedule import SEGMENT_BYTES
 from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine, regimes
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, judge
-from dalbe_testbed.study.results import OURS, Results, Row, Window, weight
+from dalbe_testbed.study.results import OURS, Results, Row, Window, rivals, weight
 from dalbe_testbed.study.tradeoff import windows
 
 MODELS = {"ladder": ("fair",), "CDG": ("all", "random")}
@@ -59,11 +59,6 @@ def model(point: Point) -> str:
     return "CDG" if weight(point) is None else "ladder"
 
 
-def others(point: Point) -> list[str]:
-    """Return the flows beside ours that stay."""
-    return [f.name for f in point.experiment.flows if f.host == "xsender" and f.bytes is None]
-
-
 # --- the ladder ---
 
 
@@ -82,7 +77,7 @@ def _measure_ladder(
     updates = during.of(results.table(run, "control")).filter(flow=OURS)
     if updates.is_empty():
         raise TestbedError(f"{run.directory}: control.parquet has no update of {OURS}")
-    beside, w = others(run.point), weight(run.point)
+    beside, w = rivals(run.point), weight(run.point)
     assert w is not None
     fair = during.mean_mbps(rates, [OURS, *beside]) * w / (w + len(beside))
     alone = regimes.alone_percent(results.table(run, "rounds"), [OURS], during)
@@ -229,7 +224,7 @@ def _about(point: Point) -> Row:
         **engine.settings(point),
         "model": model(point),
         "g_ms": point.experiment.flows[0].fixed_g_ms,
-        "others": len(others(point)),
+        "others": len(rivals(point)),
     }
 
 

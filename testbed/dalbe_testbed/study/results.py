@@ -142,6 +142,11 @@ def names(point: Point, host: Host) -> list[str]:
     return [flow.name for flow in point.experiment.flows if flow.host == host]
 
 
+def rivals(point: Point) -> list[str]:
+    """Return the flows of host `xsender` that send for a time: those of so many bytes are gone."""
+    return [f.name for f in point.experiment.flows if f.host == "xsender" and f.bytes is None]
+
+
 @dataclass(frozen=True)
 class Window:
     """A part of a run, from start_s up to end_s."""
@@ -176,6 +181,12 @@ def presence(flows: pl.DataFrame, last_s: float) -> dict[str, Window]:
     """Return when each flow of flows.parquet was sending; until last_s if it had not ended."""
     columns = flows.select("flow", "start_s", pl.col("end_s").fill_null(last_s))
     return {name: Window(*times) for name, *times in columns.rows()}
+
+
+def first(conditions: pl.Series) -> int | None:
+    """Return at which place a condition holds for the first time, from 1; None: never."""
+    found = conditions.arg_true()
+    return None if found.is_empty() else int(found[0]) + 1
 
 
 def window(sweep: Sweep) -> Window:

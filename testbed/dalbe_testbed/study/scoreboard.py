@@ -24,7 +24,7 @@ from dalbe_testbed.plan.experiment import Flow
 from dalbe_testbed.plan.sweep import Point, Run, Sweep, axes, axis
 from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, beside, judge
-from dalbe_testbed.study.results import OURS, Group, Results, Row, Window, presence, window
+from dalbe_testbed.study.results import OURS, Group, Results, Row, Window, presence, rivals, window
 from dalbe_testbed.study.short_flows import NOBODY, NOBODY_BYTES
 
 PACED, SIZE = "flows.ours.paced_s", "flows.ours.link_s"
@@ -66,15 +66,13 @@ def transfer(point: Point) -> str:
     return str(point.values["controller"]) if paced_s is None else f"{CAP}{paced_s:g}s"
 
 
-def task(point: Point) -> Row:
-    """Return what is to be done and where, whatever does it: eta, others, size."""
-    return engine.place(point, "controller", PACED)
+def task(point: Point) -> str:
+    """Return what is to be done and where, whatever does it, in words: "eta = 0.1".
 
-
-def say_task(values: Row) -> str:
-    """Return a task in words, "eta = 0.1"; that of varying.toml is "busy and idle minutes"."""
+    That of varying.toml is "busy and idle minutes".
+    """
     said = []
-    for name, value in values.items():
+    for name, value in engine.place(point, "controller", PACED).items():
         if name == SIZE:
             said.append(f"as much as {value:g} s of the link")
         elif name in axes():
@@ -88,7 +86,7 @@ def _others(results: Results, run: Run, when: Window) -> Row:
     """Return the measures of SOLO and QUEUES that a run has."""
     what = run.point.experiment
     found: Row = {}
-    if greedy := _greedy(run):
+    if greedy := rivals(run.point):
         found[GOODPUT] = when.mean_mbps(results.table(run, "rates"), greedy)
     if what.short_flows:
         took = _requests(results, run, when)["seconds"]
@@ -105,12 +103,6 @@ def _others(results: Results, run: Run, when: Window) -> Row:
         found[f"{name}_mean_ms"] = delay_ms.mean()
         found[f"{name}_p95_ms"] = delay_ms.quantile(0.95, "linear")
     return found
-
-
-def _greedy(run: Run) -> list[str]:
-    """Return the others' long flows."""
-    flows = run.point.experiment.flows
-    return [flow.name for flow in flows if flow.host == "xsender" and flow.duration_s is not None]
 
 
 def _requests(results: Results, run: Run, when: Window) -> pl.DataFrame:
@@ -135,7 +127,7 @@ def _idle(results: Results, run: Run, when: Window, over_s: float) -> pl.DataFra
     even = (_ours(run.point).bytes or 0) * (pl.col("t_s") - when.start_s) / when.length_s
     quiet = pl.lit(value=True)
     for name, its in presence(flows, math.inf).items():
-        if name in _greedy(run):
+        if name in rivals(run.point):
             quiet &= (end_s <= its.start_s) | (pl.col("t_s") >= its.end_s)
     return (
         rates.group_by("t_s")
@@ -220,7 +212,7 @@ def _compare(found: Found) -> Sequence[Group]:
 
 
 def _about(point: Point) -> Row:
-    return {"transfer": transfer(point), "task": say_task(task(point)), "point": point.name}
+    return {"transfer": transfer(point), "task": task(point), "point": point.name}
 
 
 def _counts(group: Group) -> Row:
