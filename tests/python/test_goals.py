@@ -102,6 +102,15 @@ def test_without_drawn_cells_each_goal_has_its_own_peer(tmp_path: Path):
     assert dict(found.runs.select("window", "cubic_finish").rows()) == {60: 0.4, 3600: 0.7}
 
 
+def test_a_sweep_without_loads_has_one_row_for_all(tmp_path: Path):
+    text = SWEEP.replace('load = { choice = ["two", "idle"] }\n', "")
+    site = Site(tmp_path, text)
+    for run in site.runs:
+        write(site, run, 0.4 if goals.in_place(run.point) == "cubic" else 0.97)
+    found = goals.STUDY.find(site.results(), site.sweep)
+    assert found.summary.select("load", "goals").rows() == [("any", 4)]
+
+
 def test_a_lost_run_meets_nothing(tmp_path: Path):
     for ours, cubic in ((dict(list(IN_TIME.items())[:3]), EASY), (IN_TIME, {"cell1": 0.4})):
         directory = tmp_path / str(len(cubic))

@@ -96,6 +96,17 @@ def test_a_lost_run_fails(tmp_path: Path):
     assert "1 run missing" in found.verdicts[1].detail
 
 
+def test_before_the_first_run_of_ledbat_there_is_a_report(tmp_path: Path):
+    made(tmp_path, OURS, THEIRS)
+    site = Site(tmp_path, TEXT)
+    for run in site.runs:
+        if run.point.values["who"] != "w0.01":
+            (site.out / run.directory / "manifest.json").unlink()
+    found = ledbat.STUDY.find(site.results(), site.sweep)
+    assert met(found) == [False, True, False, False]
+    assert "no run" in found.verdicts[0].detail
+
+
 def test_without_the_peers_ours_alone_is_judged_and_the_report_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -139,6 +139,18 @@ def failed(found: Finding) -> list[str]:
     return [name for name, v in zip(REQUIRED, found.verdicts, strict=True) if not v.met]
 
 
+def test_a_transfer_whose_end_nobody_saw_did_not_end(tmp_path: Path) -> None:
+    """The program was done, but its last byte left behind the end of the captures."""
+    site = Site(tmp_path, SWEEP)
+    run = next(r for r in site.runs if scoreboard.transfer(r.point) == "mbc")
+    write(site, run, OURS)
+    flows = site.out / run.directory / "flows.parquet"
+    unseen = pl.when(pl.col("flow") != "ours").then("end_s")
+    pl.read_parquet(flows).with_columns(end_s=unseen).write_parquet(flows)
+    row = scoreboard.measure(site.results(), run, site.sweep)
+    assert (row["finish"], row["missed"]) == (None, True)
+
+
 def test_what_is_measured(tmp_path: Path) -> None:
     found = Case(USUAL).made(tmp_path)
     assert failed(found) == []

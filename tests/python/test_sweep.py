@@ -181,6 +181,13 @@ def test_peers_are_left_out_until_somebody_names_their_directory(
         (MINIMAL + "rtt = []", "grid.rtt: give values, each of them once"),
         (MINIMAL + "rtt = [20, 20]", "grid.rtt: give values, each of them once"),
         (MINIMAL + "rtt = [0]", "cell.toml: link.rtt_ms: 0 is not allowed"),
+        (MINIMAL + "g = [0]", "g = 0: say a number of ms above 0"),
+        (MINIMAL + "g = [-3]", "g = -3: say a number of ms above 0"),
+        (MINIMAL + 'g = ["x"]', "g = 'x': say a number of ms above 0"),
+        (
+            MINIMAL + 'rtt = ["x"]\nin_rtts = { duration_s = { rtts = 9 } }',
+            "grid.in_rtts: needs numbers of rtt or link.rtt_ms",
+        ),
         (MINIMAL + 'cc = ["cgd"]', "cell.toml: flows.cdg1.cc: 'cgd' is not"),
         (MINIMAL + 'background = ["of"]', "background = 'of': say one of on, off"),
         (
@@ -203,6 +210,13 @@ def test_a_broken_sweep_is_one_clear_line(tmp_path: Path, text: str, message: st
         written(tmp_path, text)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_key_that_is_true_or_false_can_be_an_axis(tmp_path: Path):
+    text = MINIMAL + '"link.qdisc" = ["codel"]\n"link.ecn" = [true, false]'
+    points = written(tmp_path, text).points
+    assert [point.name for point in points] == ["ecntrue-qdisccodel", "ecnfalse-qdisccodel"]
+    assert [point.experiment.link.ecn for point in points] == [True, False]
 
 
 def test_an_unknown_sweep_names_those_there_are():

@@ -268,10 +268,12 @@ class Experiment(Model):
         for host in get_args(Host):
             yield from self._host_faults(host, [flow for flow in self.flows if flow.host == host])
         for contender, changes in self.contenders.items():
-            for name in changes:
+            for name, change in changes.items():
+                where = f"contenders.{contender}.{name}"
                 if name not in names:
-                    known = ", ".join(sorted(names))
-                    yield f"contenders.{contender}.{name}: no such flow; flows are {known}"
+                    yield f"{where}: no such flow; flows are {', '.join(sorted(names))}"
+                if "count" in change:
+                    yield f"{where}: has a count, which only the flow itself can have"
         if not self.captures:
             yield from self._blind_faults()
 
@@ -279,8 +281,8 @@ class Experiment(Model):
         end = f"duration_s = {self.duration_s:g}"
         if self.limit_s is not None and self.limit_s < self.duration_s:
             yield f"limit_s = {self.limit_s:g} is before {end}"
-        if self.bin_s > self.duration_s:
-            yield f"bin_s = {self.bin_s:g} exceeds {end}"
+        if self.bin_s >= self.duration_s:
+            yield f"bin_s = {self.bin_s:g} is not below {end}"
         for key, part in (("voice", self.voice), ("web", self.web)):
             if part and part.start_s >= self.duration_s:
                 yield f"{key}.start_s = {part.start_s:g} is not before {end}"

@@ -15,7 +15,7 @@ from pydantic import Field
 from dalbe_testbed.plan.explain import Model
 from dalbe_testbed.plan.link import MTU_BYTES
 
-Value = str | int | float
+Value = str | bool | int | float
 BUFFER, NEEDS = "link.buffer_bdp", ("link.rate_mbps", "link.rtt_ms")
 Positive = Annotated[float, Field(gt=0)]
 DIGITS = 3  # of a drawn number: enough, and fit to be read

@@ -91,8 +91,10 @@ class Axis(Model):
             known = ", ".join(dict.fromkeys([*usual, *self.settings]))
             raise TestbedError(f"{name} = {value!r}: say one of {known}")
         if self.nearest_in_tree_g:
-            value = in_tree_g_ms(float(value))
-        return [f"{key}={value}" for key in self.keys]
+            if isinstance(value, str) or value <= 0:
+                raise TestbedError(f"{name} = {value!r}: say a number of ms above 0")
+            value = in_tree_g_ms(value)
+        return [f"{key}={toml(value)}" for key in self.keys]
 
     def lacks_peers(self, value: Value) -> bool:
         """Return whether a value's settings name the peers' directory, and nobody has."""
@@ -259,11 +261,16 @@ def axis(name: str) -> Axis:
     return known or Axis(keys=[name], prefix=name.rpartition(".")[2])
 
 
+def toml(value: Value) -> str:
+    """Return a value as TOML has it, a string without its quotes."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def label(name: str, value: Value) -> str:
     """Return how a value of an axis appears in a point's name: "rtt50", for 50 as for 50.0."""
     prefix = axis(name).prefix
-    text = f"{value:g}" if isinstance(value, float) else str(value)
-    return f"{name if prefix is None else prefix}{text}"
+    short = f"{value:g}" if isinstance(value, float) else toml(value)
+    return f"{name if prefix is None else prefix}{short}"
 
 
 def _environment(values: dict[str, Value]) -> Environment:
@@ -346,8 +353,8 @@ def _point(file: Path, values: dict[str, Value], naming: Container[str], cell: s
 def _times(grid: _Grid, values: dict[str, Value]) -> dict[str, Value]:
     """Return the grid's times in RTTs, which need one of the two axes of the RTT."""
     rtt_ms = values.get("link.rtt_ms", values.get("rtt"))
-    if grid.in_rtts and rtt_ms is None:
-        raise TestbedError("grid.in_rtts: needs values of rtt or link.rtt_ms")
+    if grid.in_rtts and not isinstance(rtt_ms, int | float):
+        raise TestbedError("grid.in_rtts: needs numbers of rtt or link.rtt_ms")
     return {key: time.seconds(float(rtt_ms or 0)) for key, time in grid.in_rtts.items()}
 
 

@@ -76,7 +76,7 @@ def against_cubic(found: Found) -> list[Group]:
 
 def _about(point: Point) -> Row:
     named = {"cell": point.name} | engine.place(point, "in_place")
-    return named | {"controller": controller(point)}
+    return named | {"load": named.get("load", "any"), "controller": controller(point)}
 
 
 def _miss(row: Row) -> str:

@@ -116,11 +116,12 @@ def _joined(group: Group) -> list[Row]:
 
 def _latecomer(group: Group) -> Case:
     """Return whether the last has the most in every run."""
-    rows = _joined(group)
+    if not (rows := _joined(group)):
+        return Case("", "no run", met=False, missing=group.missing)
     late = [row["late_percent"] or 0.0 for row in rows]
     most = sum(row["fourth_mbps"] == max(row[f"{name}_mbps"] for name in FLOWS) for row in rows)
     said = f"in {most} of {len(rows)}; {min(late):.0f} to {max(late):.0f} % above the others' mean"
-    return Case("", said if rows else "no run", bool(rows) and most == len(rows), group.missing)
+    return Case("", said, most == len(rows), group.missing)
 
 
 def _together(group: Group) -> Case:

@@ -159,8 +159,9 @@ def measure(results: Results, run: Run, sweep: Sweep) -> Row:
     own, when = results.table(run, "flows").filter(flow=OURS), window(sweep)
     if transfer(run.point) == NOBODY and own["payload_bytes"].item() > NOBODY_BYTES:
         raise TestbedError(f"{run.directory}: nobody sent {own['payload_bytes'].item()} bytes")
-    what, done = run.point.experiment, own["finished"].item()
-    over_s = float(own["end_s"].item()) if done else what.end_s
+    what, end_s = run.point.experiment, own["end_s"].item()
+    done = own["finished"].item() and end_s is not None
+    over_s = float(end_s) if done else what.end_s
     idle = _idle(results, run, when, over_s)
     behind = idle.filter("behind")
     long_enough = behind.height * what.bin_s >= BEHIND_S
