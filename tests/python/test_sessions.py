@@ -33,10 +33,12 @@ def made(
     carried: float = 1.0,
     seeds: int = 2,
     back: float = 1.0,
+    called_s: tuple[float, ...] = (),
 ) -> Finding:
     """The finding where transfers took such parts of the window, by load; None: not done.
 
-    Of what they offer, the sessions carry so much forward and back.
+    Of what they offer, the sessions carry so much forward and back. called_s: when the goal under
+    way was called infeasible.
     """
     site = Site(tmp_path, SWEEP)
     for run in site.runs:
@@ -53,6 +55,10 @@ def made(
         directory = site.out / run.directory
         table = pl.DataFrame({"flow": names, "start_s": start, "end_s": end}, strict=False)
         table.write_parquet(directory / "transfers.parquet")
+        control = {"t_s": called_s, "flow": "ours", "status": "infeasible"}
+        pl.DataFrame(control, schema_overrides={"t_s": float}).write_parquet(
+            directory / "control.parquet"
+        )
         rates = pl.read_parquet(directory / "rates.parquet")
         more = rates.with_columns(
             flow=pl.lit("web"),
@@ -94,6 +100,18 @@ def test_what_the_end_of_a_run_cuts_off_is_not_known(tmp_path: Path) -> None:
     found = made(tmp_path, {0.75: [*IN_TIME, 0.9, None]})  # starts 50 s before the end
     assert failed(found) == []
     assert set(found.summary.filter(pl.col("web.load") == 0.75)["transfers"]) == {82}
+
+
+def test_of_which_transfers_it_was_said_that_they_would_be_late(tmp_path: Path) -> None:
+    """The first, from 30 to 84 s, is in time; the second, from 80 s on, is late by 140 s."""
+    late = {0.75: [0.9, 1.01, *IN_TIME]}
+    called_s = (29.0, 50.0, 60.0, 100.0)  # nobody's, the first's twice, the second's
+    found = made(tmp_path, late, called_s=called_s)
+    columns = ["late_called", "called_at", "in_time_called"]
+    (row,) = found.summary.filter((pl.col("rtt") == 20) & (pl.col("web.load") == 0.75)).to_dicts()
+    assert [row[name] for name in columns] == [2, pytest.approx(1 / 3), 2]
+    (row,) = found.summary.filter((pl.col("rtt") == 20) & (pl.col("web.load") == 0.6)).to_dicts()
+    assert [row[name] for name in columns] == [0, None, 4]
 
 
 @pytest.mark.parametrize(

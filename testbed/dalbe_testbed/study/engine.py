@@ -249,9 +249,9 @@ class Study:
     measure: a run's columns; one row, or several; none if it shows nothing, and counts as missing.
     against: columns that compare with other points. compare: returns the groups that the tables are
     of, where more depends on other points. about: columns that tell points apart. by: columns whose
-    values have a row of the summary each. counts, more: columns of the summary before and behind
-    the means. means: the columns that it has the mean of, by default all that were measured.
-    summary: its rows, where that is not it. curves: what a figure draws besides. say: the finding
+    values have a row of the summary each. counts: columns of the summary before the means. means:
+    the columns that it has the mean of, by default all that were measured. summary: its rows,
+    where that is not it. curves: what a figure draws besides. say: the finding
     in a sentence, by default the verdicts. draw: makes a picture of the finding's tables alone.
     """
 
@@ -263,7 +263,6 @@ class Study:
     compare: Callable[[Found], Sequence[Group]] | None = None
     by: Sequence[str] = ()
     counts: Callable[[Group], Row] = lambda _group: {}
-    more: Callable[[Group], Row] = lambda _group: {}
     summary: Callable[[Found], list[Row]] | None = None
     curves: Callable[[Found], pl.DataFrame] | None = None
     say: Callable[[Found], str] | None = None
@@ -291,18 +290,13 @@ class Study:
         if self.summary:
             return self.summary(found)
         groups = [part for group in found.groups for part in split(group, self.by)]
-        rows = [
+        return [
             self.about(group.point)
             | {column: group.rows[0][column] for column in self.by}
             | {"runs": len(group.rows)}
             | self.counts(group)
             | means(group, self.means)
             for group in groups
-        ]
-        columns = dict.fromkeys(name for row in rows for name in row)
-        return [
-            dict.fromkeys(columns) | row | self.more(group)
-            for row, group in zip(rows, groups, strict=True)
         ]
 
     def find(self, results: Results, sweep: Sweep) -> Finding:

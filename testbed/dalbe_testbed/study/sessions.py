@@ -39,7 +39,8 @@ def measure(results: Results, run: Run, sweep: Sweep) -> Row:
     """Return a run's transfers, and the loads that were carried in parts of the link's rate.
 
     Raises TestbedError if a table is missing. _parts: when each transfer was done, in parts of its
-    window; inf: never. A transfer that was not due when the run ended is left out.
+    window; inf: never. A transfer that was not due when the run ended is left out. _called: the
+    part of its window after which it was called infeasible, before its end and deadline, or None.
     carried: the sessions' bytes behind the bottleneck, with what was sent again. carried_back: the
     frames of the objects that were fetched the other way, where acknowledgements share the link.
     """
@@ -49,17 +50,23 @@ def measure(results: Results, run: Run, sweep: Sweep) -> Row:
     took = (pl.col("end_s") - pl.col("start_s")) / due_s
     known = pl.col("end_s").is_not_null() | (pl.col("start_s") + due_s <= over_s)
     transfers = results.table(run, "transfers").filter(known, flow=OURS)
-    parts = transfers.select(took.fill_null(math.inf)).to_series().to_list()
+    times = transfers.select("start_s", took.fill_null(math.inf)).rows()
+    called_s = results.control(run).filter(flow=OURS, status="infeasible").sort("t_s")["t_s"]
+    called = [
+        next((at for at in (called_s - start_s) / due_s if 0 <= at < min(part, 1)), None)
+        for start_s, part in times
+    ]
     fetched = results.table(run, "web").filter(
         pl.col("end_s").is_between(begin_s, end_s), direction="back"
     )["bytes"]
     could = what.link.rate_bps / 8 * (end_s - begin_s)
     return {
-        "transfers": len(parts),
-        "late": sum(part > 1 for part in parts),
+        "transfers": len(times),
+        "late": sum(part > 1 for _start_s, part in times),
         "carried": Window(begin_s, end_s).total(rates, ["web"]) / could,
         "carried_back": sum(map(object_wire_bytes, fetched)) / could,
-        "_parts": parts,
+        "_parts": [part for _start_s, part in times],
+        "_called": called,
     }
 
 
@@ -70,6 +77,21 @@ def _web(point: Point) -> Web:
 
 def _parts(group: Group) -> list[float]:
     return [part for row in group.rows for part in row["_parts"]]
+
+
+def _called(group: Group) -> Row:
+    """Return of how many transfers it was said, before their deadline, that they would be late.
+
+    called_at: the median over the late ones, in parts of their window.
+    """
+    called = [at for row in group.rows for at in row["_called"]]
+    both = list(zip(_parts(group), called, strict=True))
+    late = [at for part, at in both if part > 1 and at is not None]
+    return {
+        "late_called": len(late),
+        "called_at": statistics.median(late) if late else None,
+        "in_time_called": sum(part <= 1 and at is not None for part, at in both),
+    }
 
 
 def _sends(point: Point) -> str:
@@ -150,6 +172,7 @@ def _counts(group: Group) -> Row:
     return {
         "transfers": len(parts),
         **_missed(_parts(group)),
+        **_called(group),
         "least": parts.min(),
         "median": parts.median(),
         "p95": parts.quantile(0.95, "higher"),

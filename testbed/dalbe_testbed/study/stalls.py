@@ -52,6 +52,6 @@ def draw(found: Finding) -> Picture:
 STUDY = replace(
     tradeoff.STUDY,
     require=_require,
-    more=lambda group: {"path": path(group.point), "late": late(group.point)},
+    counts=lambda group: {"path": path(group.point), "late": late(group.point)},
     draw=draw,
 )
