@@ -106,7 +106,7 @@ int cmd_clear(const struct options *opts, char **operands)
 	if (targets_each(operands, false, clear_one, &change) || change.failed)
 		return EXIT_FAILURE;
 	if (!change.n) {
-		complain("%s: no connection with dalbe_cdg; see dalbectl get for those that have",
+		complain("%s: no connection of dalbe; see dalbectl get for those there are",
 			 operands[0]);
 		return EXIT_FAILURE;
 	}

@@ -29,7 +29,7 @@ static const struct {
 	    "which the size is divided evenly. The congestion control dalbe_cdg is selected\n"
 	    "where it is not yet.\n" },
 	  cmd_set },
-	{ { "get", CMD_GET, "[--json] [PID|PID:FD]...",
+	{ { "get", CMD_GET, "[OPTIONS] [PID|PID:FD]...",
 	    "Show what connections with a congestion control of dalbe are doing.",
 	    "Without operands: all connections of this user's processes.\n" },
 	  cmd_get },

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "libdalbe.h"
+
 #define HUMAN_ERR_LEN	160	/* room for any phrase of a parser */
 #define HUMAN_LEN	32	/* room for any formatted value */
 
@@ -61,6 +63,13 @@ char *human_size(uint64_t bytes, char *buf);
 
 /* Bytes/s as bits/s: "8.60 Mbit/s". */
 char *human_rate(uint64_t bytes_per_s, char *buf);
+
+/* What a connection is doing, in a word or two. Without a goal, w makes it a scavenger. */
+static inline const char *human_status(const struct dalbe_state *state)
+{
+	return state->status == DALBE_STATUS_NONE && state->w_ppm ?
+	       "scavenger" : dalbe_status_name(state->status);
+}
 
 /* Nanoseconds with the two largest units that matter: "1h30m", "4.20s". */
 char *human_duration(int64_t ns, char *buf);

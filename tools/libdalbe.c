@@ -192,6 +192,13 @@ const char *dalbe_regime_name(uint32_t regime)
 #define OTHER_VERSION \
 	"the module that is loaded is of another version: once no connection uses it, sudo modprobe -r tcp_dalbe_cdg && sudo modprobe tcp_dalbe_cdg"
 
+#define NOT_OURS \
+	"the socket uses none of dalbe's congestion controls: dalbectl set or dalbe_attach() selects one"
+#define CC_KEPT \
+	"not permitted: a route's congctl lock, a security module or a BPF program of the cgroup keeps the congestion control; ask the administrator"
+#define CC_NOT_LISTED \
+	"dalbe_cdg is not in net.ipv4.tcp_allowed_congestion_control: add it there with sysctl"
+
 /* Containers and services may have a /dev of their own. */
 static bool device_hidden(void)
 {
@@ -200,7 +207,7 @@ static bool device_hidden(void)
 
 static bool file_has(const char *path, const char *text)
 {
-	char line[80];
+	char line[512];
 	ssize_t len;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -230,6 +237,13 @@ static const char *not_loaded(void)
 	return access(UBUNTU_KEY, F_OK) ? NOT_LOADED ENROL(DKMS_KEY) : NOT_LOADED ENROL(UBUNTU_KEY);
 }
 
+/* The module puts its names into the list; an administrator may have written another. */
+static const char *not_allowed(void)
+{
+	return file_has("/proc/sys/net/ipv4/tcp_allowed_congestion_control", DALBE_CC_CDG) ?
+	       CC_KEPT : CC_NOT_LISTED;
+}
+
 const char *dalbe_strerror(enum dalbe_op op, int err)
 {
 	switch (err) {
@@ -242,12 +256,11 @@ const char *dalbe_strerror(enum dalbe_op op, int err)
 	case EACCES:
 		return op == DALBE_OP_ATTACH ?
 		       "the socket may not be changed: run as its owner" :
-		       "may not open /dev/dalbe: sudo chmod 666 /dev/dalbe";
+		       "permission denied: sudo chmod 666 /dev/dalbe, or a udev rule to keep it";
 	case EPERM:
 		if (op == DALBE_OP_OPEN)
 			return DEVICE_FORBIDDEN;
-		return op == DALBE_OP_ATTACH ?
-		       "dalbe_cdg is not in net.ipv4.tcp_allowed_congestion_control" :
+		return op == DALBE_OP_ATTACH ? not_allowed() :
 		       "not permitted: run as the owner of the process, or with sudo";
 	case EBADF:
 		return "the descriptor is not open: list a process's with ls -l /proc/PID/fd";
@@ -257,9 +270,9 @@ const char *dalbe_strerror(enum dalbe_op op, int err)
 	case ENOPROTOOPT:
 		if (op == DALBE_OP_ATTACH || err == EOPNOTSUPP)
 			return "the socket is not TCP: pass one of a TCP connection";
-		return "the socket does not use dalbe_cdg: select it with dalbe_attach()";
+		return NOT_OURS;
 	case ENODATA:
-		return "there is no goal to update: set one without --update";
+		return "there is no goal to update: set one first";
 	case ETIME:
 		return "the deadline has passed: give one that lies ahead";
 	case EOVERFLOW:

@@ -123,14 +123,14 @@ static void print_help(const struct command *cmd)
 	printf("Usage: dalbectl %s %s\n%s\n\n", cmd->name, cmd->synopsis,
 	       cmd->summary);
 	for (size_t i = 0; i < N_DEFS; i++) {
-		char left[40];
+		char left[40], letter[] = { ' ', '(', '-', (char)defs[i].letter, ')', '\0' };
 
 		if (!(defs[i].commands & cmd->bit))
 			continue;
 		snprintf(left, sizeof(left), "--%s%s%s", defs[i].name,
 			 defs[i].value ? " " : "",
 			 defs[i].value ? defs[i].value : "");
-		printf("  %-20s %s\n", left, defs[i].help);
+		printf("  %-20s %s%s\n", left, defs[i].help, defs[i].letter ? letter : "");
 	}
 	printf("\n%s", cmd->details);
 }
@@ -411,6 +411,8 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 
 	if (size && size_of)
 		usage_error("--size and --size-of are both given; type only one of them");
+	if (cmd->bit & CMD_RUN && scavenger && (size || size_of || opts->deadline_ns))
+		usage_error("--scavenger and a goal are both given; type either, or --after scavenger");
 	if (scavenger && controller)
 		usage_error("--scavenger and --controller are both given; type only one of them");
 	if (opts->size_bytes && !opts->deadline_ns)

@@ -199,6 +199,24 @@ static void print_failure(int status, char *line, size_t len)
 			 WEXITSTATUS(status));
 }
 
+static void cannot_write(const struct options *opts)
+{
+	complain("cannot write '%s': %s; type another --json-file",
+		 opts->json_path, strerror(errno));
+}
+
+/* Before the transfer, not after it. */
+static bool can_report(const struct options *opts)
+{
+	FILE *out = opts->json_path ? fopen(opts->json_path, "ae") : NULL;
+
+	if (out && !fclose(out))
+		return true;
+	if (opts->json_path)
+		cannot_write(opts);
+	return !opts->json_path;
+}
+
 static void report(const struct transfer *t, const struct options *opts,
 		   char **program, int status)
 {
@@ -215,8 +233,7 @@ static void report(const struct transfer *t, const struct options *opts,
 	if (opts->json_path) {
 		js.out = fopen(opts->json_path, "we");
 		if (!js.out) {
-			complain("cannot write '%s': %s; type another --json-file",
-				 opts->json_path, strerror(errno));
+			cannot_write(opts);
 			return;
 		}
 	}
@@ -230,8 +247,7 @@ static void report(const struct transfer *t, const struct options *opts,
 	json_end(&js, '}');
 	fputc('\n', js.out);
 	if (opts->json_path && fclose(js.out))
-		complain("cannot write '%s': %s; type another --json-file",
-			 opts->json_path, strerror(errno));
+		cannot_write(opts);
 }
 
 int cmd_run(const struct options *opts, char **program)
@@ -241,6 +257,8 @@ int cmd_run(const struct options *opts, char **program)
 	sigset_t original;
 	pid_t child;
 
+	if (!can_report(opts))
+		return EXIT_RUN_FAILED;
 	/* Daemons that the program leaves behind stay our descendants. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	signal_fd = open_signals(&original);

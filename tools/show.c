@@ -60,12 +60,6 @@ static void add_row(const struct target_socket *socket, void *arg)
 
 static const char *const after_names[] = { "best-effort", "scavenger", "keep" };
 
-static const char *status_name(const struct dalbe_state *state)
-{
-	return state->status == DALBE_STATUS_NONE && state->w_ppm ?
-	       "scavenger" : dalbe_status_name(state->status);
-}
-
 static void row_json(const struct row *row, struct json *js)
 {
 	const struct dalbe_state *state = &row->state;
@@ -74,7 +68,7 @@ static void row_json(const struct row *row, struct json *js)
 	json_int(js, "pid", row->pid);
 	json_int(js, "fd", row->fd);
 	json_string(js, "peer", row->peer);
-	json_string(js, "status", status_name(state));
+	json_string(js, "status", human_status(state));
 	json_bool(js, "app_limited", state->flags & DALBE_STATE_APP_LIMITED);
 	json_string(js, "controller", dalbe_controller_name(state->controller));
 	json_string(js, "after", state->after_deadline < 3 ?
@@ -252,12 +246,13 @@ static size_t print_row(const struct screen *screen, const struct row *row)
 		strcpy(cells[i], "-");
 	snprintf(cells[NAME], CELL_LEN, "%d:%d", row->pid, row->fd);
 	format_peer(screen, row->peer, cells[PEER]);
-	snprintf(cells[STATUS], CELL_LEN, "%s", status_name(state));
+	snprintf(cells[STATUS], CELL_LEN, "%s", human_status(state));
 	if (state->goal_bytes)
 		format_goal(state, cells[DONE], cells[ARRIVES], cells[DEADLINE],
 			    cells[BYTES], cells[TARGET]);
-	human_rate(state->rate_Bps, cells[RATE]);
-	/* Without control there is none. */
+	/* Without control there is neither. */
+	if (state->rate_Bps || state->w_ppm)
+		human_rate(state->rate_Bps, cells[RATE]);
 	if (state->w_ppm)
 		snprintf(cells[W], CELL_LEN, "%.3f", state->w_ppm / 1e6);
 	if (state->regime != DALBE_REGIME_NONE)
@@ -303,10 +298,10 @@ int cmd_get(const struct options *opts, char **operands)
 			print_row(&screen, &rows.row[i]);
 	} else if (!rows.failed) {
 		if (denied)
-			complain("no connection with dalbe_cdg found, but %d process%s could not be looked into; type sudo dalbectl get",
+			complain("no connection of dalbe found, but %d process%s could not be looked into; type sudo dalbectl get",
 				 denied, denied == 1 ? "" : "es");
 		else
-			complain("no connection with dalbe_cdg found; give one a goal with dalbectl run or dalbectl set");
+			complain("no connection of dalbe found; give one a goal with dalbectl run or dalbectl set");
 	}
 	free(rows.row);
 	return !written() || rows.failed || !rows.n ? EXIT_FAILURE : EXIT_SUCCESS;
@@ -383,7 +378,7 @@ int cmd_watch(const struct options *opts, char **operands)
 		over = all_done(&rows);
 		if (first && !rows.n) {
 			if (!rows.failed)
-				complain("%s: no connection with dalbe_cdg; see dalbectl get for those that have",
+				complain("%s: no connection of dalbe yet; try again once it is connected, or see dalbectl get",
 					 operands[0]);
 			return EXIT_FAILURE;
 		}

@@ -115,6 +115,7 @@ struct transfer {
 	uint64_t ended_ns;
 	int tally_fd;
 	bool changed;		/* connections came or went */
+	bool foretold;		/* that the deadline cannot be met */
 	bool saw_unwanted;	/* by --port or --loopback */
 	pid_t unreadable;	/* a process that may not be looked into */
 	bool denied;		/* a descriptor that may not be borrowed */
@@ -479,6 +480,7 @@ static void set_goal(struct transfer *t, struct conn *conn, uint64_t bytes)
 static void divide(struct transfer *t)
 {
 	uint64_t size = t->opts->size_bytes, done = total_done(t);
+	uint64_t left = done < size ? size - done : 0;
 	struct share *shares = calloc(t->n ? t->n : 1, sizeof(*shares));
 	struct conn **sharing = calloc(t->n ? t->n : 1, sizeof(*sharing));
 	size_t n = 0;
@@ -499,12 +501,35 @@ static void divide(struct transfer *t)
 			.closing = conn->closing,
 		};
 	}
-	share_divide(shares, n, done < size ? size - done : 0);
-	for (size_t i = 0; i < n; i++)
-		set_goal(t, sharing[i], shares[i].bytes);
+	share_divide(shares, n, left);
+	for (size_t i = 0; i < n; i++) {
+		/* With all of it done a goal only falls: what follows is for a scavenger. */
+		if (left || !sharing[i]->has_goal || shares[i].bytes < sharing[i]->goal_bytes)
+			set_goal(t, sharing[i], shares[i].bytes);
+	}
 out:
 	free(shares);
 	free(sharing);
+}
+
+/* Tell once that the deadline cannot be met: each connection competes already, in vain. */
+static void foretell(struct transfer *t)
+{
+	size_t n_goals = 0, n_infeasible = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct conn *conn = &t->conns[i];
+
+		if (conn->phase != OPEN || !conn->has_goal || !conn->has_state)
+			continue;
+		n_goals++;
+		n_infeasible += conn->state.status == DALBE_STATUS_INFEASIBLE;
+	}
+	if (t->foretold || !n_goals || n_infeasible < n_goals)
+		return;
+	complain("warning: as it looks now this ends after the deadline, though it competes like any connection; dalbectl watch %d follows it",
+		 getpid());
+	t->foretold = true;
 }
 
 /* When the last byte was acknowledged, as precisely as is known. */
@@ -564,6 +589,7 @@ uint64_t transfer_poll(struct transfer *t, pid_t root)
 		/* A single connection has all that is left already. */
 		if ((changed || n_open > 1) && given_goal(t) && !past_deadline(t))
 			divide(t);
+		foretell(t);
 		t->next_visit_ns = t->now_ns + VISIT_NS;
 		/* At the deadline we see whether it was met. */
 		if (t->now_ns < deadline_ns && t->next_visit_ns > deadline_ns)
@@ -701,9 +727,12 @@ void transfer_print(const struct transfer *t, bool failed, char *line,
 {
 	int64_t early_ns = (int64_t)(t->opts->deadline_ns - end_ns(t));
 	char done[HUMAN_LEN], size[HUMAN_LEN], took[HUMAN_LEN], off[HUMAN_LEN];
-	char received[HUMAN_LEN], queued[HUMAN_LEN];
+	char received[HUMAN_LEN], queued[HUMAN_LEN], more[HUMAN_LEN];
 	enum transfer_end end = transfer_end(t);
 	struct sums sums = sum_up(t);
+	uint64_t goal = t->opts->size_bytes;
+	/* The time is that of the goal's last byte, whatever follows it. */
+	bool beyond = given_goal(t) && t->finished_ns && sums.done > goal;
 	size_t at;
 
 	if (end == TRANSFER_UNSEEN) {
@@ -712,9 +741,9 @@ void transfer_print(const struct transfer *t, bool failed, char *line,
 	}
 	at = (size_t)snprintf(line, len,
 			      "%s%s%s acknowledged in %s over %zu connection%s",
-			      human_size(sums.done, done),
+			      human_size(beyond ? goal : sums.done, done),
 			      given_goal(t) ? " of " : "",
-			      given_goal(t) ? human_size(t->opts->size_bytes, size) : "",
+			      given_goal(t) ? human_size(goal, size) : "",
 			      human_duration((int64_t)(end_ns(t) - t->start_ns),
 					     took),
 			      sums.n, sums.n == 1 ? "" : "s");
@@ -742,6 +771,9 @@ void transfer_print(const struct transfer *t, bool failed, char *line,
 				       "; the program had no more to send");
 	if (!given_goal(t))
 		return;
+	if (beyond && sums.done - goal > goal / 16)
+		at += (size_t)snprintf(line + at, len - at, ", and %s more later",
+				       human_size(sums.done - goal, more));
 	/* A program that has failed, or is not done, is not early. */
 	if (early_ns < 0)
 		snprintf(line + at, len - at, ", %s after the deadline", off);
@@ -778,8 +810,7 @@ static void conn_json(const struct transfer *t, const struct conn *conn,
 
 		json_string(js, "controller",
 			    dalbe_controller_name(state->controller));
-		json_string(js, "last_status",
-			    dalbe_status_name(state->status));
+		json_string(js, "last_status", human_status(state));
 		json_real(js, "last_w", state->w_ppm / 1e6, 6);
 		json_string(js, "last_regime",
 			    dalbe_regime_name(state->regime));

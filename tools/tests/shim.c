@@ -10,13 +10,15 @@
  *	SHIM_LOOKS	the cookie of a connection, a line each time dalbectl asks for its state
  *	SHIM_ABSENT	as if /dev/dalbe were missing, with this errno
  *	SHIM_LOADED	and yet the module loaded
- *	SHIM_SYS	where files of /sys and /var/lib/shim-signed are to be looked for
+ *	SHIM_SYS	where files of /sys, /proc/sys and /var/lib/shim-signed are to be looked for
  *	SHIM_OLD	the module is of a version that knows no parameters
  *	SHIM_SECCOMP	pidfd_getfd(2) fails with this errno; 0: it kills
  *	SHIM_LOSE	the pidfd_getfd(2) of this number, counted from 1, fails with EBADF
  *	SHIM_CLEAR	before the first update of a goal, somebody clears it
  *	SHIM_REGIME	DALBE_REGIME_* of every socket with a goal
+ *	SHIM_STATUS	DALBE_STATUS_* of every socket with a goal that is not done
  *	SHIM_CC		the congestion control of every socket
+ *	SHIM_KEEP	it stays: setsockopt(TCP_CONGESTION) fails with this errno
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -107,7 +109,8 @@ int open(const char *path, int flags, ...)
 	va_start(args, flags);
 	mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
 	va_end(args);
-	if (getenv("SHIM_SYS") && !strncmp(path, "/sys/", 5)) {
+	if (getenv("SHIM_SYS") &&
+	    (!strncmp(path, "/sys/", 5) || !strncmp(path, "/proc/sys/", 10))) {
 		char file[4096];
 
 		snprintf(file, sizeof(file), "%s%s", getenv("SHIM_SYS"), path);
@@ -192,6 +195,10 @@ int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 		return real(fd, level, name, value, len);
 	if (len != strlen(DALBE_CC_CDG) || memcmp(value, DALBE_CC_CDG, len)) {
 		errno = ENOENT;
+		return -1;
+	}
+	if (getenv("SHIM_KEEP")) {
+		errno = atoi(getenv("SHIM_KEEP"));
 		return -1;
 	}
 	fprintf(call_log, "attach %llu\n", cookie_of(fd));
@@ -284,6 +291,8 @@ static void get_regime(struct dalbe_state *state)
 
 static void get_state(struct shim_socket *s, struct dalbe_state *state)
 {
+	const char *status = getenv("SHIM_STATUS");
+
 	state->status = DALBE_STATUS_NONE;
 	state->controller = s->params.flags & DALBE_PARAM_CONTROLLER ?
 			    s->params.controller : DALBE_CONTROLLER_MBC;
@@ -305,6 +314,7 @@ static void get_state(struct shim_socket *s, struct dalbe_state *state)
 	state->time_left_ns = (__s64)(s->deadline_ns -
 				      (s->done_ns ? s->done_ns : now_ns()));
 	state->status = s->done_ns ? DALBE_STATUS_DONE :
+			status ? (__u32)atoi(status) :
 			state->time_left_ns < 0 ? DALBE_STATUS_LATE :
 						  DALBE_STATUS_ON_TRACK;
 }

@@ -270,6 +270,60 @@ def test_other_version(b: Bench) -> None:
     assert (len(b.warnings), js["bytes_done"]) == (1, 100000), js
 
 
+def test_congestion_control_that_stays(b: Bench) -> None:
+    """Where the congestion control may not change, the message tells who may keep it."""
+    b.env |= {"SHIM_KEEP": str(errno.EPERM), "SHIM_SYS": str(b.directory)}
+    allowed = b.directory / "proc/sys/net/ipv4/tcp_allowed_congestion_control"
+    allowed.parent.mkdir(parents=True)
+    for names, advice in (
+        ("reno cubic", "not in net.ipv4.tcp_allowed_congestion_control: add it there with sysctl"),
+        ("reno cubic dalbe_cdg", "a BPF program of the cgroup keeps the congestion control; ask"),
+    ):
+        allowed.write_text(f"{names}\n")
+        b.summary(*GOAL, "--", *send_and(b.sink.port, ""))
+        assert len(b.warnings) == 1 and advice in b.warnings[0], b.warnings
+
+
+def test_a_deadline_that_cannot_be_met(b: Bench) -> None:
+    """It is said once, while the program runs, where all connections are infeasible."""
+    b.env["SHIM_STATUS"] = "3"
+    process = b.start("run", *GOAL, "--loopback", "--", SENDER, str(b.sink.port), *EACH_SECOND)
+    assert process.stderr
+    said = f"; dalbectl watch {process.pid} follows it"
+    line = process.stderr.readline()
+    assert line.startswith("dalbectl: warning: ") and line.endswith(said + "\n"), line
+    assert process.poll() is None
+    assert len(process.communicate()[1].splitlines()) == 1  # the last line
+    b.env["SHIM_STATUS"] = "2"
+    b.summary(*GOAL, "--", SENDER, str(b.sink.port), *EACH_SECOND)
+    assert b.warnings == []
+
+
+EACH_SECOND = ("150", "0", "300000", "300000")
+"""A sender's arguments: two connections, for three seconds."""
+
+
+def test_more_than_was_announced(b: Bench) -> None:
+    """The goals of several connections are not raised once all is done; the last line tells."""
+    goal = ("--size", "100k", "--deadline", "+60s")
+    line, js = b.summary(*goal, "--", SENDER, str(b.sink.port), *EACH_SECOND)
+    assert re.fullmatch(
+        f"100 kB of 100 kB acknowledged in {TIME} over 2 connections, and 500 kB more later, "
+        f"{TIME} before the deadline",
+        line,
+    ), line
+    assert (js["bytes_done"], js["complete"], js["on_time"]) == (600000, True, True), js
+    assert max(g.bytes for g in b.goals()) <= 100000 + 2 * 15000, b.goals()
+
+
+def test_a_summary_that_cannot_be_written(b: Bench) -> None:
+    """It is said before the program starts."""
+    path = b.directory / "missing" / "summary.json"
+    done = b.run("run", *GOAL, "--json-file", str(path), "--", "echo", "started")
+    said = f"dalbectl: cannot write '{path}': No such file or directory; type another --json-file\n"
+    assert (done.returncode, done.stdout, done.stderr) == (125, "", said), done
+
+
 def test_signals_forwarded(b: Bench) -> None:
     """TERM, HUP, INT, USR1, USR2 sent to dalbectl reach the program, once."""
     names = ("TERM", "HUP", "INT", "USR1", "USR2")
@@ -841,7 +895,7 @@ def test_scavenger(b: Bench) -> None:
         (conn,) = js["connections"]
         assert conn["delivered"] and not conn["had_goal"], conn
         assert (conn["controller"], conn["last_status"], conn["last_w"]) == (
-            "weight", "no goal", 0.5,
+            "weight", "scavenger", 0.5,
         ), conn  # fmt: skip
 
 
@@ -945,9 +999,9 @@ def test_set_get_clear(b: Bench) -> None:
     with running_sender(b, "1000", "0", "100000", "100000") as (pid, fds):
         one = f"{pid}:{fds[0]}"
         done = b.run("get", pid)
-        assert done.returncode == 1 and "no connection with dalbe_cdg" in done.stderr
+        assert done.returncode == 1 and "no connection of dalbe found" in done.stderr
         done = b.run("get", one)
-        assert done.returncode == 1 and "does not use dalbe_cdg" in done.stderr
+        assert done.returncode == 1 and "uses none of dalbe's congestion controls" in done.stderr
 
         assert b.run("set", *GOAL, one).returncode == 0
         assert [g.bytes for g in b.goals()] == [1000000]
@@ -1025,8 +1079,7 @@ def test_pid_means_descendants(b: Bench) -> None:
         done = b.run("clear", pid)
         assert (done.returncode, done.stderr) == (
             1,
-            f"dalbectl: {pid}: no connection with dalbe_cdg; see dalbectl get for those that "
-            "have\n",
+            f"dalbectl: {pid}: no connection of dalbe; see dalbectl get for those there are\n",
         ), done
 
         def is_set() -> bool:
@@ -1348,6 +1401,7 @@ def test_bad_options(b: Bench) -> None:
         ["run", "--controller", "fixed", *end],
         ["run", "--scavenger"],
         ["run", "--scavenger", "--size", "1M", *end],
+        ["run", "--scavenger", *GOAL, *end],
         ["run", "--scavenger", "--deadline", "+1m", *end],
         ["run", "--scavenger", "--fail-late", *end],
         ["run", "--scavenger", "--controller", "weight", *end],
