@@ -186,7 +186,7 @@ struct dalbe_params {
  * @srtt_us: smoothed RTT
  * @min_rtt_us: lowest RTT seen lately
  * @cwnd: congestion window, packets
- * @updates: updates of w since the goal was set, or the scavenger began
+ * @updates: Tw since the goal was set, or the scavenger began, but for APP_LIMITED ones
  * @backoffs_delay: cuts for delay gradients since connected; of dalbe_cubic, those
  *                  for phantom signals
  * @backoffs_loss: cuts for loss or ECN that TCP has asked for

@@ -44,7 +44,7 @@ enum cut_cause {
 	CUT_LOSS,	/* a loss, or a mark */
 };
 
-/* A base answers a round's end by one of these; else the sender would grow a window that is set. */
+/* A base's answer to a round's end. Without it this ACK would grow a window that was just set. */
 enum round_effect {
 	ROUND_NONE,	/* nothing: the window grows by this ACK */
 	ROUND_SET,	/* it has set the window */
@@ -92,7 +92,7 @@ struct base_report {
  *	answers of all bases.
  *	@cdg_cwnd is what CDG would cut to: 0.7 of the window for a delay, a half for a loss, but
  *	for CDG's heuristics; a base may ignore it
- * @model_q40: F(12): the price at which the base sends so fast on a struct tcp_path
+ * @model_q40: F(12): the price at which the base sends @rate_Bps, bytes/s, on a struct tcp_path
  * @price: a Tw has ended: fill in what the base pays at w = 1, and whether others were seen.
  *	In the unit of @model_q40, which is the base's own, as only their ratio counts: CDG per
  *	round, F(22), Vegas seconds, the scavenger 1/B. The counts of rounds and losses, and the
@@ -102,9 +102,9 @@ struct base_report {
  * @event: something else has happened; at BASE_RECOVERY and BASE_TIMEOUT the base may set the
  *	window.
  *	May be NULL: nothing is to be done
- * @sample: an RTT was measured, above 0 us, as the base is to see it. It counts once it is handed
- *	to cdg_rtt_sample().
- *	May be NULL: all are
+ * @sample: an RTT was measured, above 0 us, as the base is to see it: hand it to cdg_rtt_sample(),
+ *	or leave it out of the round.
+ *	May be NULL: the sender hands in each
  * @hystart: an ACK came, and TCP has not judged it yet: set ssthresh where slow start ends by
  *	rules of the base's own.
  *	May be NULL: slow start ends by a loss, or by @use_hystart

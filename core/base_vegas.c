@@ -19,8 +19,8 @@
  *   o The BDP that bounds alpha is the largest that we have seen, and alpha may be 15 in any case:
  *     others may have left us no more than a few packets, and the bound would keep it so.
  *   o The upper bound is alpha + 2, as the paper names none that follows alpha.
- *   o The delay in the model is the mean of the last Tw and of half of the one before, and
- *     longer by RTT / base RTT: diff, as Linux has it, is that much more than what is queued.
+ *   o The delay in the model is a mean in which each Tw counts half of the next, and longer by
+ *     RTT / base RTT: diff, as Linux has it, is that much more than what is queued.
  *
  * References; F(n) is equation n of the paper that base.h names:
  *   L.S. Brakmo, L.L. Peterson, "TCP Vegas: End to end congestion avoidance on a global
@@ -205,8 +205,8 @@ static void vegas_price(const struct sender *s, struct control_sample *sample)
 	sample->phi_price_q40 = max_t(u64, fp_add(cuts_q40, sample->price_standard_q40), 1);
 }
 
-/* A rate of so many bytes per second keeps alpha packets in the queue where packets wait in it for
- * alpha / rate: tau = phi * 15 * w / zeta, solved for tau at mu = 1.
+/* F(12): a flow with alpha packets in the queue, whose packets wait there for tau, sends
+ * alpha / tau. So tau at alpha = 15, mu = 1, is the price, seconds in Q40.
  */
 static u64 vegas_model_q40(const void *path, u64 rate_Bps)
 {

@@ -89,7 +89,7 @@ void cdg_forget_gradients(struct cdg *c)
 }
 
 /**
- * cdg_restart - the connection was idle: what was measured is void
+ * cdg_restart - what was measured is void: after a pause, or where a scavenger takes the link
  * @c: the flow
  * @cwnd: congestion window to restart with, packets
  *

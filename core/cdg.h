@@ -107,15 +107,15 @@ enum cdg_hystart {
 };
 
 /**
- * struct cdg_heuristics - what the administrator may switch: CDG's optional parts, of which a
- *	scavenger has only @use_ineff, while it is alone, and @hystart; and @inflate_beta
+ * struct cdg_heuristics - switches of the administrator, most of them of CDG's optional parts. A
+ *	scavenger has only @use_ineff, while it is alone, and @hystart
  * @use_ineff: give up on delay after this many backoffs without effect; 0: off
  * @use_shadow: after a loss, go to half of the window that delay backoffs have not cut, at most
  *	to the present one
  * @use_tolerance: take a loss with a draining queue for no congestion
  * @hystart: enum cdg_hystart, or both bits
- * @inflate_beta: none of CDG's, but of bases that pay for losses alone: w inflates what a loss
- *	costs, not how many there are
+ * @inflate_beta: of bases that pay for losses alone, as CUBIC: w deepens the cut for each loss,
+ *	instead of adding phantom losses
  */
 struct cdg_heuristics {
 	u8 use_ineff;
@@ -230,7 +230,7 @@ struct cdg {
  * cdg_base_rtt_us - the RTT without a queue, as far as it is known
  * @c: the flow
  *
- * Return: lowest RTT of any sample, slowly forgotten; 0: none yet.
+ * Return: us, the lowest of any round's and of any delayed ACK, slowly forgotten; 0: none yet.
  */
 static inline u32 cdg_base_rtt_us(const struct cdg *c)
 {

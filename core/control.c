@@ -79,9 +79,9 @@ void control_start(struct control *c, const struct control_config *config,
  * @config: controller and its parameters
  *
  * By the user (DALBE_IOC_SET_PARAMS, dalbe_sk_set_params()), under a goal or at wmin without one.
- * The goal, what is done of it, phi and what the controllers have learned stay; w as well, but for
- * the new wmin. The rate of the interval under way was in part meant for another w, so MBC is not
- * to learn from it (last.retargeted).
+ * The goal, what is done of it, phi, MBC's trim and PID's integral stay; w as well, but for the new
+ * wmin. The rate of the interval under way was in part meant for another w: MBC's trim does not
+ * learn from it, and its headroom is measured anew (last.retargeted).
  */
 void control_configure(struct control *c, const struct control_config *config)
 {
@@ -97,8 +97,8 @@ void control_configure(struct control *c, const struct control_config *config)
 	c->last.retargeted = true;
 }
 
-/* Time to aim for. Before the deadline by a part of the window, and by at most
- * 7/8 of what is left: half would let the rate fade to nothing at the deadline.
+/* Time in which zeta gets all bytes done, ns: until 1/32 of the window before the deadline, but at
+ * least 1/8 of the time left. With 1/2 the last bytes would trickle until the deadline.
  */
 static u64 control_time_left_ns(const struct control *c, u64 now_ns)
 {
@@ -124,8 +124,8 @@ static u64 control_bytes_left(const struct control *c)
  * @now_ns: time
  * @deadline_ns: soft deadline
  *
- * The controller keeps what it has learned. With another deadline the window begins now, and
- * Tw, margin and limits follow it.
+ * phi, MBC's trim and PID's integral stay; MBC's headroom is measured anew. With another deadline
+ * the window begins now, and Tw, margin and limits follow it.
  */
 void control_change_goal(struct control *c, u64 bytes, u64 now_ns, u64 deadline_ns)
 {
@@ -180,10 +180,10 @@ static void control_keep_mu(struct control *c, u32 phi_before_q16)
 				 Q16_ONE);
 }
 
-/* phi's own interval: Tphi, or as many more until there was enough loss. Until
- * then the loss that has not come yet, counted as if it had, bounds phi from
- * below: a flow at a small share sees a loss a minute, and would otherwise be
- * held far from best effort at w = 1.
+/* We measure phi, F(25), over Tphi, four Tw beside others, or over as many more as bring two
+ * losses. Before that we count one loss more than there were, which gives a lower bound, and raise
+ * phi to it: a flow with a small share sees a loss a minute, and would stay far below best effort
+ * at w = 1.
  */
 static void control_update_phi(struct control *c, const struct control_sample *s)
 {
@@ -294,9 +294,9 @@ static void control_judge_feasibility(struct control *c, u64 now_ns, bool was_be
 		c->status = DALBE_STATUS_ON_TRACK;
 }
 
-/* Best effort over the part of it that MBC asks for, 1/answer, a mean of some intervals, as prices
- * swing. So the mean of answers is harmonic: an arithmetic one would follow the few worst
- * intervals. Where prices differ it begins when phi has been measured a few times.
+/* Headroom is the best-effort rate over the rate that MBC asks for: 1/answer. We keep a mean, as
+ * prices swing, and of 1/answer, as a mean of answers would follow the few worst intervals. Where
+ * the two prices differ it begins after DALBE_HEADROOM_TPHI Tphi, when phi is known.
  */
 static void control_learn_headroom(struct control *c, const struct control_sample *s,
 				   u32 answer_q16)

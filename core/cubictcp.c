@@ -17,8 +17,8 @@
 #include "cubic.h"
 #include "sender.h"
 
-/* Linux' first guess of a cube root by the six leading bits of 8 and more, less 10, in 1/64. The
- * roots that follow are off by 0.2 %, which is to be seen in windows.
+/* From Linux' table in cubic_root(): about 64 times the cube root of 8 to 63, less 10. The roots
+ * that follow from it are off by 0.2 %: with exact ones the windows would not be Linux'.
  */
 static const u8 cubictcp_guess[56] = {
 	123, 129, 134, 138, 143, 147, 151, 156, 157, 161, 164, 168, 170, 173,

@@ -27,7 +27,7 @@
 #define CUBICTCP_TIME_MAX	BIT(18)
 
 /* Of the paper's model, given by RFC 9438, section 5: (C (3 + b) / (4 (1 - b)))^1/3 per us of RTT,
- * in Q40.
+ * in Q40, with Linux' C = 410/1024 and b = 717/1024; the RFC's 0.4 and 0.7 give 0.06 % less.
  */
 #define CUBICTCP_MODEL_Q40	1179786
 

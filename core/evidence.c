@@ -84,9 +84,9 @@ u64 evidence_kept_q16(const struct regime *r, u64 window_q16, u32 ssthresh, u32 
  * evidence_forget - void the measurements so far
  * @r: the flow
  *
- * After a pause in which there was nothing to send, after a timeout, and after a change of
- * regime we cannot judge the cut under test, nor do we know our part of the link. So we give up for
- * good what a provisional cut gave up: no test says that nobody has taken it.
+ * After a pause, a timeout, an undone cut or a change of regime we cannot judge the cut under test,
+ * nor do we know our part of the link. We do not take back what a provisional cut gave up, as no
+ * test says that nobody has taken it.
  */
 void evidence_forget(struct regime *r)
 {
@@ -263,15 +263,15 @@ u64 evidence_link_packets(const struct regime *r, u64 us)
 }
 
 /**
- * evidence_slow_start_limit - the link is free: how far may slow start go?
+ * evidence_slow_start_limit - we take a free link: how far may slow start go?
  * @r: the flow
- * @base_rtt_us: lowest RTT known
+ * @base_rtt_us: lowest RTT known; 0: none
  *
- * Slow start learns a round trip later that a link is full, and has sent twice as much by
- * then: the buffer overflows, for others as well. We know what the link carried the last
- * time, so slow start ends where a short queue should show that it is full.
+ * Slow start learns a round trip late that a link is full, and has sent twice as much by then: the
+ * buffer overflows, for others as well. So it ends at what the link last carried in the base RTT
+ * and twice the shortest queue. Sets slow_start.may_grow_on: if no queue shows then, it goes on.
  *
- * Return: packets; U32_MAX: as far as it goes.
+ * Return: ssthresh, packets, 2 or more; U32_MAX where the link's rate is not known.
  */
 u32 evidence_slow_start_limit(struct regime *r, u32 base_rtt_us)
 {
@@ -308,10 +308,10 @@ bool evidence_slow_start_too_short(struct regime *r, u32 rtt_us, u32 base_rtt_us
  * @base_rtt_us: lowest RTT known
  * @now_us: clock
  *
- * We compare the lowest RTTs of periods of many rounds: that of a single round may contain
- * somebody's packet. Of the rounds of a period, from the first that was as low, a quarter have to
- * be: the queue of a few CUBIC flows comes down to the same length after each loss. The queue of
- * very many flows hardly moves, but they lose packets, and so do we.
+ * We compare the lowest RTTs of periods. A quarter of the rounds must be as low: a few CUBIC flows'
+ * queue comes down to one length after each loss, but does not stay there. Very many flows' queue
+ * hardly moves, but then we lose packets, and evidence_loss() counts the periods anew.
+ * Return: true after EVIDENCE_PLATEAU periods alike: the base RTT is plateau.rtt_us.
  */
 bool evidence_plateau(struct regime *r, u32 rtt_us, u32 base_rtt_us,
 		      u64 now_us)

@@ -29,9 +29,9 @@
  */
 #define EVIDENCE_PART_SHIFT	3
 
-/* A newcomer takes a quarter of it within a round trip, and scavengers among themselves do not;
- * and three packets, as fewer are noise. With half of these small windows see newcomers that are
- * none; with twice, we yield a round trip later.
+/* A part of the link is lost where a round delivers a quarter less than our mean, which a newcomer
+ * takes within a round trip and scavengers do not; and three packets less, as fewer are noise. With
+ * half of these small windows see newcomers that are none; with twice, we yield a round trip later.
  */
 #define EVIDENCE_PART_LOST	4
 #define EVIDENCE_PART_PACKETS	3
@@ -57,9 +57,9 @@
 #define EVIDENCE_PLATEAU_SHIFT	6
 #define EVIDENCE_PLATEAU_MIN_US	250
 
-/* One round in four of a period, from the first that was, is as low as its lowest. Half: two CUBIC
- * flows that lose packets together pass for a longer path now and then (in the simulator, in one
- * run of two minutes in 200). Twice: other traffic hides a longer path.
+/* On a longer path one round in four is as low as the period's lowest RTT, counted from the first.
+ * Half, one in eight: two CUBIC flows that lose packets together pass for a longer path now and
+ * then (in the simulator, one run of two minutes in 200). Twice: other traffic hides a longer path.
  */
 #define EVIDENCE_PLATEAU_NEAR	4
 

@@ -42,12 +42,12 @@ u32 cdg_exp_neg_q32(u64 x_q26)
 }
 
 /**
- * cdg_exp2_q8 - 2^(x/256)
+ * cdg_exp2_q8 - 2^(x/256), an integer: for G in ns
  * @x_q8: x, up to 31 * 256
  *
  * The table has steps of 1/32 octave, with straight lines between them.
  *
- * Return: within 2e-4.
+ * Return: rounded down, after a relative error of up to 2e-4.
  */
 u32 cdg_exp2_q8(u32 x_q8)
 {
@@ -63,7 +63,7 @@ u32 cdg_exp2_q8(u32 x_q8)
  * cdg_scale_q40 - g/G = sum * 1000 / (CDG_WINDOW * g_ns) per us of the gradient sum
  * @g_ns: G
  *
- * Return: at least 2^40 * 1000 / 10^9.
+ * Return: per us, Q40; from 1.1e6 (G of 125 ms) to 6.9e10 (2 us).
  */
 u64 cdg_scale_q40(u32 g_ns)
 {

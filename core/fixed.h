@@ -4,8 +4,8 @@
  * space, so that one implementation is tested, simulated, fuzzed and shipped.
  *
  * Formats, by suffix:
- *	_q8	8 fractional bits: counts and means of few things, in parts of 1/256, so that
- *		forgetting a part of them leaves something
+ *	_q8	8 fractional bits: counts and means of few things; 1/256 of one is left where we
+ *		halve a small count again and again
  *	_q16	16 fractional bits: weights, ratios (w, phi, 1 + eps)
  *	_q32	32 fractional bits: probabilities; U32_MAX stands for 1
  *	_q40	40 fractional bits: prices; 400 Gbit/s at an RTT of 60 s costs

@@ -20,12 +20,12 @@ static bool cdg_saw_queue(const struct cdg *c)
  * @cwnd_limited: the sender fills its window
  * @paced: and does not send it in one burst
  *
- * Called on each ACK below ssthresh. Ha and Rhee's algorithm with Hayes'
- * delayed-ACK filter, at any window, and with the train started again when the
- * application held it up. In slow start TCP paces a window over half the RTT and
- * more, whatever the pipe holds. So the train of a paced one tells of a full pipe only
- * in a round that has seen a queue: half of what the delay is to be that tells by itself.
- * Else it is to last as long as the pace cannot make it: all of the RTT, as in Linux' CUBIC.
+ * Called at each ACK below ssthresh. Ha and Rhee's algorithm with Hayes' delayed-ACK filter, at any
+ * window; the train starts again where the application held it up. A train of ACKs longer than half
+ * of the lowest RTT tells of a full pipe. But in slow start TCP may pace a window over half of the
+ * RTT and more, whatever the pipe holds: then the train tells only in a round with a queue
+ * (cdg_saw_queue()), half of the one that ends slow start by delay; or where it is longer than the
+ * lowest RTT, which pacing does not make it, as in Linux' CUBIC.
  *
  * Return: what was detected, to leave slow start for; CDG_HYSTART_NONE: go on.
  */

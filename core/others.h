@@ -17,14 +17,14 @@
 
 enum regime_state {
 	REGIME_ALONE,		/* nobody else's queue in sight */
-	REGIME_YIELDING,	/* whose queue is it? Two cuts drained too little, or TCP repairs a
-				 * loss while a provisional cut (struct room) is tested: we stand
-				 * back and look
+	REGIME_YIELDING,	/* we stand back, for four rounds at most, to see whose queue it is:
+				 * two cuts drained too little, or TCP repairs a loss while a
+				 * provisional cut (struct room) is tested
 				 */
-	REGIME_CONTENDED,	/* somebody else's: the queue stayed (regime_round()); or what a
-				 * provisional cut gave up was taken, or the path stands still most
-				 * of the time (stall.c): these two without REGIME_YIELDING,
-				 * regime_alone_to_contended()
+	REGIME_CONTENDED,	/* others are there: the queue stayed while we yielded. Or straight
+				 * from REGIME_ALONE (regime_alone_to_contended()): somebody took
+				 * what a provisional cut gave up, or the path stands still for most
+				 * of the time (stall.c)
 				 */
 };
 
@@ -126,11 +126,11 @@ struct looks {
 
 /**
  * struct probe - the window held back to see whose queue it is
- * @rounds: for which it is still held back
- * @alone: the sender was last alone as a probe said so
+ * @rounds: round trips for which it is still held back; 0: no probe is under way
+ * @alone: we last became alone because a probe found the queue ours, which may be wrong
  * @cwnd: the window meanwhile, packets
- * @left_us: the queue that is left then, if it was ours
- * @pause_us: how long not to probe
+ * @left_us: the queue was ours if no more than this is left of it at the end
+ * @pause_us: least time from one probe to the next, 2 to 16 s; and 32 base RTTs, see probe_begin()
  * @since_us: when the last one began
  */
 struct probe {
@@ -143,7 +143,7 @@ struct probe {
 };
 
 /**
- * struct plateau - while contended: a queue that stands still is a longer path
+ * struct plateau - while yielding or contended: a queue that stands still is a longer path
  * @periods: so many periods (EVIDENCE_PLATEAU_US) in a row had a lowest RTT like @rtt_us
  * @rtt_us: lowest RTT of the first of them
  * @least_us: lowest RTT in the period under way
@@ -160,11 +160,11 @@ struct plateau {
 };
 
 /**
- * struct times - when things were, on the caller's clock
- * @since_us: the regime began, REGIME_YIELDING and REGIME_CONTENDED as one
- * @taken_us: VERDICT_TAKE, VERDICT_TRY or VERDICT_PATH_LONGER, the last; else regime_start()
- * @came_us: the competitor came to which we left the link
- * @busy_us: a look last found the queue
+ * struct times - when things happened, us, on the caller's clock
+ * @since_us: we became alone, or ceased to be (REGIME_YIELDING and REGIME_CONTENDED are one here)
+ * @taken_us: we last took the link (VERDICT_TAKE, TRY or PATH_LONGER); at first regime_start()
+ * @came_us: we last yielded, to a competitor; a yield while alone_by_guess does not count
+ * @busy_us: a look last found the queue, or we last yielded
  */
 struct times {
 	u64 since_us;
@@ -197,7 +197,7 @@ struct times {
  * @looks: at the queue while not alone
  * @times: when things were
  * @probe: the window held back to see whose queue it is
- * @plateau: while contended: a queue that stands still is a longer path
+ * @plateau: while not alone: a queue that stands still is a longer path
  */
 struct regime {
 	u8 state;

@@ -18,11 +18,11 @@
 enum path_state {
 	PATH_OPEN,
 	PATH_DISORDER,
-	PATH_CWR,	/* from here on TCP is recovering: from a mark, or a loss at the end of
-			 * what was sent, which TCP's probe (TLP) has repaired;
+	PATH_CWR,	/* TCP reduces the window, for a mark, or for a loss that its tail loss
+			 * probe (TLP) has repaired. From here on path_recovering() is true
 			 */
-	PATH_RECOVERY,	/* a loss, */
-	PATH_LOSS,	/* a timeout */
+	PATH_RECOVERY,	/* TCP reduces the window, and retransmits what was lost */
+	PATH_LOSS,	/* after a timeout TCP retransmits, in slow start */
 };
 
 #ifdef __KERNEL__

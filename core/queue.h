@@ -124,8 +124,8 @@ static inline u32 queue_left_us(u32 rtt_us, u32 base_rtt_us)
  * @base_rtt_us: lowest RTT known
  * @rtt_us: RTT at that window
  *
- * Of a window of few packets a packet is a good part, and half of one too much is the lesser
- * evil; of a large one it is nothing, and one less shows the base RTT again.
+ * We round a window below QUEUE_SMALL_CWND to the nearest packet, as one is a good part of it. From
+ * QUEUE_LARGE_CWND on we take one packet less, which costs little and shows the base RTT again.
  *
  * Return: packets; may be 0.
  */

@@ -123,12 +123,12 @@ static enum verdict regime_from_alone(struct regime *r, enum regime_state state,
 		probe_double_pause(r);
 	else
 		r->probe.pause_us = PROBE_PAUSE_MIN_US;
-	if (r->lossy_rounds && soon)	/* no scavengers are there: taking the link cost packets */
+	if (r->lossy_rounds && soon)	/* taking the link cost packets; scavengers lose none */
 		r->looks.try_us = clamp_t(u32, 2 * r->looks.try_us, REGIME_TRY_MAX_US,
 					  REGIME_TRY_LOSSY_US);
-	else if (r->lossy_rounds)	/* nor here, as these lose no packets */
+	else if (r->lossy_rounds)	/* scavengers lose none, but this loss came late */
 		r->looks.try_us = REGIME_TRY_MAX_US;
-	else if (now_us - r->times.since_us > 2 * REGIME_TRY_MIN_US)	/* they came later */
+	else if (now_us - r->times.since_us > 2 * REGIME_TRY_MIN_US)	/* newcomers */
 		r->looks.try_us = REGIME_TRY_MIN_US;
 	else			/* the trial has failed at once */
 		r->looks.try_us = clamp_t(u32, 2 * r->looks.try_us, REGIME_TRY_MIN_US,
@@ -193,9 +193,9 @@ static bool regime_may_be_scavengers(const struct regime *r, u32 base_rtt_us)
 				       evidence_least_windows_us(r));
 }
 
-/* How much of the queue may be left where nobody took the room, us: a quarter of what it was, or as
- * much as scavengers leave among themselves on a fast link. They make room for each other's
- * surges, too, and the queue of the others is still there; but they lose no packets.
+/* The longest queue, us, that may be left after a provisional cut if nobody took what it gave up: a
+ * quarter of the queue at @before_us; and, unless packets were lost lately, as much as scavengers
+ * leave: they make room for each other's surges, and the queue of the other scavengers stays.
  */
 static u32 regime_room_free_us(const struct regime *r, u32 before_us, u32 base_rtt_us)
 {
@@ -267,8 +267,8 @@ u64 regime_look_us(u32 base_rtt_us)
  * @base_rtt_us: lowest RTT known; 0: none
  * @now_us: clock
  *
- * Not while short flows keep coming. While probe.rounds is not 0 the window is to be held to
- * probe.cwnd; regime_round() has the answer.
+ * Where short flows keep coming, not before patience is over (regime_patience_us()). While
+ * probe.rounds is not 0 the window is to be held to probe.cwnd; regime_round() has the answer.
  */
 void regime_probe_if_due(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us, u64 now_us)
 {

@@ -114,12 +114,12 @@ u32 room_cut(struct regime *r, u32 cwnd, u32 rtt_us, u32 base_rtt_us,
  * @before_us: lowest RTT of the round before; 0: there was none
  * @base_rtt_us: lowest RTT known; 0: none
  *
- * Our window grows by a packet per round. A queue that grows by much more has a newcomer in it,
- * and CDG's gradient, a mean of eight rounds, is slow to tell. CDG does not look at the length
- * of the queue either: a scavenger drains any queue longer than queue_scavengers_us(), which
- * regime_judge_cut() forgives: else scavengers would take each other for competitors. Tells the
- * next room_cut() of the surge: of this round or, where a part of the link was lost, since the last
- * round that we judged. After a cut these differ, as we skip a round.
+ * For a surge: our window grows by a packet per round, so a queue that grows by much more has a
+ * newcomer in it, and CDG's gradient, a mean of eight rounds, is slow to tell. For a queue above
+ * queue_scavengers_us(): scavengers that left a longer one would take each other for competitors
+ * (regime_may_be_scavengers()). Sets room.surge_us for room_cut(): the larger of this round's
+ * growth and part.lost_surge_us, that since the last round measured (after a cut we skip one); 0
+ * until four rounds after slow start, whose surge is ours.
  *
  * Return: true to back off now; false unless REGIME_ALONE.
  */

@@ -20,14 +20,14 @@
  */
 #define ROOM_SURGE_MAX_US	25000
 
-/* So many RTTs in a row tell of a surge before the round has ended: of eight packets, as HyStart
- * looks at, where every second has an ACK. Half: a clump of ACKs tells. Twice: on small windows
- * the round ends before.
+/* Four RTTs in a row above the least surge end the round early: eight packets, as many as HyStart
+ * looks at, where the receiver ACKs every second. Half: a clump of ACKs passes for a surge. Twice:
+ * a small window's round ends before.
  */
 #define ROOM_SAMPLES		4
 
-/* And they are of an eighth of a window, as our own packets travel in clumps after slow start. A
- * quarter, twice, costs a newcomer half of the time that is won; half of it is a clump of ours.
+/* The ACKs of these RTTs must cover an eighth of the window, as our own packets travel in clumps
+ * after slow start. Half of that is a clump of ours. Twice loses half of the time that is won.
  */
 #define ROOM_SAMPLES_PART	8
 

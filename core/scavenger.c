@@ -55,25 +55,25 @@ static void scavenger_apply_level(struct sender *s, struct tcp_path *p, u32 acke
 	u32 level;
 
 	if (probe->rounds && level_q16 < (u64)probe->cwnd << 16)
-		probe->rounds = 0;	/* no longer the cut that was to tell */
+		probe->rounds = 0;	/* w * B is less than the probe holds: it tells nothing */
 	if (probe->rounds)
 		level_q16 = (u64)probe->cwnd << 16;
 	level = clamp_t(u64, level_q16 >> 16, 2, path_cwnd_max(p));
 	p->ssthresh = max_t(u64, sc->best_effort.window_q16 >> 16, level);
 	/* down at once, up no faster than slow start, as after a timeout */
 	p->cwnd = min(p->cwnd + acked, level);
-	/* At the first ACK of a window, not at each. */
+	/* One departure for two packets: no other is set while the last is in the future. */
 	if (level_q16 >= 2 * Q16_ONE || s->departure_ns > path_clock_ns(p) ||
 	    sc->regime.state == REGIME_YIELDING)
 		return;
-	/* no longer than a look: we would not see that the queue has gone */
+	/* at most the time between looks: without packets no look could find the queue gone */
 	gap_us = min_t(u64, fp_mul_div(path_srtt_us(p), 2 * Q16_ONE, level_q16),
 		       regime_look_us(cdg_base_rtt_us(&s->cdg)));
 	s->departure_ns = max(s->departure_ns + gap_us * NSEC_PER_USEC, path_clock_ns(p));
 }
 
-/* Alone, where delays cut the window: remember the window that best effort would not have cut.
- * A window that we took because a probe said so is not ours yet: the answer may be wrong.
+/* We are about to cut or yield: raise loss_only_window to @cwnd, packets, which best effort would
+ * keep, even where only slow start found it. Not if a probe made us alone, which may be wrong.
  */
 static void scavenger_raise_loss_only(struct scavenger *sc, u32 cwnd)
 {
@@ -82,18 +82,18 @@ static void scavenger_raise_loss_only(struct scavenger *sc, u32 cwnd)
 			    sc->loss_only_window.origin_q16);
 }
 
-/* Stand back: the window shrinks to the level of w at once, and packets under way drain. @most:
- * what a loss has just left of the window, packets.
+/* Stand back: the window becomes w * B at once, and the queue drains. @most: bound of the window
+ * that B is half of, packets, where a loss has just cut it; else U32_MAX.
  */
 static void scavenger_yield(struct sender *s, struct tcp_path *p, u32 most)
 {
 	struct scavenger *sc = &s->scavenger;
-	/* we had given up room, and it was ours, too */
+	/* the room that we had made was part of our window, too */
 	u32 cwnd = min(max(p->cwnd, sc->regime.room.restore_cwnd), most);
 
 	sc->before_yield_cwnd = cwnd;
-	/* A newcomer now shares what was ours. But a competitor that was there before, and from
-	 * which we took the link while we made way for delays, is to share it as before.
+	/* A newcomer gets half of our window. But while we doubt, a competitor may have been there
+	 * all along, and our delay cuts must not cost us our share: B is loss_only_window at least.
 	 */
 	scavenger_raise_loss_only(sc, cwnd);
 	cubic_start(&sc->best_effort, ((u64)cwnd << 16) / 2, (u64)cwnd << 16);
@@ -118,10 +118,9 @@ static void scavenger_go_alone(struct sender *s, struct tcp_path *p, u32 cwnd, u
 	cdg_restart(&s->cdg, p->cwnd);
 }
 
-/* For a while after taking a link, in which we may be wrong about being alone, a cut for delay
- * keeps at least w times the window that only losses cut, packets; else 0. It may go below that
- * for one round trip, to see whose queue it is. Otherwise loss-based competitors, which do not
- * make way for delays, would squeeze a flow that has to be best effort below its share.
+/* The guaranteed window, packets: w times loss_only_window while alone and in doubt; else 0. A cut
+ * for delay goes below it for one round trip, to see whose queue it is, and no longer: loss-based
+ * competitors, which do not make way for delays, would squeeze an urgent flow below its share.
  */
 static u32 scavenger_guaranteed_cwnd(const struct sender *s, const struct tcp_path *p)
 {
@@ -227,9 +226,9 @@ static enum round_effect scavenger_act(struct sender *s, struct tcp_path *p, enu
 	return ROUND_SET;
 }
 
-/* Some surges CDG's gradient is too slow for. Else as CDG; but a window that was just
- * given up, and restored, is not given up again at once. And slow start goes on while nothing
- * waits: of a window of ten packets one that is late is a gradient, and would end it.
+/* Back off for a surge or a long queue (room_urgent()), as CDG's gradient is too slow; else as CDG
+ * does. But not from the guaranteed window in the eight rounds after it was restored, nor in slow
+ * start while no queue stands: in a window of ten one late packet is a gradient, and would end it.
  */
 static bool scavenger_backs_off(struct sender *s, const struct tcp_path *p, u32 before_us,
 				s32 gradient_sum_us)
@@ -305,9 +304,9 @@ static void scavenger_grow(struct sender *s, struct tcp_path *p, u32 acked, bool
 	}
 }
 
-/* An RTT behind a path that stood still says nothing of a queue. A surge ends the round, and is
- * all that is known of it. Of our part of the link a piece of a round says nothing: ACKs come in
- * clumps.
+/* We drop an RTT during which the path stood still: its delay is no queue. While alone a surge ends
+ * the round at once, with the surge's lowest RTT as the round's. We do not measure our part of the
+ * link in so short a round (round.cut_short), as ACKs come in clumps.
  */
 static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, u32 rtt_us)
 {
@@ -453,8 +452,8 @@ static void scavenger_event(struct sender *s, struct tcp_path *p, enum base_even
 	}
 }
 
-/* B is the best-effort window: nothing for phi. B swings by a third between its losses, slowly
- * at a small w: at this moment it is no measure of the next Tw.
+/* Both prices are 1/B, so phi is 1. B swings by a third between two losses, slowly at a small w: if
+ * others were seen we take its mean over the rounds in which we were not alone, not its last value.
  */
 static void scavenger_price(const struct sender *s, struct control_sample *sample)
 {

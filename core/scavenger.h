@@ -11,7 +11,7 @@
  * of both counts (sender_ssthresh()).
  *
  * 1. Alone, in slow start or not (scavenger_lose_alone()):
- *	B and the window become 0.7 W. By what this drains of the queue we judge whose it is, as
+ *	B and the window become 0.7 W. We judge whose queue it is by how much of it this drains, as
  *	after a cut for delay (evidence_test_loss_cut()).
  *	A timeout: slow start goes up to 0.7 W, and nothing is judged (evidence_forget()).
  *
@@ -78,7 +78,7 @@
  * @before_yield_cwnd: window to return to if the queue goes with us while we yield
  *	(VERDICT_RESUME), packets
  *
- * What TCP's undo of a spurious loss brings back, from before the last answer to a loss:
+ * Brought back when TCP undoes a spurious loss, from before the last answer to a loss:
  * @undo_lossy_rounds: regime.lossy_rounds
  * @undo_window_q16: B, packets
  * @undo_origin_q16: W_max of B, packets

@@ -249,8 +249,8 @@ u32 sender_ssthresh(struct sender *s, struct tcp_path *p)
  * @p: the connection, in the state before
  * @state: enum path_state from now on, PATH_CWR or above
  *
- * It was where TCP has asked for ssthresh just before, or earlier in the same window: RFC 5681 and
- * 3168 want one answer per window.
+ * It counts as answered where TCP has asked for ssthresh just before, or earlier in the same
+ * window: RFC 5681 and 3168 want one answer per window.
  *
  * Return: false: packets have become too large for the path (MTU), and nothing was lost. TCP enters
  * PATH_LOSS then as well, but does not ask for ssthresh.
@@ -338,10 +338,10 @@ void sender_tx_start(struct sender *s, struct tcp_path *p)
  * @s: the sender
  * @sample: what the ACK tells, with an RTT
  *
- * Packets that leave together wait in the queue together, whatever part of the link is ours: by as
- * much as their ACKs are apart the RTTs differ. Where the path stood still meanwhile the ACKs come
- * unevenly, and do not tell. The time is too long where others' packets came between ours. It is
- * too short where ACKs have waited for each other, or a token bucket let packets pass at once.
+ * Packets that leave together (BURST_APART) queue one behind the other: their ACKs are a packet's
+ * time apart, whatever part of the link is ours. Uneven ACKs (BURST_EVEN) do not tell, as the path
+ * stood still meanwhile. The time is too long where others' packets came between ours, and too
+ * short where ACKs have waited for each other, or a token bucket let packets pass at once.
  *
  * Return: us, from 1 on, saturating; 0: this ACK does not tell.
  */

@@ -21,7 +21,7 @@
 #include "vegas.h"
 
 /**
- * struct round - the RTT round under way
+ * struct round - the RTT round under way, and the last burst, which outlives it
  * @end: sequence number whose ACK ends it
  * @delivered: path_delivered() when it began, packets
  * @start_us: when it began, TCP's clock modulo 2^32
@@ -139,14 +139,14 @@ struct losses {
  * struct rtt_sample - what an ACK tells of the RTT
  * @now_us: TCP's clock
  * @silence_us: since the ACK before
- * @rtt_us: as TCP measured it; 0 or less: not at all
+ * @rtt_us: as TCP measured it; below 0: not at all; 0: below 1 us, which only cubictcp.c counts
  * @packets: that the ACK covers
  * @una: first sequence number that is not acknowledged
  * @cwnd: congestion window, packets
  * @sacked: the receiver holds data out of order
  * @recovering: path_recovering() when the ACK came
  * @paced: TCP spaces packets; for lbe_base.hystart only
- * @burst_us: four of TCP's largest bursts take so long, at most 1 ms; likewise
+ * @burst_us: time of four of TCP's largest bursts at its pacing rate, 0 .. 1000; likewise
  */
 struct rtt_sample {
 	u64 now_us;

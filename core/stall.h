@@ -22,8 +22,8 @@
  */
 #define STALL_LATE_PART		2
 
-/* No surge is shorter than G, and no silence that explains half of it shorter than this. Given by
- * these two; it saves most ACKs the rest of the question.
+/* The shortest silence, us, that can be a stall: half of the least surge, which is G. Given by
+ * these two; at most ACKs this comparison is all that stall_silence_is_long() has to do.
  */
 #define STALL_LEAST_US		(QUEUE_ALONE_G_NS / 1000 / STALL_LATE_PART)
 

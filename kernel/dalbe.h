@@ -34,8 +34,8 @@
  * @limit_increase: of w and phi, F(19)
  * @after_deadline: DALBE_AFTER_*
  * @hystart: enum cdg_hystart, or both bits
- * @cubic_inflate: of bases that pay for losses alone, as dalbe_cubic's: w inflates 0: the number
- *	of losses, 1: what each costs (beta)
+ * @cubic_inflate: of bases that pay for losses alone, as dalbe_cubic's: w adds phantom losses (0),
+ *	or deepens the cut for each loss, beta (1)
  *
  * All int, for the sysctl handlers; read with READ_ONCE().
  */
@@ -104,12 +104,12 @@ struct dalbe_flow {
  * It holds plain data, which a listener's children inherit by copy: the goal and the settings
  * exist before the connection does.
  *
- * Where a route's congestion control takes over before init, Linux 6.12 calls its release
- * without its init as well, and the in-tree CDG's frees the pointer at offset 16: @flow
- * lies there, which is NULL until init. Nor does CDG's init set all of its area: behind
- * the pointer are a sum and an index, and so are @acked_before_goal, 0 or 1 until then, and
- * @goal_done_ns, 0. And where the route's is ours, and another had its init in SYN-SENT,
- * our hooks are called with that one's data, and our init is not: see dalbe_flow().
+ * A route's congestion control may take over before our init, and finds our data. Linux 6.12 calls
+ * its release even without its init, and the in-tree CDG's release frees the pointer at offset 16:
+ * so @flow, NULL until init, lies there. CDG's init does not clear the sum and the index behind its
+ * pointer: so @acked_before_goal, 0 or 1 by then, and @goal_done_ns, 0, lie there. In turn, where
+ * the route's is ours and another had its init in SYN-SENT, TCP calls our hooks on that one's data,
+ * and our init never: dalbe_flow() returns NULL until dalbe_claim().
  */
 struct dalbe_sock {
 	u64 goal_bytes;
@@ -157,7 +157,7 @@ static inline u64 dalbe_bytes_done(const struct sock *sk)
 	return acked > base ? acked - base : 0;	/* the SYN may be still to come */
 }
 
-/* An update period that may be set, ms: 1 to 99 would be none. */
+/* May the user set this update period, ms? 0 (derived), or DALBE_TW_MIN_MS to DALBE_TW_MAX_MS. */
 static inline bool dalbe_tw_valid(u32 tw_ms)
 {
 	return !tw_ms || (tw_ms >= DALBE_TW_MIN_MS && tw_ms <= DALBE_TW_MAX_MS);

@@ -162,7 +162,7 @@ void dalbe_end_interval(struct sock *sk)
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	struct sender *s = &flow->sender;
 	const struct tcp_sock *tp = tcp_sk(sk);
-	/* none, where this ACK has begun it: its time is from before that */
+	/* 0 where Tw began while TCP dealt with this ACK: tcp_mstamp is older then */
 	u64 elapsed_us = tp->tcp_mstamp - min(tp->tcp_mstamp, flow->tw_start_us);
 	u64 busy_us = (u64)jiffies_to_msecs(dalbe_busy_jiffies(tp) - flow->busy_jiffies) *
 		      USEC_PER_MSEC;

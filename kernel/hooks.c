@@ -11,8 +11,8 @@
  *   control, it takes over before init, and finds in the area what we wrote there:
  *   see the order of struct dalbe_sock.
  *
- * cong_avoid is silent in CWR and Recovery, which are losses' and marks', so Tw is
- * driven from pkts_acked.
+ * TCP does not call cong_avoid in CWR and Recovery, in which Tw may end as well: so
+ * dalbe_pkts_acked() ends it.
  */
 #include <linux/ktime.h>
 #include <linux/module.h>

@@ -117,9 +117,9 @@ TRACE_EVENT(dalbe_loss,
 
 	TP_ARGS(sk, s, state),
 
-	/* cwnd is the window that the answer was given for; 0: it was one to an episode
-	 * before. Of the episodes so far, with this one, TCP has asked for ssthresh in the
-	 * window of so many answers.
+	/* cwnd: the window when TCP asked for ssthresh; 0: it did not ask, as it had for an earlier
+	 * episode of the same window. episodes: so far, with this one. answers: of these, those in
+	 * whose window TCP has asked. regime_state: enum regime_state, 0 to 2, no DALBE_REGIME_*.
 	 */
 	TP_STRUCT__entry(
 		__field(u32, cwnd)
