@@ -193,6 +193,8 @@ struct times {
  * @cut: the cut under test
  * @slow_start: when it ended, and whether it may go on
  * @room: surges, and room made for them
+ * @before_yield_cwnd: window to return to if the queue goes with us while we yield
+ *	(VERDICT_RESUME), packets
  * @part: our part of the link
  * @looks: at the queue while not alone
  * @times: when things were
@@ -209,6 +211,7 @@ struct regime {
 	u32 urgency_q16;
 	struct cut cut;
 	struct room room;
+	u32 before_yield_cwnd;
 	struct part part;
 	struct looks looks;
 	struct times times;

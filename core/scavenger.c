@@ -26,6 +26,7 @@ static void scavenger_save_undo(struct scavenger *sc)
 	sc->undo_origin_q16 = sc->best_effort.origin_q16;
 	sc->undo_loss_only_q16 = sc->loss_only_window.window_q16;
 	sc->undo_lossy_rounds = sc->regime.lossy_rounds;
+	sc->undo_before_yield_cwnd = sc->regime.before_yield_cwnd;
 }
 
 /* w needs no steering: scavenger_level_q16() reads it at each ACK. G is that of a flow alone. */
@@ -91,7 +92,7 @@ static void scavenger_yield(struct sender *s, struct tcp_path *p, u32 most)
 	/* the room that we had made was part of our window, too */
 	u32 cwnd = min(max(p->cwnd, sc->regime.room.restore_cwnd), most);
 
-	sc->before_yield_cwnd = cwnd;
+	sc->regime.before_yield_cwnd = cwnd;
 	/* A newcomer gets half of our window. But while we doubt, a competitor may have been there
 	 * all along, and our delay cuts must not cost us our share: B is loss_only_window at least.
 	 */
@@ -139,7 +140,6 @@ static u32 scavenger_cut_delay(struct sender *s, const struct tcp_path *p, u32 s
 	u32 rtt_us = s->cdg.rtt_prev.min_us, base_rtt_us = cdg_base_rtt_us(&s->cdg);
 	u32 least;
 
-	/* also what slow start found: a best-effort flow would keep it */
 	scavenger_raise_loss_only(sc, p->cwnd);
 	ssthresh = room_cut(&sc->regime, p->cwnd, rtt_us, base_rtt_us, ssthresh);
 	least = min(scavenger_guaranteed_cwnd(s, p), p->cwnd);
@@ -200,7 +200,7 @@ static enum round_effect scavenger_act(struct sender *s, struct tcp_path *p, enu
 		break;
 	case VERDICT_RESUME:
 		/* at least the guaranteed window: delay cuts may have taken it below */
-		back = max(sc->before_yield_cwnd, scavenger_guaranteed_cwnd(s, p));
+		back = max(sc->regime.before_yield_cwnd, scavenger_guaranteed_cwnd(s, p));
 		scavenger_go_alone(s, p, s->restarting ? cwnd : back, back);
 		break;
 	case VERDICT_TAKE:
@@ -348,7 +348,6 @@ static u32 scavenger_lose_alone(struct sender *s, const struct tcp_path *p)
 	struct regime *r = &sc->regime;
 	u32 ssthresh;
 
-	/* also what slow start found: a best-effort flow would keep it */
 	scavenger_raise_loss_only(sc, p->cwnd);
 	if (s->restarting && path_slow_start(p))
 		cubic_lower(&sc->loss_only_window, (u64)p->cwnd << 16);
@@ -380,7 +379,7 @@ static u32 scavenger_lose_beside(struct sender *s, const struct tcp_path *p)
 	}
 	cubic_loss(&sc->best_effort);
 	cubic_loss(&sc->loss_only_window);
-	sc->before_yield_cwnd = cubic_beta(sc->before_yield_cwnd);
+	sc->regime.before_yield_cwnd = cubic_beta(sc->regime.before_yield_cwnd);
 	evidence_loss(&sc->regime);
 	return min_t(u64, scavenger_level_q16(s) >> 16, cubic_beta(p->cwnd));
 }
@@ -400,6 +399,7 @@ static void scavenger_undo(struct scavenger *sc)
 {
 	cubic_start(&sc->best_effort, sc->undo_window_q16, sc->undo_origin_q16);
 	cubic_start(&sc->loss_only_window, sc->undo_loss_only_q16, 0);
+	sc->regime.before_yield_cwnd = sc->undo_before_yield_cwnd;
 	evidence_undo_loss(&sc->regime, sc->undo_lossy_rounds);
 }
 

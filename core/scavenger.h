@@ -75,10 +75,9 @@
  *	has what sets it. Cuts for delay leave it as it is, and it does not grow by itself. w times
  *	it is the guaranteed window (scavenger_guaranteed_cwnd()), and a yield in doubt begins at it
  * @stall: moments in which the path stood still
- * @before_yield_cwnd: window to return to if the queue goes with us while we yield
- *	(VERDICT_RESUME), packets
  *
  * Brought back when TCP undoes a spurious loss, from before the last answer to a loss:
+ * @undo_before_yield_cwnd: regime.before_yield_cwnd
  * @undo_lossy_rounds: regime.lossy_rounds
  * @undo_window_q16: B, packets
  * @undo_origin_q16: W_max of B, packets
@@ -89,7 +88,7 @@ struct scavenger {
 	struct regime regime;
 	struct cubic loss_only_window;
 	struct stall stall;
-	u32 before_yield_cwnd;
+	u32 undo_before_yield_cwnd;
 	u8 undo_lossy_rounds;
 	u64 undo_window_q16;
 	u64 undo_origin_q16;

@@ -234,6 +234,23 @@ def test_b_is_half_of_what_was_ours_but_all_where_the_others_may_have_been_there
     assert sender.scavenger.best_effort.window_q16 == best_effort * Q16
 
 
+def test_an_undone_loss_leaves_the_window_to_return_to_from_a_yield(pure: Any) -> None:
+    """Reordering while we stand back: if the queue goes with us, all of the window comes back."""
+    path = pure.new("tcp_path", una=1, nxt=101, cwnd=100, ssthresh=100, mss=1448, srtt_us=50_000)
+    sender = pure.new("sender")
+    pure.sender_init(sender, path, 0)
+    pure.sender_set_base(sender, path, pure.base("scavenger"))
+    regime = sender.scavenger.regime
+    regime.room.provisional, regime.cut.before_us = True, 60_000
+    pure.sender_begin_repair(sender, path, RECOVERY)
+    assert (regime.state, regime.before_yield_cwnd) == (pure.REGIME_YIELDING, 100)
+    path.nxt = path.una = 201
+    pure.sender_ssthresh(sender, path)
+    assert regime.before_yield_cwnd == 70
+    pure.sender_undo(sender, path)
+    assert regime.before_yield_cwnd == 100
+
+
 def test_the_same_seed_is_the_same_run(pure: Any) -> None:
     first, again = (pure.ffi.buffer(run(pure, 7, loss_ppm=1000).out)[:] for _ in range(2))
     assert first == again
@@ -260,7 +277,7 @@ def test_room_that_a_newcomer_has_taken_is_ours_no_more_when_we_yield_again(pure
     regime.room.provisional, regime.room.restore_cwnd = True, 100
     path.cwnd = path.ssthresh = 40
     end_round(base_us + 40_000)
-    assert (regime.state, scavenger.before_yield_cwnd) == (pure.REGIME_CONTENDED, 100)
+    assert (regime.state, regime.before_yield_cwnd) == (pure.REGIME_CONTENDED, 100)
     end_round(base_us + 40_000)
     for _ in range(3):
         end_round(base_us)
@@ -268,7 +285,7 @@ def test_room_that_a_newcomer_has_taken_is_ours_no_more_when_we_yield_again(pure
     path.cwnd = path.ssthresh = 20
     scavenger.stall.stood_part_q16 = Q16 - 1
     end_round(base_us)
-    assert (regime.state, scavenger.before_yield_cwnd) == (pure.REGIME_CONTENDED, 20)
+    assert (regime.state, regime.before_yield_cwnd) == (pure.REGIME_CONTENDED, 20)
     assert scavenger.best_effort.window_q16 == 10 * Q16
 
 
