@@ -204,8 +204,6 @@ void dalbe_apply_goal(struct sock *sk);
 void dalbe_shorten_interval(struct sock *sk);
 void dalbe_end_interval(struct sock *sk);
 void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state);
-void dalbe_trace_round(const struct sock *sk, const struct round_result *result);
-void dalbe_trace_loss(const struct sock *sk, u8 state);
 
 /* goal.c; with the socket locked, and its congestion control known to be ours */
 bool dalbe_sk_is_ours(const struct sock *sk);

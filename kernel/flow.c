@@ -233,23 +233,3 @@ void dalbe_free_flow(struct sock *sk)
 	ca->flow = NULL;
 	ca->controlled = false;
 }
-
-/**
- * dalbe_trace_round - a round has been judged
- * @sk: the socket, with the window that followed
- * @result: how it ended
- */
-void dalbe_trace_round(const struct sock *sk, const struct round_result *result)
-{
-	trace_dalbe_round(sk, &dalbe_sk(sk)->flow->sender, result);
-}
-
-/**
- * dalbe_trace_loss - TCP has met a loss or a mark, which has been counted
- * @sk: the socket
- * @state: of TCP, from now on
- */
-void dalbe_trace_loss(const struct sock *sk, u8 state)
-{
-	trace_dalbe_loss(sk, &dalbe_sk(sk)->flow->sender, state);
-}

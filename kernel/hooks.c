@@ -19,6 +19,7 @@
 
 #include "compat.h"
 #include "dalbe.h"
+#include "trace.h"
 
 static_assert(TCP_CA_Open == (int)PATH_OPEN);
 static_assert(TCP_CA_Loss == (int)PATH_LOSS);
@@ -102,7 +103,7 @@ static bool dalbe_end_round(struct sock *sk, struct tcp_path *p)
 	s->heuristics = dalbe_heuristics(sk);
 	result = sender_end_round(s, p);
 	dalbe_path_write(sk, p);
-	dalbe_trace_round(sk, &result);
+	trace_dalbe_round(sk, s, &result);
 	return result.set && !sender_not_alone(s);
 }
 
@@ -256,7 +257,7 @@ static void dalbe_set_state(struct sock *sk, u8 state)
 	}
 	if (!sender_count_loss(&flow->sender, &p, state))
 		return;
-	dalbe_trace_loss(sk, state);
+	trace_dalbe_loss(sk, &flow->sender, state);
 	sender_begin_repair(&flow->sender, &p, state);
 	dalbe_path_write(sk, &p);
 }
