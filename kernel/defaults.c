@@ -65,6 +65,9 @@ static const struct dalbe_defaults dalbe_builtin_defaults = {
 	.idle_g_us	= CDG_IDLE_G_DEFAULT_NS / 1000,
 	.effect		= 1,
 	.controller	= DALBE_CONTROLLER_MBC,
+	/* On 10 Mbit/s and 50 ms two packets to a look are as much as w = 0.02: half saves nothing
+	 * there, and twice takes no more (1.3 % beside two CUBIC flows). Faster links see both.
+	 */
 	.wmin_ppm	= 10000,
 	.limit_increase	= 1,
 	.after_deadline	= DALBE_AFTER_BEST_EFFORT,
