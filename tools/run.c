@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -205,16 +206,24 @@ static void cannot_write(const struct options *opts)
 		 opts->json_path, strerror(errno));
 }
 
-/* Before the transfer, not after it. */
+/* Tell before the transfer, not after it. */
 static bool can_report(const struct options *opts)
 {
-	FILE *out = opts->json_path ? fopen(opts->json_path, "ae") : NULL;
+	struct stat st;
+	bool there = opts->json_path && !stat(opts->json_path, &st);
+	FILE *out;
 
-	if (out && !fclose(out))
+	/* To open a FIFO is to wait for its reader, and to close it is the end of file there. */
+	if (!opts->json_path || (there && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
 		return true;
-	if (opts->json_path)
+	out = fopen(opts->json_path, "ae");
+	if (!out || fclose(out)) {
 		cannot_write(opts);
-	return !opts->json_path;
+		return false;
+	}
+	if (!there)	/* others may take the file for the summary */
+		unlink(opts->json_path);
+	return true;
 }
 
 static void report(const struct transfer *t, const struct options *opts,

@@ -530,6 +530,11 @@ static void foretell(struct transfer *t)
 
 		if (conn->phase != OPEN || !conn->has_goal || !conn->has_state)
 			continue;
+		/* One that is done, or has nothing to send, tells nothing. */
+		if (conn->state.status == DALBE_STATUS_DONE ||
+		    conn->state.flags & DALBE_STATE_APP_LIMITED ||
+		    (conn->has_rate && !conn->rate_Bps))
+			continue;
 		n_goals++;
 		n_infeasible += conn->state.status == DALBE_STATUS_INFEASIBLE;
 	}
@@ -602,7 +607,8 @@ uint64_t transfer_poll(struct transfer *t, pid_t root)
 		/* A single connection has all that is left already. */
 		if ((changed || n_open > 1) && given_goal(t) && !past_deadline(t))
 			divide(t);
-		foretell(t);
+		if (t->next_visit_ns)	/* else the program has ended */
+			foretell(t);
 		t->next_visit_ns = t->now_ns + VISIT_NS;
 		/* At the deadline we see whether it was met. */
 		if (t->now_ns < deadline_ns && t->next_visit_ns > deadline_ns)
@@ -784,14 +790,14 @@ void transfer_print(const struct transfer *t, bool failed, char *line,
 				       "; the program had no more to send");
 	if (!given_goal(t))
 		return;
-	if (beyond && sums.done - goal > goal / 16)
-		at += (size_t)snprintf(line + at, len - at, ", and %s more later",
-				       human_size(sums.done - goal, more));
 	/* A program that has failed, or is not done, is not early. */
 	if (early_ns < 0)
-		snprintf(line + at, len - at, ", %s after the deadline", off);
+		at += (size_t)snprintf(line + at, len - at, ", %s after the deadline", off);
 	else if (end == TRANSFER_DONE || (end == TRANSFER_LESS && !failed))
-		snprintf(line + at, len - at, ", %s before the deadline", off);
+		at += (size_t)snprintf(line + at, len - at, ", %s before the deadline", off);
+	if (beyond && sums.done - goal > goal / 16)
+		snprintf(line + at, len - at, "; %s more followed",
+			 human_size(sums.done - goal, more));
 }
 
 static double seconds(uint64_t ns)

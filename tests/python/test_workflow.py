@@ -91,7 +91,6 @@ def wait_for(condition: Callable[[], object], what: str) -> None:
     pytest.fail(f"{what} did not happen")
 
 
-@pytest.mark.slow
 def test_the_time_left_counts_the_time_before_the_first_run_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +109,7 @@ def test_the_time_left_counts_the_time_before_the_first_run_ended(
     assert said.getvalue().splitlines()[-1] == "2 of 6 runs, 0 failed, 18 min left"
 
 
+@pytest.mark.slow
 def test_a_second_time_nothing_is_made_again(site: Site):
     output, error = site.make()
     assert error is None

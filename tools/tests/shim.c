@@ -16,7 +16,7 @@
  *	SHIM_LOSE	the pidfd_getfd(2) of this number, counted from 1, fails with EBADF
  *	SHIM_CLEAR	before the first update of a goal, somebody clears it
  *	SHIM_REGIME	DALBE_REGIME_* of every socket with a goal
- *	SHIM_STATUS	DALBE_STATUS_* of every socket with a goal that is not done
+ *	SHIM_STATUS	DALBE_STATUS_* of every socket with a goal that has sent, and is not done
  *	SHIM_CC		the congestion control of every socket
  *	SHIM_KEEP	it stays: setsockopt(TCP_CONGESTION) fails with this errno
  */
@@ -314,7 +314,7 @@ static void get_state(struct shim_socket *s, struct dalbe_state *state)
 	state->time_left_ns = (__s64)(s->deadline_ns -
 				      (s->done_ns ? s->done_ns : now_ns()));
 	state->status = s->done_ns ? DALBE_STATUS_DONE :
-			status ? (__u32)atoi(status) :
+			status && state->bytes_done ? (__u32)atoi(status) :
 			state->time_left_ns < 0 ? DALBE_STATUS_LATE :
 						  DALBE_STATUS_ON_TRACK;
 }

@@ -287,7 +287,8 @@ def test_congestion_control_that_stays(b: Bench) -> None:
 def test_a_deadline_that_cannot_be_met(b: Bench) -> None:
     """It is said once, while the program runs, where all connections are infeasible for long."""
     b.env["SHIM_STATUS"] = "3"
-    goal, sender = ("--size", "1M", "--deadline", "+8s"), (SENDER, str(b.sink.port), *EACH_SECOND)
+    goal = ("--size", "1M", "--deadline", "+8s")
+    sender = (SENDER, str(b.sink.port), *EACH_SECOND, "0")  # and an idle one
     process = b.start("run", *goal, "--loopback", "--", *sender)
     assert process.stderr
     said = f"; dalbectl watch {process.pid} follows it"
@@ -310,8 +311,8 @@ def test_more_than_was_announced(b: Bench) -> None:
     goal = ("--size", "100k", "--deadline", "+60s")
     line, js = b.summary(*goal, "--", SENDER, str(b.sink.port), *EACH_SECOND)
     assert re.fullmatch(
-        f"100 kB of 100 kB acknowledged in {TIME} over 2 connections, and 500 kB more later, "
-        f"{TIME} before the deadline",
+        f"100 kB of 100 kB acknowledged in {TIME} over 2 connections, {TIME} before the deadline; "
+        "500 kB more followed",
         line,
     ), line
     assert (js["bytes_done"], js["complete"], js["on_time"]) == (600000, True, True), js
@@ -319,11 +320,19 @@ def test_more_than_was_announced(b: Bench) -> None:
 
 
 def test_a_summary_that_cannot_be_written(b: Bench) -> None:
-    """It is said before the program starts."""
+    """It is said before the program starts; one that can is not there before its end, nor read."""
     path = b.directory / "missing" / "summary.json"
     done = b.run("run", *GOAL, "--json-file", str(path), "--", "echo", "started")
     said = f"dalbectl: cannot write '{path}': No such file or directory; type another --json-file\n"
     assert (done.returncode, done.stdout, done.stderr) == (125, "", said), done
+    path = b.directory / "new.json"
+    options = ("run", *GOAL, "--json-file", str(path), "--")
+    assert b.run(*options, "./no-such-program").returncode == 127
+    assert not path.exists()
+    os.mkfifo(path)
+    with subprocess.Popen(["cat", str(path)], stdout=subprocess.PIPE, text=True) as reader:
+        assert b.run(*options, "true").returncode == 0
+        assert json.loads(reader.communicate()[0])["program"] == ["true"]
 
 
 def test_signals_forwarded(b: Bench) -> None:

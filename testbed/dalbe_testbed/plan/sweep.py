@@ -83,22 +83,22 @@ class Axis(Model):
         """Return the `--set` settings of a value. Raises TestbedError if it knows no such."""
         if value == self.default or self.environment:
             return []
-        if str(value) in self.settings:
+        if toml(value) in self.settings:
             peers = os.environ.get(PEERS, "")
-            return [text.replace(f"${PEERS}", peers) for text in self.settings[str(value)]]
+            return [text.replace(f"${PEERS}", peers) for text in self.settings[toml(value)]]
         if self.settings:
             usual = [] if self.default is None else [str(self.default)]
             known = ", ".join(dict.fromkeys([*usual, *self.settings]))
             raise TestbedError(f"{name} = {value!r}: say one of {known}")
         if self.nearest_in_tree_g:
-            if isinstance(value, str) or value <= 0:
+            if isinstance(value, str | bool) or value <= 0:
                 raise TestbedError(f"{name} = {value!r}: say a number of ms above 0")
             value = in_tree_g_ms(value)
         return [f"{key}={toml(value)}" for key in self.keys]
 
     def lacks_peers(self, value: Value) -> bool:
         """Return whether a value's settings name the peers' directory, and nobody has."""
-        named = any(f"${PEERS}" in text for text in self.settings.get(str(value), []))
+        named = any(f"${PEERS}" in text for text in self.settings.get(toml(value), []))
         return named and not os.environ.get(PEERS)
 
 

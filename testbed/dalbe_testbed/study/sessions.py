@@ -82,8 +82,10 @@ def _parts(group: Group) -> list[float]:
 def _called(group: Group) -> Row:
     """Return of how many transfers it was said, before their deadline, that they would be late.
 
-    called_at: the median over the late ones, in parts of their window.
+    called_at: the median over the late ones, in parts of their window. Null without a goal.
     """
+    if not any(flow.goal for flow in group.point.experiment.flows):
+        return dict.fromkeys(["late_called", "called_at", "in_time_called"])
     called = [at for row in group.rows for at in row["_called"]]
     both = list(zip(_parts(group), called, strict=True))
     late = [at for part, at in both if part > 1 and at is not None]
