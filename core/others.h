@@ -75,7 +75,7 @@ struct slow_start {
 };
 
 /**
- * struct room - surges, and the room made for them
+ * struct room - surges, and the room made for them, or at a yield
  * @provisional: the last cut for delay made room for a newcomer (room_cut()), or went below the
  *	guaranteed window (scavenger_cut_delay()). Its test asks whether somebody has taken what it
  *	gave up; if not, the window returns to @restore_cwnd. It counts while the test is under way
@@ -93,6 +93,8 @@ struct slow_start {
  *	guaranteed window at least; a loss cuts it, too. Forgotten at the next cut, and where its
  *	test is void (evidence_forget()), but not at VERDICT_YIELD: scavenger_yield() begins at it.
  *	0: not to return
+ * @before_yield_cwnd: window to return to if the queue goes with us while we yield
+ *	(VERDICT_RESUME), packets
  */
 struct room {
 	bool provisional;
@@ -104,6 +106,7 @@ struct room {
 	u32 surge_us;
 	u32 restored_us;
 	u32 restore_cwnd;
+	u32 before_yield_cwnd;
 };
 
 /**
@@ -193,8 +196,6 @@ struct times {
  * @cut: the cut under test
  * @slow_start: when it ended, and whether it may go on
  * @room: surges, and room made for them
- * @before_yield_cwnd: window to return to if the queue goes with us while we yield
- *	(VERDICT_RESUME), packets
  * @part: our part of the link
  * @looks: at the queue while not alone
  * @times: when things were
@@ -211,7 +212,6 @@ struct regime {
 	u32 urgency_q16;
 	struct cut cut;
 	struct room room;
-	u32 before_yield_cwnd;
 	struct part part;
 	struct looks looks;
 	struct times times;

@@ -26,7 +26,7 @@ static void scavenger_save_undo(struct scavenger *sc)
 	sc->undo_origin_q16 = sc->best_effort.origin_q16;
 	sc->undo_loss_only_q16 = sc->loss_only_window.window_q16;
 	sc->undo_lossy_rounds = sc->regime.lossy_rounds;
-	sc->undo_before_yield_cwnd = sc->regime.before_yield_cwnd;
+	sc->undo_before_yield_cwnd = sc->regime.room.before_yield_cwnd;
 }
 
 /* w needs no steering: scavenger_level_q16() reads it at each ACK. G is that of a flow alone. */
@@ -92,7 +92,7 @@ static void scavenger_yield(struct sender *s, struct tcp_path *p, u32 most)
 	/* the room that we had made was part of our window, too */
 	u32 cwnd = min(max(p->cwnd, sc->regime.room.restore_cwnd), most);
 
-	sc->regime.before_yield_cwnd = cwnd;
+	sc->regime.room.before_yield_cwnd = cwnd;
 	/* A newcomer gets half of our window. But while we doubt, a competitor may have been there
 	 * all along, and our delay cuts must not cost us our share: B is loss_only_window at least.
 	 */
@@ -200,7 +200,7 @@ static enum round_effect scavenger_act(struct sender *s, struct tcp_path *p, enu
 		break;
 	case VERDICT_RESUME:
 		/* at least the guaranteed window: delay cuts may have taken it below */
-		back = max(sc->regime.before_yield_cwnd, scavenger_guaranteed_cwnd(s, p));
+		back = max(sc->regime.room.before_yield_cwnd, scavenger_guaranteed_cwnd(s, p));
 		scavenger_go_alone(s, p, s->restarting ? cwnd : back, back);
 		break;
 	case VERDICT_TAKE:
@@ -379,7 +379,7 @@ static u32 scavenger_lose_beside(struct sender *s, const struct tcp_path *p)
 	}
 	cubic_loss(&sc->best_effort);
 	cubic_loss(&sc->loss_only_window);
-	sc->regime.before_yield_cwnd = cubic_beta(sc->regime.before_yield_cwnd);
+	sc->regime.room.before_yield_cwnd = cubic_beta(sc->regime.room.before_yield_cwnd);
 	evidence_loss(&sc->regime);
 	return min_t(u64, scavenger_level_q16(s) >> 16, cubic_beta(p->cwnd));
 }
@@ -399,7 +399,7 @@ static void scavenger_undo(struct scavenger *sc)
 {
 	cubic_start(&sc->best_effort, sc->undo_window_q16, sc->undo_origin_q16);
 	cubic_start(&sc->loss_only_window, sc->undo_loss_only_q16, 0);
-	sc->regime.before_yield_cwnd = sc->undo_before_yield_cwnd;
+	sc->regime.room.before_yield_cwnd = sc->undo_before_yield_cwnd;
 	evidence_undo_loss(&sc->regime, sc->undo_lossy_rounds);
 }
 

@@ -77,7 +77,7 @@
  * @stall: moments in which the path stood still
  *
  * Brought back when TCP undoes a spurious loss, from before the last answer to a loss:
- * @undo_before_yield_cwnd: regime.before_yield_cwnd
+ * @undo_before_yield_cwnd: regime.room.before_yield_cwnd
  * @undo_lossy_rounds: regime.lossy_rounds
  * @undo_window_q16: B, packets
  * @undo_origin_q16: W_max of B, packets

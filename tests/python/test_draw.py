@@ -131,7 +131,7 @@ def test_a_file_may_depend_on_an_axis():
             DRAW.replace('"link.rtt_ms"', '"link.delay"') + GRID,
             "where link.rate_mbps and link.rtt_ms",
         ),
-        (GRID, "grid.in_rtts: needs values of rtt or link.rtt_ms"),
+        (GRID, "grid.in_rtts: needs numbers of rtt or link.rtt_ms"),
         (DRAW + GRID.replace("plus_s", "plus"), "unknown key; did you mean 'plus_s'?"),
         ("[[grid]]\ncompetitors = [9]", "competitors = 9: say one of 0, 1, 2, 3, 4"),
     ],

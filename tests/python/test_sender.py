@@ -243,12 +243,12 @@ def test_an_undone_loss_leaves_the_window_to_return_to_from_a_yield(pure: Any) -
     regime = sender.scavenger.regime
     regime.room.provisional, regime.cut.before_us = True, 60_000
     pure.sender_begin_repair(sender, path, RECOVERY)
-    assert (regime.state, regime.before_yield_cwnd) == (pure.REGIME_YIELDING, 100)
+    assert (regime.state, regime.room.before_yield_cwnd) == (pure.REGIME_YIELDING, 100)
     path.nxt = path.una = 201
     pure.sender_ssthresh(sender, path)
-    assert regime.before_yield_cwnd == 70
+    assert regime.room.before_yield_cwnd == 70
     pure.sender_undo(sender, path)
-    assert regime.before_yield_cwnd == 100
+    assert regime.room.before_yield_cwnd == 100
 
 
 def test_the_same_seed_is_the_same_run(pure: Any) -> None:
@@ -277,7 +277,7 @@ def test_room_that_a_newcomer_has_taken_is_ours_no_more_when_we_yield_again(pure
     regime.room.provisional, regime.room.restore_cwnd = True, 100
     path.cwnd = path.ssthresh = 40
     end_round(base_us + 40_000)
-    assert (regime.state, regime.before_yield_cwnd) == (pure.REGIME_CONTENDED, 100)
+    assert (regime.state, regime.room.before_yield_cwnd) == (pure.REGIME_CONTENDED, 100)
     end_round(base_us + 40_000)
     for _ in range(3):
         end_round(base_us)
@@ -285,7 +285,7 @@ def test_room_that_a_newcomer_has_taken_is_ours_no_more_when_we_yield_again(pure
     path.cwnd = path.ssthresh = 20
     scavenger.stall.stood_part_q16 = Q16 - 1
     end_round(base_us)
-    assert (regime.state, regime.before_yield_cwnd) == (pure.REGIME_CONTENDED, 20)
+    assert (regime.state, regime.room.before_yield_cwnd) == (pure.REGIME_CONTENDED, 20)
     assert scavenger.best_effort.window_q16 == 10 * Q16
 
 
