@@ -64,7 +64,11 @@ char *human_size(uint64_t bytes, char *buf);
 /* Bytes/s as bits/s: "8.60 Mbit/s". */
 char *human_rate(uint64_t bytes_per_s, char *buf);
 
-/* What a connection is doing, in a word or two. Without a goal, w makes it a scavenger. */
+/*
+ * Name the status in a word or two. The module has one status for all connections without a goal;
+ * a controller steers scavengers, and those have a w. With dalbe_status_name() alone the user would
+ * read "no goal" of a scavenger.
+ */
 static inline const char *human_status(const struct dalbe_state *state)
 {
 	return state->status == DALBE_STATUS_NONE && state->w_ppm ?

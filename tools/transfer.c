@@ -751,7 +751,7 @@ void transfer_print(const struct transfer *t, bool failed, char *line,
 	struct sums sums = sum_up(t);
 	uint64_t goal = t->opts->size_bytes;
 	/* The time is that of the goal's last byte, whatever follows it. */
-	bool beyond = given_goal(t) && t->finished_ns && sums.done > goal;
+	bool beyond = t->finished_ns && sums.done > goal;
 	size_t at;
 
 	if (end == TRANSFER_UNSEEN) {

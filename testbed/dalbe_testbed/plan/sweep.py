@@ -87,7 +87,7 @@ class Axis(Model):
             peers = os.environ.get(PEERS, "")
             return [text.replace(f"${PEERS}", peers) for text in self.settings[toml(value)]]
         if self.settings:
-            usual = [] if self.default is None else [str(self.default)]
+            usual = [] if self.default is None else [toml(self.default)]
             known = ", ".join(dict.fromkeys([*usual, *self.settings]))
             raise TestbedError(f"{name} = {value!r}: say one of {known}")
         if self.nearest_in_tree_g:

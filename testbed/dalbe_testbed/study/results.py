@@ -115,8 +115,8 @@ class Results:
         The latter is None if it was not done when the run ended. Raises as table() does.
         """
         own = self.table(run, "flows").filter(flow=name)
-        start_s, end_s, done = own.select("start_s", "end_s", "finished").row(0)
-        return start_s, (end_s - start_s) / length_s if done and end_s is not None else None
+        start_s, over_s = own["start_s"].item(), ended_s(own)
+        return start_s, None if over_s is None else (over_s - start_s) / length_s
 
     def provenance(self) -> dict[str, list[str]]:
         """Return what the runs were made with: kernels, modules and tools, each value once."""
@@ -135,6 +135,15 @@ class Results:
             if any(flow["cc"].startswith("dalbe_") for flow in manifest["experiment"]["flows"]):
                 found[manifest.get("kernel_sha256", "")].add(str(manifest["module_sha256"]))
         return found
+
+
+def ended_s(own: pl.DataFrame) -> float | None:
+    """Return when a flow was done, s, by its row of flows.parquet.
+
+    None if it was not, or if its last byte left the bottleneck when the captures had ended.
+    """
+    end_s, done = own.select("end_s", "finished").row(0)
+    return float(end_s) if done and end_s is not None else None
 
 
 def names(point: Point, host: Host) -> list[str]:

@@ -24,7 +24,17 @@ from dalbe_testbed.plan.experiment import Flow
 from dalbe_testbed.plan.sweep import Point, Run, Sweep, axes, axis
 from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, beside, judge
-from dalbe_testbed.study.results import OURS, Group, Results, Row, Window, presence, rivals, window
+from dalbe_testbed.study.results import (
+    OURS,
+    Group,
+    Results,
+    Row,
+    Window,
+    ended_s,
+    presence,
+    rivals,
+    window,
+)
 from dalbe_testbed.study.short_flows import NOBODY, NOBODY_BYTES
 
 PACED, SIZE = "flows.ours.paced_s", "flows.ours.link_s"
@@ -159,15 +169,14 @@ def measure(results: Results, run: Run, sweep: Sweep) -> Row:
     own, when = results.table(run, "flows").filter(flow=OURS), window(sweep)
     if transfer(run.point) == NOBODY and own["payload_bytes"].item() > NOBODY_BYTES:
         raise TestbedError(f"{run.directory}: nobody sent {own['payload_bytes'].item()} bytes")
-    what, end_s = run.point.experiment, own["end_s"].item()
-    done = own["finished"].item() and end_s is not None
-    over_s = float(end_s) if done else what.end_s
+    what, end_s = run.point.experiment, ended_s(own)
+    over_s = what.end_s if end_s is None else end_s
     idle = _idle(results, run, when, over_s)
     behind = idle.filter("behind")
     long_enough = behind.height * what.bin_s >= BEHIND_S
     late_percent = 100 * max(0.0, (over_s - when.end_s) / when.length_s)
     return {
-        "finish": (over_s - when.start_s) / when.length_s if done else None,
+        "finish": None if end_s is None else (end_s - when.start_s) / when.length_s,
         "missed": late_percent > 0,
         "late_percent": late_percent,
         "_others": _others(results, run, when),

@@ -75,6 +75,10 @@ def _web(point: Point) -> Web:
     return point.experiment.web
 
 
+def _has_goal(point: Point) -> bool:
+    return any(flow.goal for flow in point.experiment.flows)
+
+
 def _parts(group: Group) -> list[float]:
     return [part for row in group.rows for part in row["_parts"]]
 
@@ -84,7 +88,7 @@ def _called(group: Group) -> Row:
 
     called_at: the median over the late ones, in parts of their window. Null without a goal.
     """
-    if not any(flow.goal for flow in group.point.experiment.flows):
+    if not _has_goal(group.point):
         return dict.fromkeys(["late_called", "called_at", "in_time_called"])
     called = [at for row in group.rows for at in row["_called"]]
     both = list(zip(_parts(group), called, strict=True))
@@ -144,7 +148,7 @@ def _lateness(group: Group) -> Case:
 
 def _require(found: Found) -> list[Verdict]:
     """Judge transfers that have a goal. Raises TestbedError without any."""
-    judged = [g for g in found.groups if any(flow.goal for flow in g.point.experiment.flows)]
+    judged = [g for g in found.groups if _has_goal(g.point)]
     if not any(map(_parts, judged)):
         raise TestbedError("sessions: no transfer with a goal yet: nothing to judge or to draw")
     missed = [
