@@ -56,7 +56,8 @@
 
 /* Of six looks at a contended queue three must find it gone. Scavengers drain it every second or
  * so, a loss-based flow hardly ever. Twice as many looks take four seconds; of half as many, a
- * single loss of the others decides.
+ * single loss of the others decides. Where half as many of six must find it gone, one loss of
+ * theirs does, too; where all six must, no scavenger is found.
  */
 #define REGIME_LOOKS		6
 #define REGIME_LOOKS_GONE	3

@@ -53,6 +53,12 @@ def test_a_flow_is_finished_if_its_bytes_are_through(
         [ours], packets, tmp_path, 60.0, {ours.port}, captured=False
     ).to_dicts()[0]
     assert (row["finished"], row["end_s"]) == (status == 0, 30.0)
+    # a flow whose end lies behind that of the run was not done in it
+    for captured in (True, False):
+        row = tables.flow_table(
+            [ours], packets, tmp_path, 0.5, {ours.port}, captured=captured
+        ).to_dicts()[0]
+        assert (row["finished"], row["end_s"]) == (False, None)
 
 
 def traffic(ends: str, sent: int, cc: str, tmp_path: Path) -> None:

@@ -49,9 +49,9 @@ def flow_table(
 
     rsync knows when its peer has it all. iperf is in no hurry to close: its flow ends with the last
     byte that leaves the bottleneck; and it ends with status 0 where it could not even connect, so a
-    flow is finished only if its bytes have left the bottleneck. may_starve: ports of flows that
-    need not get anything through. captured: else `packets` are tcpinfo.acknowledged()'s, which
-    lack the last half second, and a flow ends when its program does.
+    flow is finished only if its bytes had left the bottleneck when the run ended. may_starve: ports
+    of flows that need not get anything through. captured: else `packets` are of
+    tcpinfo.acknowledged(), which lack the last half second, and a flow ends when its program does.
     """
     ends = _ends(records)
     rows = []
@@ -65,12 +65,13 @@ def flow_table(
             raise TestbedError(f"flow {flow.name} sent nothing: see {records / flow.name}.log")
         carried = int(payload["payload_bytes"].sum())
         arrived = flow.bytes is not None and (carried >= flow.bytes or not captured)
-        finished = arrived and status == 0
         same = records / f"{flow.name}.cmp"
-        if finished and same.exists() and same.read_text().strip() != "same":
+        if arrived and status == 0 and same.exists() and same.read_text().strip() != "same":
             raise TestbedError(f"flow {flow.name}: the file that arrived differs from the one sent")
         if end is not None and flow.kind == "iperf" and payload.height and captured:
             end = int(payload["out_us"].max()) / 1e6  # type: ignore[arg-type]
+        if end is not None and end > end_s:
+            end = None
         rows.append(
             {
                 "flow": flow.name,
@@ -79,9 +80,9 @@ def flow_table(
                 "cc": flow.cc,
                 "port": planned.port,
                 "start_s": planned.start_s,
-                "end_s": end if end is not None and end <= end_s else None,
+                "end_s": end,
                 "exit_status": status,
-                "finished": finished,
+                "finished": arrived and status == 0 and end is not None,
                 "wire_bytes": int(sent["wire_bytes"].sum()),
                 "payload_bytes": carried,
                 "drops": own.height - sent.height,

@@ -78,6 +78,8 @@ def _version(tool: str) -> str:
     except FileNotFoundError:
         package = PACKAGES.get(tool, tool)
         raise TestbedError(f"{tool} is missing: type 'apt-get install {package}'") from None
+    except subprocess.TimeoutExpired:
+        raise TestbedError(f"'{' '.join(words)}' has not ended after 10 s") from None
     lines = (done.stdout + done.stderr).strip().splitlines()
     return lines[0].strip() if lines else "unknown"
 

@@ -138,12 +138,8 @@ class Results:
 
 
 def ended_s(own: pl.DataFrame) -> float | None:
-    """Return when a flow was done, s, by its row of flows.parquet.
-
-    None if it was not, or if its last byte left the bottleneck when the captures had ended.
-    """
-    end_s, done = own.select("end_s", "finished").row(0)
-    return float(end_s) if done and end_s is not None else None
+    """Return when a flow was done, s, by its row of flows.parquet; None if it was not."""
+    return own["end_s"].item() if own["finished"].item() else None
 
 
 def names(point: Point, host: Host) -> list[str]:
