@@ -17,8 +17,10 @@
  * It works before connect(), on a listener (every accepted connection inherits
  * the goal and counts its own bytes; a relative deadline counts from the call,
  * not from the accept) and while data flows. No privilege is needed beyond
- * opening the device: a goal can only make a connection more modest than an
- * ordinary one.
+ * opening the device: a goal makes a connection more modest than an ordinary
+ * one. But at w = 1 dalbe_vegas has to hold its own beside CUBIC: it keeps 15 phi
+ * packets in the queue and answers one of phi losses, where phi, 1 to 2.3 as
+ * measured, is the price that it pays over the others'.
  *
  * Rules of every command:
  *   - structures lie at their natural alignment, and have no implicit padding;

@@ -136,14 +136,13 @@ static void vegas_grow(struct sender *s, struct tcp_path *p, u32 acked, bool cwn
 }
 
 /* Half of the window, as Reno. But at w = 1 the flow answers one of mu losses only: it pays for
- * delays as well, and would have less than others, who pay for losses alone. mu is of now, as w is:
- * s->mu_q16 is of when Tw began, and the user may have changed wmin since.
+ * delays as well, and would have less than others, who pay for losses alone.
  */
 static u32 vegas_cut(struct sender *s, const struct tcp_path *p, enum cut_cause cause,
 		     u32 cdg_cwnd)
 {
 	if (!s->mu_q16 || s->control.w_q16 != Q16_ONE ||
-	    (u64)get_random_u32() * control_mu_q16(&s->control) >> 32 < Q16_ONE)
+	    (u64)get_random_u32() * s->mu_q16 >> 32 < Q16_ONE)
 		return max(p->cwnd >> 1, 2U);
 	return p->cwnd;
 }

@@ -133,7 +133,6 @@ void control_change_goal(struct control *c, u64 bytes, u64 now_ns, u64 deadline_
 		c->goal.start_ns = min(now_ns, deadline_ns - 1);
 	c->goal.bytes = bytes;
 	c->goal.deadline_ns = deadline_ns;
-	c->goal.finished_ns = 0;
 	c->last.retargeted = true;
 	if (c->status != DALBE_STATUS_INFEASIBLE)
 		c->status = DALBE_STATUS_ON_TRACK;
@@ -421,8 +420,6 @@ void control_update(struct control *c, const struct control_sample *s,
 	if (!c->goal.bytes) {
 		c->status = DALBE_STATUS_NONE;
 	} else if (c->goal.done >= c->goal.bytes) {
-		if (c->status != DALBE_STATUS_DONE)
-			c->goal.finished_ns = s->now_ns;
 		c->status = DALBE_STATUS_DONE;
 		c->target_Bps = 0;
 		if (!control_within_overrun(c))

@@ -185,14 +185,12 @@ struct control_pid {
  * @done: of these, acknowledged at the last update
  * @start_ns: when the window began, the time until @deadline_ns; another deadline begins it anew
  * @deadline_ns: soft deadline
- * @finished_ns: the update that found it done; 0: not yet
  */
 struct control_goal {
 	u64 bytes;
 	u64 done;
 	u64 start_ns;
 	u64 deadline_ns;
-	u64 finished_ns;
 };
 
 /**

@@ -10,7 +10,7 @@
  *   o Packets that have become too large for the path, which lead to the state Loss without a
  *     loss, do not start the curve anew: sender_count_loss() does not tell.
  *   o net.dalbe.hystart is its parameter hystart_detect.
- *   o The curve ends after 256 s. Linux' product wraps after an hour.
+ *   o The curve ends after 256 s. Linux' product wraps after 347 s.
  *
  * Reference: RFC 9438, "CUBIC for Fast and Long-Distance Networks"; R(n) is its figure n.
  */

@@ -9,8 +9,9 @@
 
 /* Given by Linux: C is 410/1024 packets/s^3, and the curve's times are in 1/1024 s. From 16 packets
  * on slow start ends by the ACK train, whose ACKs are 2 ms apart at most, or where the lowest of
- * eight RTTs is an eighth above the lowest ever, 4 to 16 ms. The window grows by a packet for no
- * more than 100 windows, and before the first loss for no more than 20 packets; for two at least.
+ * more than eight RTTs is an eighth above the lowest ever, 4 to 16 ms. The window grows by a packet
+ * for no more than 100 windows, and before the first loss for no more than 20 packets; for two at
+ * least.
  */
 #define CUBICTCP_C_SHIFT	40
 #define CUBICTCP_C		410

@@ -13,7 +13,13 @@
  */
 #include "sender.h"
 
-static void sender_tell_base(struct sender *s, struct tcp_path *p, enum base_event event)
+/**
+ * sender_tell_base - something has happened that only the base may want to know
+ * @s: the sender
+ * @p: the connection, in the state before; at BASE_TX_START its idle_ticks are set
+ * @event: which
+ */
+void sender_tell_base(struct sender *s, struct tcp_path *p, enum base_event event)
 {
 	if (s->base->event)
 		s->base->event(s, p, event);
@@ -255,12 +261,14 @@ u32 sender_ssthresh(struct sender *s, struct tcp_path *p)
  * Return: false: packets have become too large for the path (MTU), and nothing was lost. TCP enters
  * PATH_LOSS then as well, but does not ask for ssthresh.
  */
-bool sender_count_loss(struct sender *s, const struct tcp_path *p, u8 state)
+bool sender_count_loss(struct sender *s, struct tcp_path *p, u8 state)
 {
 	struct losses *l = &s->losses;
 
-	if (state == PATH_LOSS && !l->asked && !path_recovering(p))
+	if (state == PATH_LOSS && !l->asked && !path_recovering(p)) {
+		sender_tell_base(s, p, BASE_DISORDER);
 		return false;
+	}
 	l->episodes += !l->marked;	/* a mark was counted when it was seen */
 	l->answers += l->asked || !seq_after(path_una(p), l->answer_end);
 	l->marked = false;
@@ -285,17 +293,6 @@ void sender_begin_repair(struct sender *s, struct tcp_path *p, u8 state)
 }
 
 /**
- * sender_end_repair - TCP's state is going to be one in which it repairs nothing
- * @s: the sender
- * @p: the connection, in the state before
- * @state: PATH_OPEN or PATH_DISORDER
- */
-void sender_end_repair(struct sender *s, struct tcp_path *p, u8 state)
-{
-	sender_tell_base(s, p, state == PATH_OPEN ? BASE_OPEN : BASE_DISORDER);
-}
-
-/**
  * sender_count_mark - the receiver has reported a mark (ECN), and packets are under way
  * @s: the sender
  * @p: the connection
@@ -311,26 +308,6 @@ void sender_count_mark(struct sender *s, const struct tcp_path *p)
 		return;
 	l->marked = true;
 	l->episodes++;
-}
-
-/**
- * sender_undo - the last loss was spurious: TCP takes its cut back, which is no test any more
- * @s: the sender
- * @p: the connection
- */
-void sender_undo(struct sender *s, struct tcp_path *p)
-{
-	sender_tell_base(s, p, BASE_UNDO);
-}
-
-/**
- * sender_tx_start - TCP sends, and nothing was under way
- * @s: the sender
- * @p: the connection; its idle_ticks say for how long
- */
-void sender_tx_start(struct sender *s, struct tcp_path *p)
-{
-	sender_tell_base(s, p, BASE_TX_START);
 }
 
 /**
@@ -397,6 +374,25 @@ void sender_complete_cwr(struct sender *s, struct tcp_path *p)
 	sender_begin_round(s, p);
 }
 
+/* The part of w that needs no price: it acts at once. */
+static void sender_set_mu(struct sender *s)
+{
+	s->mu_q16 = control_mu_q16(&s->control);
+	if (sender_pays_losses_only(s))
+		signals_inflate(&s->signals, sender_mu_capped_q16(s));
+}
+
+/**
+ * sender_configure - other parameters for the same transfer, of which w may follow: now
+ * @s: the sender, under control
+ * @config: checked by the caller
+ */
+void sender_configure(struct sender *s, const struct control_config *config)
+{
+	control_configure(&s->control, config);
+	sender_set_mu(s);
+}
+
 /**
  * sender_steer - Tw has ended, and w is known: 1/mu of the price is to be paid from now on
  * @s: the sender, whose control has set w and phi
@@ -404,9 +400,7 @@ void sender_complete_cwr(struct sender *s, struct tcp_path *p)
  */
 void sender_steer(struct sender *s, u64 price_standard_q40)
 {
-	s->mu_q16 = control_mu_q16(&s->control);
-	if (sender_pays_losses_only(s))
-		signals_inflate(&s->signals, sender_mu_capped_q16(s));
+	sender_set_mu(s);
 	if (s->base->steer)
 		s->base->steer(s, price_standard_q40);
 }
@@ -416,8 +410,8 @@ void sender_steer(struct sender *s, u64 price_standard_q40)
  * @s: the sender, whose control has begun
  * @p: the connection
  *
- * The goal does not pay for what the path cost before. There is no price yet, so the base begins at
- * the w in force.
+ * The base begins at the w in force, and CDG and Vegas do not pay for what the path cost before.
+ * CUBIC's losses count on: their distance is the path's.
  */
 void sender_begin_goal(struct sender *s, struct tcp_path *p)
 {

@@ -265,6 +265,7 @@ struct round_result {
 
 void sender_init(struct sender *s, struct tcp_path *p, u32 answer_end);
 void sender_set_base(struct sender *s, struct tcp_path *p, const struct lbe_base *base);
+void sender_tell_base(struct sender *s, struct tcp_path *p, enum base_event event);
 void sender_begin_round(struct sender *s, struct tcp_path *p);
 void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd_limited);
 
@@ -273,16 +274,14 @@ enum cdg_hystart sender_hystart(struct sender *s, struct tcp_path *p, bool paced
 struct round_result sender_end_round(struct sender *s, struct tcp_path *p);
 
 u32 sender_ssthresh(struct sender *s, struct tcp_path *p);
-bool sender_count_loss(struct sender *s, const struct tcp_path *p, u8 state);
+bool sender_count_loss(struct sender *s, struct tcp_path *p, u8 state);
 void sender_begin_repair(struct sender *s, struct tcp_path *p, u8 state);
-void sender_end_repair(struct sender *s, struct tcp_path *p, u8 state);
 void sender_count_mark(struct sender *s, const struct tcp_path *p);
-void sender_undo(struct sender *s, struct tcp_path *p);
-void sender_tx_start(struct sender *s, struct tcp_path *p);
 u16 sender_packet_us(struct sender *s, const struct rtt_sample *sample);
 void sender_cwnd_restart(struct sender *s, struct tcp_path *p);
 void sender_complete_cwr(struct sender *s, struct tcp_path *p);
 
+void sender_configure(struct sender *s, const struct control_config *config);
 void sender_steer(struct sender *s, u64 price_standard_q40);
 void sender_begin_goal(struct sender *s, struct tcp_path *p);
 void sender_begin_interval(struct sender *s);

@@ -9,6 +9,8 @@
  *
  * Differences from the framework paper:
  *   o A phantom signal cuts the window once in a round trip, as a mark would.
+ *   o None comes before the first real one. The paper's chance of one in four would hold back a
+ *     flow that is alone on a link and never has a loss.
  *   o tau and P are measured while signals are recent. Where they have ceased, the next distance
  *     begins there: alone on a link the flow would otherwise learn from its own silence, and be
  *     silent for longer each time.
@@ -65,11 +67,12 @@ void signals_count(struct signals *n, const struct tcp_path *p)
  * @n: the signals
  * @sample: price_q40, price_standard_q40 and others_seen are set
  *
- * Not before the second signal: of one there is no distance.
+ * From the first signal on, as phantom signals come from then on: if the price were 0 until the
+ * second, w would stay at wmin, and phantoms would keep the second away.
  */
 void signals_price(const struct signals *n, struct control_sample *sample)
 {
 	sample->others_seen = n->recent;
-	sample->price_q40 = n->count > 1 ? fp_mul_div(Q40_ONE, 256, n->packets_q8) : 0;
+	sample->price_q40 = n->count ? fp_mul_div(Q40_ONE, 256, n->packets_q8) : 0;
 	sample->price_standard_q40 = sample->price_q40;
 }

@@ -13,9 +13,9 @@
  */
 #define SIGNALS_RECENT		3
 
-/* While the price is not known one packet in four, at most, gets a phantom signal: the paper's. A
- * window of ten is cut in nearly every round then. Half: in three rounds of four. Twice: so is one
- * of two packets, the least.
+/* While the price is not known one ACK in four, at most, gets a phantom signal: the paper's. A
+ * window of ten, with an ACK for two packets, is cut in three rounds of four then. Half: in every
+ * other round. Twice: in every round, and so is one of two packets, the least, in every other.
  */
 #define SIGNALS_UNKNOWN_Q32	BIT(30)
 

@@ -33,11 +33,6 @@ register_net_sysctl_sz(struct net *net, const char *path,
 #define DALBE_CTL_TABLE struct ctl_table
 #endif
 
-/* 5.19 */
-#ifndef DEBUG_NET_WARN_ON_ONCE
-#define DEBUG_NET_WARN_ON_ONCE(cond) BUILD_BUG_ON_INVALID(cond)
-#endif
-
 /* 7.1: CA_EVENT_TX_START has a hook of its own, and cwnd_event does not hear of it. Kbuild looks
  * for it.
  */

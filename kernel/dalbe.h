@@ -206,7 +206,6 @@ void dalbe_end_interval(struct sock *sk);
 void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state);
 
 /* goal.c; with the socket locked, and its congestion control known to be ours */
-bool dalbe_sk_is_ours(const struct sock *sk);
 int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags);
 void dalbe_sk_clear_goal(struct sock *sk);
 void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p);

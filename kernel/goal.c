@@ -16,17 +16,6 @@ static u32 dalbe_min_rtt_us(const struct tcp_sock *tp)
 	return min_rtt_us == U32_MAX ? 0 : min_rtt_us;	/* none yet */
 }
 
-/**
- * dalbe_sk_is_ours - does this TCP socket run one of our congestion controls?
- * @sk: a locked TCP socket
- *
- * Return: whether the functions below may be called for it.
- */
-bool dalbe_sk_is_ours(const struct sock *sk)
-{
-	return inet_csk(sk)->icsk_ca_ops->init == dalbe_init;
-}
-
 static void dalbe_write_goal(struct dalbe_sock *ca, u64 bytes, u64 deadline_ns)
 {
 	WRITE_ONCE(ca->goal_bytes, bytes);
@@ -124,7 +113,7 @@ void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
 		return;
 	}
 	config = dalbe_control_config(sk, &in_force);
-	control_configure(&ca->flow->sender.control, &config);
+	sender_configure(&ca->flow->sender, &config);
 	dalbe_shorten_interval(sk);
 }
 

@@ -238,7 +238,7 @@ static u32 dalbe_undo_cwnd(struct sock *sk)
 
 	if (flow) {
 		dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
-		sender_undo(&flow->sender, &p);
+		sender_tell_base(&flow->sender, &p, BASE_UNDO);
 	}
 	return tcp_reno_undo_cwnd(sk);
 }
@@ -252,7 +252,8 @@ static void dalbe_set_state(struct sock *sk, u8 state)
 		return;
 	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
 	if (state < TCP_CA_CWR) {
-		sender_end_repair(&flow->sender, &p, state);
+		sender_tell_base(&flow->sender, &p,
+				 state == TCP_CA_Open ? BASE_OPEN : BASE_DISORDER);
 		return;
 	}
 	if (!sender_count_loss(&flow->sender, &p, state))
@@ -287,7 +288,7 @@ static void dalbe_tx_start(struct sock *sk)
 		return;
 	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);	/* fresh: TCP sends */
 	p.idle_ticks = path_ticks(&p) - tcp_sk(sk)->lsndtime;
-	sender_tx_start(&flow->sender, &p);
+	sender_tell_base(&flow->sender, &p, BASE_TX_START);
 }
 
 static void dalbe_cwnd_event(struct sock *sk, enum tcp_ca_event event)

@@ -8,6 +8,7 @@ path) is as plain as can be, and can be overridden interval by interval.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +48,7 @@ class Transfer:
         """Set the goal at time 0; the controller is MBC unless given."""
         self.pure, self.fair_Bps, self.model_error = pure, fair_Bps, model_error
         self.now_s = 0.0
+        self.finished_s: float | None = None  # the first update that found it done
         self.bytes_done = 0.0
         self.config = pure.new(
             "control_config",
@@ -62,6 +64,13 @@ class Transfer:
 
     def _model(self, _arg: Any, rate_Bps: int) -> int:  # noqa: N803
         return min(round(PRICE_Q40 * self.fair_Bps / self.model_error / max(rate_Bps, 1)), 2**63)
+
+    @property
+    def finished(self) -> float:
+        """When it was done, in parts of the time until its deadline; infinite: not yet."""
+        if self.finished_s is None:
+            return math.inf
+        return self.finished_s * 1e9 / float(self.d.goal.deadline_ns)
 
     @property
     def mu(self) -> float:
@@ -89,6 +98,8 @@ class Transfer:
             "others_seen": True,
         }
         self.pure.control_update(d, self.pure.new("control_sample", **fields | sample), self.model)
+        if d.status == self.pure.STATUS_DONE and self.finished_s is None:
+            self.finished_s = self.now_s
         needed = target_Bps / self.fair_Bps
         meant = min(max(needed, ref.reserve(needed)), 1) * self.fair_Bps
         return Interval(target_Bps, d.rate_Bps, d.w_q16 / Q16, d.status, meant)

@@ -276,7 +276,7 @@ class Both:
         """End the repair, and now and then find that it was for nothing."""
         p = self.ours.path
         if self.drawn.random() < 0.2:
-            self.ours.pure.sender_undo(self.ours.sender, p)
+            self.ours.pure.sender_tell_base(self.ours.sender, p, self.ours.pure.BASE_UNDO)
             p.cwnd, p.ssthresh = max(p.cwnd, self.before[0]), max(p.ssthresh, self.before[1])
             self.linux.cwnd, self.linux.ssthresh = p.cwnd, p.ssthresh
             self.events.add("undo")
@@ -292,7 +292,7 @@ class Both:
             p.ssthresh = linux.ssthresh = max(p.ssthresh, p.cwnd * 3 // 4)
             p.cwnd = linux.cwnd = min(p.cwnd, 10)
         p.idle_ticks = p.ticks - before
-        self.ours.pure.sender_tx_start(self.ours.sender, p)
+        self.ours.pure.sender_tell_base(self.ours.sender, p, self.ours.pure.BASE_TX_START)
         linux.resume(p.ticks, p.idle_ticks)
         self.events.add("pause")
 
@@ -411,6 +411,18 @@ def test_by_beta_a_loss_leaves_less_and_there_are_no_phantom_signals(pure: Any) 
         assert ours.path.cwnd >= 2
 
 
+def test_a_weight_acts_from_its_setting_on(pure: Any) -> None:
+    """Not from the end of the interval under way, which may be minutes away."""
+    ours = flow(pure, 1, (100,) * 9)
+    config = pure.new(
+        "control_config", controller=pure.CONTROLLER_WEIGHT, wmin_q16=round(0.1 * Q16)
+    )
+    assert cuts(ours, 2000) == 0
+    pure.sender_configure(ours.sender, config)
+    pure.pure_seed(15)
+    assert cuts(ours, 20_000) == pytest.approx(1800, rel=0.15)
+
+
 def test_without_a_controller_nothing_is_inflated(pure: Any) -> None:
     for beta in (False, True):
         ours = flow(pure, 0.01, (100,) * 4, beta=beta)
@@ -425,7 +437,7 @@ def test_the_price_is_the_part_of_packets_that_is_lost(pure: Any) -> None:
         interval(flow(pure, 0.5, distances))
         for distances in ((), (9,), (9, 100), (9, 100, 100, 100, 100))
     ]
-    assert [p.price_q40 for p in price] == [0, 0, 2**40 // 100, 2**40 // 100]
+    assert [p.price_q40 for p in price] == [0, 2**40 // 9, 2**40 // 100, 2**40 // 100]
     assert [p.price_standard_q40 for p in price] == [p.price_q40 for p in price]  # phi is 1
 
 

@@ -247,7 +247,7 @@ def test_an_undone_loss_leaves_the_window_to_return_to_from_a_yield(pure: Any) -
     path.nxt = path.una = 201
     pure.sender_ssthresh(sender, path)
     assert regime.room.before_yield_cwnd == 70
-    pure.sender_undo(sender, path)
+    pure.sender_tell_base(sender, path, pure.BASE_UNDO)
     assert regime.room.before_yield_cwnd == 100
 
 

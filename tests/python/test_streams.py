@@ -123,18 +123,19 @@ class Ours:
     def state(self, call: dict[str, Any]) -> None:
         """dalbe_set_state()."""
         if call["arg"] < CWR:
-            self.pure.sender_end_repair(self.sender, self.path, call["arg"])
+            event = self.pure.BASE_DISORDER if call["arg"] else self.pure.BASE_OPEN
+            self.pure.sender_tell_base(self.sender, self.path, event)
         elif self.pure.sender_count_loss(self.sender, self.path, call["arg"]):
             self.pure.sender_begin_repair(self.sender, self.path, call["arg"])
 
     def undo(self, call: dict[str, Any]) -> None:
         """dalbe_undo_cwnd()."""
-        self.pure.sender_undo(self.sender, self.path)
+        self.pure.sender_tell_base(self.sender, self.path, self.pure.BASE_UNDO)
 
     def event(self, call: dict[str, Any]) -> None:
         """dalbe_cwnd_event()."""
         if call["arg"] == TX_START:
-            self.pure.sender_tx_start(self.sender, self.path)
+            self.pure.sender_tell_base(self.sender, self.path, self.pure.BASE_TX_START)
         elif call["arg"] == CWND_RESTART:
             self.pure.sender_cwnd_restart(self.sender, self.path)
         elif call["arg"] == COMPLETE_CWR:

@@ -11,7 +11,7 @@ import pytest
 from inputs import Q16
 from test_sender import part, run
 
-OPEN, DISORDER, RECOVERY = 0, 1, 3
+OPEN, DISORDER, RECOVERY, LOSS = 0, 1, 3, 4
 FIRST_SEED = 200_001
 MSS = 1448
 CWND_MAX = 1000
@@ -157,7 +157,8 @@ class Ours:
 
     def become(self, state: int) -> None:
         """Let TCP repair nothing, or wait whether it has to."""
-        self.pure.sender_end_repair(self.sender, self.path, state)
+        event = self.pure.BASE_DISORDER if state else self.pure.BASE_OPEN
+        self.pure.sender_tell_base(self.sender, self.path, event)
         self.path.state = state
 
     def steer(self, w_q16: int, phi_q16: int = Q16) -> None:
@@ -208,7 +209,7 @@ def follow_linux(pure: Any, seed: int) -> set[int]:
             if chance > 0.9995:
                 pure.sender_cwnd_restart(ours.sender, p)
             else:
-                pure.sender_tx_start(ours.sender, p)
+                pure.sender_tell_base(ours.sender, p, pure.BASE_TX_START)
             linux.restart(p.nxt)
     return grown
 
@@ -217,6 +218,29 @@ def follow_linux(pure: Any, seed: int) -> set[int]:
 def test_without_a_goal_it_is_linux_vegas_ack_by_ack(pure: Any) -> None:
     went = [follow_linux(pure, FIRST_SEED + n) for n in range(300)]
     assert went.count({-1, 0, 1}) > 250
+
+
+def test_in_the_state_loss_without_a_loss_it_grows_as_reno(pure: Any) -> None:
+    """Packets that are too large for the path, sent again: Linux' Vegas judges no round then."""
+    ours = Ours(pure, cwnd=40)
+    ours.path.ssthresh = 10
+    ours.round(50_000)
+    assert ours.round(50_000) == 1
+    assert not pure.sender_count_loss(ours.sender, ours.path, LOSS)
+    ours.path.state = LOSS
+    assert ours.round(100_000) >= 0
+    ours.become(OPEN)
+    ours.round(100_000)
+    assert ours.round(100_000) == -1
+
+
+def test_a_weight_acts_from_its_setting_on(pure: Any) -> None:
+    """Not from the end of the interval under way, which may be minutes away."""
+    ours = Ours(pure, cwnd=40)
+    ours.steer(Q16)
+    config = pure.new("control_config", controller=pure.CONTROLLER_WEIGHT, wmin_q16=Q16 // 10)
+    pure.sender_configure(ours.sender, config)
+    assert ours.sender.mu_q16 == Q16 // 10
 
 
 @pytest.mark.parametrize(("w", "growth"), [(0, 1), (0.5, 0), (1, 1)])
@@ -242,7 +266,7 @@ def test_the_base_rtt_outlives_short_pauses_below_w_one(
     if w:
         ours.steer(int(w * Q16))
     ours.round(50_000)
-    pure.sender_tx_start(ours.sender, ours.path)
+    pure.sender_tell_base(ours.sender, ours.path, pure.BASE_TX_START)
     assert ours.round(100_000) == (1 if forgets else -1)
 
 
