@@ -147,8 +147,9 @@ static enum verdict regime_from_alone(struct regime *r, enum regime_state state,
  * @r: the flow, REGIME_ALONE
  * @now_us: clock
  *
- * By the test of a provisional cut (regime_judge_cut()), or as the path stands still most of the
- * time (scavenger_judge()). After a loss that TCP repairs it is not sure: see regime_repair().
+ * By the test of a provisional cut (regime_judge_cut()), or by a loss in it while we doubt that the
+ * others have gone (regime_repair()), or as the path stands still most of the time
+ * (scavenger_judge()).
  *
  * Return: VERDICT_YIELD.
  */
@@ -166,16 +167,22 @@ enum verdict regime_alone_to_contended(struct regime *r, u64 now_us)
  * No round ends while TCP repairs, so the test of a provisional cut cannot end either. We do not
  * wait: a loss meanwhile counts as a newcomer's, though it may be our own, where the path stood
  * still for a moment and our packets then filled its buffer at once. So we stand back, and look.
+ * But while we doubt that the others have gone, the loss is theirs. A look would find the queue
+ * gone, as this loss has just emptied it, and beside short flows an urgent transfer would take the
+ * link, lose a packet and yield again and again.
  *
- * Return: true where room, or the guaranteed window, was under test, and the flow is
- * REGIME_YIELDING now.
+ * Return: true where room, or the guaranteed window, was under test, and the flow is not
+ * REGIME_ALONE any more.
  */
 bool regime_repair(struct regime *r, u64 now_us)
 {
 	evidence_loss(r);
 	if (r->state != REGIME_ALONE || !provisional_cut_under_test(r))
 		return false;
-	regime_from_alone(r, REGIME_YIELDING, now_us);
+	if (regime_in_doubt(r, now_us))
+		regime_alone_to_contended(r, now_us);
+	else
+		regime_from_alone(r, REGIME_YIELDING, now_us);
 	return true;
 }
 

@@ -460,7 +460,8 @@ static void effect_is_sane_in_any_order(struct kunit *test)
 			KUNIT_ASSERT_EQ(test, e.state, before);
 			if (!(i % 4) && regime_repair(&e, any_clock_us(&rnd))) {
 				KUNIT_ASSERT_EQ(test, before, REGIME_ALONE);
-				before = REGIME_YIELDING;
+				before = e.state;
+				KUNIT_ASSERT_NE(test, before, REGIME_ALONE);
 				repaired++;
 			}
 			evidence_measure_part(&e, any_count(&rnd), any_clock_us(&rnd),

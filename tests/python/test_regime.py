@@ -512,6 +512,21 @@ def test_a_loss_under_repair_in_the_room_that_was_made_is_not_waited_for(pure: A
         assert not pure.regime_repair(regime, 0)
 
 
+@pytest.mark.parametrize(
+    ("urgency_q16", "doubt_s"), [(0, 0), (Q16 // 100, 0.16), (Q16 // 2, 8), (Q16, 16)]
+)
+def test_after_a_loss_in_the_room_we_look_only_if_the_others_had_gone_for_sure(
+    pure: Any, urgency_q16: int, doubt_s: float
+) -> None:
+    for after_s, looks in ((doubt_s - 0.01, False), (doubt_s + 0.01, True)):
+        if after_s < 0:
+            continue
+        regime, _ = surged(pure)
+        regime.urgency_q16, regime.times.taken_us = urgency_q16, 10**9
+        assert pure.regime_repair(regime, 10**9 + round(after_s * 1e6))
+        assert regime.state == (pure.REGIME_YIELDING if looks else pure.REGIME_CONTENDED)
+
+
 def test_after_a_timeout_what_was_withdrawn_stays_given_up(pure: Any) -> None:
     """A later yield would take it for ours."""
     regime, _ = surged(pure)

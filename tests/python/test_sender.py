@@ -218,11 +218,13 @@ def test_losses_and_stalls_break_no_rule(pure: Any) -> None:
         assert done.out.losses > 0 or not ppm
 
 
-@pytest.mark.parametrize(("urgency_q16", "best_effort"), [(0, 50), (Q16, 100)])
+@pytest.mark.parametrize(
+    ("urgency_q16", "best_effort", "state"), [(0, 50, "YIELDING"), (Q16, 100, "CONTENDED")]
+)
 def test_b_is_half_of_what_was_ours_but_all_where_the_others_may_have_been_there(
-    pure: Any, urgency_q16: int, best_effort: int
+    pure: Any, urgency_q16: int, best_effort: int, state: str
 ) -> None:
-    """We have just begun: only an urgent flow doubts that it was alone."""
+    """We have just begun: only an urgent flow doubts that it was alone, and does not look."""
     path = pure.new("tcp_path", una=1, nxt=101, cwnd=100, ssthresh=100, mss=1448, srtt_us=50_000)
     sender = pure.new("sender")
     pure.sender_init(sender, path, 0)
@@ -230,7 +232,7 @@ def test_b_is_half_of_what_was_ours_but_all_where_the_others_may_have_been_there
     regime = sender.scavenger.regime
     regime.urgency_q16, regime.room.provisional, regime.cut.before_us = urgency_q16, True, 60_000
     pure.sender_begin_repair(sender, path, RECOVERY)
-    assert regime.state == pure.REGIME_YIELDING
+    assert regime.state == getattr(pure, f"REGIME_{state}")
     assert sender.scavenger.best_effort.window_q16 == best_effort * Q16
 
 
