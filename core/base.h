@@ -78,11 +78,12 @@ struct base_report {
  *
  * Each base has @grow, @cut and @model_q40, and may have no more: see tests/user/base_least.c.
  *
- * The base behaves as if the price were price / mu, where mu = w * phi. phi is near 1 but for
- * Vegas' (1 to 2.3); a mu below 1 makes the price larger, and the flow more modest. So w reaches
- * the window of CDG by G, which @steer sets each Tw; of Vegas by alpha, which reads sender.mu_q16
- * each round; of a base without @price, as CUBIC, by the phantom signals of signals.c, for which
- * the base need do nothing; of the scavenger by @level_q16, which reads control.w_q16 at each ACK.
+ * The base behaves as if the price were price / mu, where mu = w * phi; a mu below 1 makes the
+ * price larger, and the flow more modest. phi is 1 where only losses cost, as of the scavenger and
+ * of CUBIC; beside a queue CDG's and Vegas' are above. So w reaches the window of CDG by G, which
+ * @steer sets each Tw; of Vegas by alpha, which reads sender.mu_q16 each round; of a base without
+ * @price, as CUBIC, by the phantom signals of signals.c, for which the base need do nothing; of the
+ * scavenger by @level_q16, which reads control.w_q16 at each ACK.
  *
  * @grow: an ACK came of so many packets: set p->cwnd. Where it is not @cwnd_limited, as the program
  *	has less to send, it should not grow. The scavenger's also lowers it, to w * B. Not called
@@ -97,7 +98,7 @@ struct base_report {
  *	In the unit of @model_q40, which is the base's own, as only their ratio counts: CDG per
  *	round, F(22), Vegas seconds, the scavenger 1/B. The counts of rounds and losses, and the
  *	price of losses alone, are filled in already. It must not become 0 in a Tw without a loss,
- *	else w falls to wmin; signals.c is excused until it has seen a loss.
+ *	else w falls to wmin; signals.c is excused until it has seen two losses.
  *	May be NULL: the base pays for losses alone, per packet
  * @event: something else has happened; at BASE_RECOVERY and BASE_TIMEOUT the base may set the
  *	window.

@@ -215,7 +215,7 @@ static void cdg_hist_add(struct cdg *c, s32 gradient_sum_us)
 }
 
 /* Return the sum of the last CDG_WINDOW gradients, C(1) to C(3) times CDG_WINDOW: of
- * the lowest RTT, or of the highest where that one did not grow. After our own cut the RTT
+ * the lowest RTT, or of the highest where the lowest did not grow. After our own cut the RTT
  * falls, and rises again as we grow: in a sum both cancel out. Rounds still
  * missing count as the mean of the others. The sums also tell that a backoff drained
  * the queue and, with the loss tolerance heuristic, whether the queue is full.

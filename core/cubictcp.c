@@ -8,7 +8,7 @@
  *
  * Differences from Linux:
  *   o Packets that have become too large for the path, which lead to the state Loss without a
- *     loss, do not start the curve anew: sender_count_loss() does not tell.
+ *     loss, do not start the curve anew: sender_count_loss() calls them BASE_DISORDER.
  *   o net.dalbe.hystart is its parameter hystart_detect.
  *   o The curve ends after 256 s. Linux' product wraps after 347 s.
  *

@@ -19,12 +19,13 @@ enum regime_state {
 	REGIME_ALONE,		/* nobody else's queue in sight */
 	REGIME_YIELDING,	/* we stand back, for four rounds at most, to see whose queue it is:
 				 * two cuts drained too little, or TCP repairs a loss while a
-				 * provisional cut (struct room) is tested
+				 * provisional cut (struct room) is tested, and we do not doubt
 				 */
 	REGIME_CONTENDED,	/* others are there: the queue stayed while we yielded. Or straight
 				 * from REGIME_ALONE (regime_alone_to_contended()): somebody took
-				 * what a provisional cut gave up, or the path stands still for most
-				 * of the time (stall.c)
+				 * what a provisional cut gave up, a packet was lost in its test
+				 * while we doubted (regime_in_doubt()), or the path stands still
+				 * for most of the time (stall.c)
 				 */
 };
 

@@ -3,7 +3,8 @@
  * Alone or not: whose queue is it?
  *
  *	         regime_judge_cut(): two cuts drained too little
- *	         regime_repair(): TCP repairs a loss while a provisional cut is tested
+ *	         regime_repair(): TCP repairs a loss while a provisional cut is tested,
+ *	         and we do not doubt that the others have gone
  *	      ------------------------------------------------------------->
  *	ALONE                                                                YIELDING
  *	 ^ |  <-------------------------------------------------------------     |
@@ -11,8 +12,9 @@
  *	 | |                                                                     |
  *	 | |  regime_judge_cut(): a provisional cut shows a mark, or a queue     |
  *	 | |  that stays                                                         |
+ *	 | |  regime_repair(): as above, and we doubt                            |
  *	 | |  scavenger_judge(): the path stands still most of the time          |
- *	 | |  (both by regime_alone_to_contended())                              |
+ *	 | |  (all by regime_alone_to_contended())                               |
  *	 | |                                                                     |
  *	 | +------------------------+              regime_round(): it stayed     |
  *	 |                          v                                            |

@@ -37,8 +37,10 @@
 
 /* A competitor that shows within urgency times 16 s after we took the link may have been there all
  * the time, in a pause after a loss (regime_in_doubt()): we keep w times the window that only
- * losses have cut. CUBIC grows a large window again in less. Half: one that is slower squeezes an
- * urgent flow below its share. Twice: a newcomer half a minute after that gets less of the link.
+ * losses have cut, and take a loss in the room that we made for theirs. CUBIC grows a large window
+ * again in less. Half: one that is slower squeezes an urgent flow below its share. Twice: one that
+ * comes half a minute after that gets less of the link, and where the path stands still we hold
+ * back.
  */
 #define REGIME_DOUBT_US		16000000
 
@@ -56,8 +58,8 @@
 
 /* Of six looks at a contended queue three must find it gone. Scavengers drain it every second or
  * so, a loss-based flow hardly ever. Twice as many looks take four seconds; of half as many, a
- * single loss of the others decides. Where half as many of six must find it gone, one loss of
- * theirs does, too; where all six must, no scavenger is found.
+ * single loss of the others decides, as it does where fewer of the six are to find it gone. Where
+ * all six are, no scavenger is found.
  */
 #define REGIME_LOOKS		6
 #define REGIME_LOOKS_GONE	3
@@ -81,8 +83,8 @@ enum verdict {
 	VERDICT_ROOM_FREE,	/* in REGIME_ALONE: nobody took what a provisional cut gave
 				 * up, room or the guaranteed window
 				 */
-	VERDICT_YIELD,		/* from REGIME_ALONE to REGIME_YIELDING or, where it is certain,
-				 * straight to REGIME_CONTENDED
+	VERDICT_YIELD,		/* from REGIME_ALONE to REGIME_YIELDING or, where no look is
+				 * needed, straight to REGIME_CONTENDED
 				 */
 	VERDICT_RESUME,		/* to REGIME_ALONE: the queue went when we stood back, so it was
 				 * ours: back to the window from before

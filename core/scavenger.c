@@ -403,7 +403,7 @@ static void scavenger_undo(struct scavenger *sc)
 	evidence_undo_loss(&sc->regime, sc->undo_lossy_rounds);
 }
 
-/* TCP repairs a loss. After a provisional cut that counts as a newcomer's, and we yield. */
+/* TCP repairs a loss. After a provisional cut that counts as another's, and we are not alone. */
 static void scavenger_recovery(struct sender *s, struct tcp_path *p)
 {
 	struct scavenger *sc = &s->scavenger;

@@ -18,8 +18,9 @@
  * 2. Alone, in the round trip after a provisional cut, which either made room for a newcomer or
  * went below the guaranteed window (struct room; scavenger_guaranteed_cwnd()):
  *	A loss that TCP repairs: as in 1, and then we yield (scavenger_recovery()): B becomes half
- *	of the window, or of room.restore_cwnd, whichever is larger, or loss_only_window where we
- *	may be wrong (regime_in_doubt()); and the window is w * B.
+ *	of the window, or of room.restore_cwnd, whichever is larger; and the window is w * B. While
+ *	we doubt that the others have gone (regime_in_doubt()) we are contended instead, and B is
+ *	loss_only_window at least.
  *	A mark, or a loss that TCP's tail loss probe has repaired (PATH_CWR): as in 1, and when the
  *	round trip is over we are contended (regime_judge_cut()).
  *	A timeout: as in 1, and what the provisional cut gave up does not come back.

@@ -259,7 +259,7 @@ u32 sender_ssthresh(struct sender *s, struct tcp_path *p)
  * window: RFC 5681 and 3168 want one answer per window.
  *
  * Return: false: packets have become too large for the path (MTU), and nothing was lost. TCP enters
- * PATH_LOSS then as well, but does not ask for ssthresh.
+ * PATH_LOSS then as well, but does not ask for ssthresh; the base hears BASE_DISORDER.
  */
 bool sender_count_loss(struct sender *s, struct tcp_path *p, u8 state)
 {
@@ -383,7 +383,7 @@ static void sender_set_mu(struct sender *s)
 }
 
 /**
- * sender_configure - other parameters for the same transfer, of which w may follow: now
+ * sender_configure - other parameters for the same transfer; w follows at once where they set it
  * @s: the sender, under control
  * @config: checked by the caller
  */
@@ -411,7 +411,7 @@ void sender_steer(struct sender *s, u64 price_standard_q40)
  * @p: the connection
  *
  * The base begins at the w in force, and CDG and Vegas do not pay for what the path cost before.
- * CUBIC's losses count on: their distance is the path's.
+ * CUBIC's losses still count: their distance is the path's.
  */
 void sender_begin_goal(struct sender *s, struct tcp_path *p)
 {

@@ -187,7 +187,7 @@ struct rtt_doubts {
  * @sets_pacing: a base with lbe_base.paced has run: since then we tell TCP whether to pace
  * @round: the RTT round under way
  * @delay_cut: the cut for delay under way
- * @mu_q16: mu = w * phi, F(26), as it was when Tw began; 0: no controller sets w
+ * @mu_q16: mu = w * phi, F(26); 0: no controller sets w
  * @interval: counts of the Tw under way
  * @losses: answered and not
  * @departure_ns: when the next two packets may leave, on TCP's clock (path_clock_ns()), where w

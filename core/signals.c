@@ -34,7 +34,7 @@ void signals_start(struct signals *n, const struct tcp_path *p)
 }
 
 /**
- * signals_inflate - a Tw has ended: how many phantom signals are to come from now on?
+ * signals_inflate - mu is new: how many phantom signals are to come from now on?
  * @n: the signals
  * @mu_capped_q16: min(mu, 1), 1 .. Q16_ONE
  */
@@ -67,12 +67,14 @@ void signals_count(struct signals *n, const struct tcp_path *p)
  * @n: the signals
  * @sample: price_q40, price_standard_q40 and others_seen are set
  *
- * From the first signal on, as phantom signals come from then on: if the price were 0 until the
- * second, w would stay at wmin, and phantoms would keep the second away.
+ * Of a single signal only while phantom signals come for it: if the price were 0 then, w would stay
+ * at wmin, and phantoms would keep the second away. Later it is 0 until the second: a distance in
+ * slow start says little.
  */
 void signals_price(const struct signals *n, struct control_sample *sample)
 {
 	sample->others_seen = n->recent;
-	sample->price_q40 = n->count ? fp_mul_div(Q40_ONE, 256, n->packets_q8) : 0;
+	sample->price_q40 = n->count > 1 || n->recent ?
+			    fp_mul_div(Q40_ONE, 256, n->packets_q8) : 0;
 	sample->price_standard_q40 = sample->price_q40;
 }

@@ -13,7 +13,7 @@
  */
 #define SIGNALS_RECENT		3
 
-/* While the price is not known one ACK in four, at most, gets a phantom signal: the paper's. A
+/* After a single real signal one ACK in four, at most, brings a phantom signal: the paper's. A
  * window of ten, with an ACK for two packets, is cut in three rounds of four then. Half: in every
  * other round. Twice: in every round, and so is one of two packets, the least, in every other.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * "A goal can only make a connection more modest than an ordinary one": one test for
+ * "A goal makes a connection more modest than an ordinary one": one test for
  * each way in which that was not so.
  */
 #include <fcntl.h>

@@ -439,6 +439,11 @@ def test_the_price_is_the_part_of_packets_that_is_lost(pure: Any) -> None:
     ]
     assert [p.price_q40 for p in price] == [0, 2**40 // 9, 2**40 // 100, 2**40 // 100]
     assert [p.price_standard_q40 for p in price] == [p.price_q40 for p in price]  # phi is 1
+    # that of one counts while phantom signals come for it
+    ours = flow(pure, 0.5, (9,))
+    ours.wait(28_000)
+    assert cuts(ours, 1) == 0
+    assert interval(ours).price_q40 == 0
 
 
 @pytest.mark.parametrize("rtt_us", [1000, 50_000, 300_000])

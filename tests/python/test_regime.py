@@ -525,6 +525,9 @@ def test_after_a_loss_in_the_room_we_look_only_if_the_others_had_gone_for_sure(
         regime.urgency_q16, regime.times.taken_us = urgency_q16, 10**9
         assert pure.regime_repair(regime, 10**9 + round(after_s * 1e6))
         assert regime.state == (pure.REGIME_YIELDING if looks else pure.REGIME_CONTENDED)
+        assert regime.yields == 1
+        # contended, the first look is one interval away
+        assert regime.looks.last_look_us == (0 if looks else regime.times.since_us)
 
 
 def test_after_a_timeout_what_was_withdrawn_stays_given_up(pure: Any) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import polars as pl
@@ -11,6 +12,8 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
 from dalbe_testbed.plan import experiment, schedule
 from dalbe_testbed.reduce import tables
+from dalbe_testbed.run import runner
+from dalbe_testbed.study import results
 
 SIZE = 162_500_000  # of the transfer in framework.toml
 FRAMEWORK = TESTBED / "experiments/framework.toml"
@@ -59,6 +62,20 @@ def test_a_flow_is_finished_if_its_bytes_are_through(
             [ours], packets, tmp_path, 0.5, {ours.port}, captured=captured
         ).to_dicts()[0]
         assert (row["finished"], row["end_s"]) == (False, None)
+
+
+def test_a_flow_that_gave_up_has_no_end():
+    ends = pl.DataFrame({"end_s": [5.0, 5.0, None], "finished": [True, False, False]})
+    assert [results.ended_s(ends[row]) for row in range(3)] == [5.0, None, None]
+
+
+def test_a_tool_that_does_not_say_its_version_is_named(monkeypatch: pytest.MonkeyPatch):
+    def stand_still(words: list[str], timeout: float, **_others: object) -> None:
+        raise subprocess.TimeoutExpired(words, timeout)
+
+    monkeypatch.setattr(subprocess, "run", stand_still)
+    with pytest.raises(TestbedError, match="'ip -V' has not ended after 10 s"):
+        runner._version.__wrapped__("ip")
 
 
 def traffic(ends: str, sent: int, cc: str, tmp_path: Path) -> None:

@@ -237,10 +237,13 @@ def test_in_the_state_loss_without_a_loss_it_grows_as_reno(pure: Any) -> None:
 def test_a_weight_acts_from_its_setting_on(pure: Any) -> None:
     """Not from the end of the interval under way, which may be minutes away."""
     ours = Ours(pure, cwnd=40)
+    ours.path.ssthresh = 10
     ours.steer(Q16)
+    ours.round(50_000)
+    assert ours.round(60_000) == 1  # seven packets in the queue, of 15
     config = pure.new("control_config", controller=pure.CONTROLLER_WEIGHT, wmin_q16=Q16 // 10)
     pure.sender_configure(ours.sender, config)
-    assert ours.sender.mu_q16 == Q16 // 10
+    assert ours.round(60_000) == -1
 
 
 @pytest.mark.parametrize(("w", "growth"), [(0, 1), (0.5, 0), (1, 1)])

@@ -215,7 +215,7 @@ def draw(found: Finding) -> Picture:
     color, dash = alt.Color("load:O").title("load, %"), alt.StrokeDash("rtt:O").title("RTT, ms")
     late = alt.Chart(ours).mark_line(interpolate="step-after")
     late = late.encode(after, alt.Y("later").title("part of the transfers"), color, dash)
-    points = found.summary.sort("cc", "rtt", "web.load")  # the boxes' order, and so their colours
+    points = found.summary.sort("cc", "rtt", "web.load")  # with one RTT in the boxes' colours
     points = points.with_columns(
         kind=words("{} ms, {}", "rtt", "cc"), load=100 * pl.col("web.load")
     )
