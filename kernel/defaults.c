@@ -23,7 +23,7 @@
  *
  * For the whole machine there are the module's parameters.
  *
- * hystart and cubic_inflate act from a connection's next round or Tw on, the others on goals and
+ * hystart and cubic_inflate act from a connection's next round on, the others on goals and
  * connections that begin after the write. But where a socket is given one setting
  * (DALBE_IOC_SET_PARAMS), those that it has not been given are read anew, too: all, but of a socket
  * that stays under control only controller, tw_ms, wmin_ppm, limit_increase and after_deadline.

@@ -176,8 +176,6 @@ void dalbe_end_interval(struct sock *sk)
 	sample.bytes_done = dalbe_bytes_done(sk);
 	sample.srtt_us = tp->srtt_us >> 3;
 	dalbe_path_read(sk, &p, tp->tcp_mstamp);
-	/* where phantom signals follow each other no round ends */
-	s->heuristics = dalbe_heuristics(sk);
 	model.model_q40 = s->base->model_q40;
 	model.arg = &p;
 	control_update(&s->control, &sample, &model);
