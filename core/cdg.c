@@ -214,11 +214,11 @@ static void cdg_hist_add(struct cdg *c, s32 gradient_sum_us)
 	c->price.hist_q8[min(bin, CDG_HIST_BINS - 1)] += Q8_ONE;
 }
 
-/* Return the sum of the last CDG_WINDOW gradients, C(1) to C(3) times CDG_WINDOW: of
- * the lowest RTT, or of the highest where the lowest did not grow. After our own cut the RTT
- * falls, and rises again as we grow: in a sum both cancel out. Rounds still
- * missing count as the mean of the others. The sums also tell that a backoff drained
- * the queue and, with the loss tolerance heuristic, whether the queue is full.
+/* Return the sum of the last CDG_WINDOW gradients, C(1) to C(3) times CDG_WINDOW: of the lowest
+ * RTT, or of the highest where the lowest did not grow. After our own cut the RTT falls, and rises
+ * again as we grow: in a sum both cancel out. Rounds still missing count as the mean of the others.
+ * The sums also tell that a backoff drained the queue and, with the loss tolerance heuristic,
+ * whether the queue is full.
  */
 static s32 cdg_gradient_sum(struct cdg *c, const struct cdg_heuristics *h)
 {

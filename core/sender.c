@@ -293,6 +293,17 @@ void sender_begin_repair(struct sender *s, struct tcp_path *p, u8 state)
 }
 
 /**
+ * sender_end_repair - TCP's state is going to be one in which it repairs nothing
+ * @s: the sender
+ * @p: the connection, in the state before
+ * @state: PATH_OPEN or PATH_DISORDER
+ */
+void sender_end_repair(struct sender *s, struct tcp_path *p, u8 state)
+{
+	sender_tell_base(s, p, state == PATH_OPEN ? BASE_OPEN : BASE_DISORDER);
+}
+
+/**
  * sender_count_mark - the receiver has reported a mark (ECN), and packets are under way
  * @s: the sender
  * @p: the connection

@@ -276,6 +276,7 @@ struct round_result sender_end_round(struct sender *s, struct tcp_path *p);
 u32 sender_ssthresh(struct sender *s, struct tcp_path *p);
 bool sender_count_loss(struct sender *s, struct tcp_path *p, u8 state);
 void sender_begin_repair(struct sender *s, struct tcp_path *p, u8 state);
+void sender_end_repair(struct sender *s, struct tcp_path *p, u8 state);
 void sender_count_mark(struct sender *s, const struct tcp_path *p);
 u16 sender_packet_us(struct sender *s, const struct rtt_sample *sample);
 void sender_cwnd_restart(struct sender *s, struct tcp_path *p);

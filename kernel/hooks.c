@@ -252,8 +252,7 @@ static void dalbe_set_state(struct sock *sk, u8 state)
 		return;
 	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
 	if (state < TCP_CA_CWR) {
-		sender_tell_base(&flow->sender, &p,
-				 state == TCP_CA_Open ? BASE_OPEN : BASE_DISORDER);
+		sender_end_repair(&flow->sender, &p, state);
 		return;
 	}
 	if (!sender_count_loss(&flow->sender, &p, state))

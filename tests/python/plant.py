@@ -48,7 +48,7 @@ class Transfer:
         """Set the goal at time 0; the controller is MBC unless given."""
         self.pure, self.fair_Bps, self.model_error = pure, fair_Bps, model_error
         self.now_s = 0.0
-        self.finished_s: float | None = None  # the first update that found it done
+        self.finished_s = math.inf  # the first update that found it done
         self.bytes_done = 0.0
         self.config = pure.new(
             "control_config",
@@ -68,8 +68,6 @@ class Transfer:
     @property
     def finished(self) -> float:
         """When it was done, in parts of the time until its deadline; infinite: not yet."""
-        if self.finished_s is None:
-            return math.inf
         return self.finished_s * 1e9 / float(self.d.goal.deadline_ns)
 
     @property
@@ -98,8 +96,8 @@ class Transfer:
             "others_seen": True,
         }
         self.pure.control_update(d, self.pure.new("control_sample", **fields | sample), self.model)
-        if d.status == self.pure.STATUS_DONE and self.finished_s is None:
-            self.finished_s = self.now_s
+        if d.status == self.pure.STATUS_DONE:
+            self.finished_s = min(self.finished_s, self.now_s)
         needed = target_Bps / self.fair_Bps
         meant = min(max(needed, ref.reserve(needed)), 1) * self.fair_Bps
         return Interval(target_Bps, d.rate_Bps, d.w_q16 / Q16, d.status, meant)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from itertools import pairwise
 from typing import Any
@@ -552,7 +553,7 @@ def test_a_finished_goal_can_be_extended(pure: Any) -> None:
     assert t.d.status == pure.STATUS_DONE
     pure.control_change_goal(t.d, 10**9, round(t.now_s * 1e9), 7200 * 10**9)
     assert t.d.status == pure.STATUS_ON_TRACK
-    t.finished_s = None
+    t.finished_s = math.inf
     t.until(1)
     assert t.d.status == pure.STATUS_DONE
     assert 1 / 2 < t.finished <= 1

@@ -123,8 +123,7 @@ class Ours:
     def state(self, call: dict[str, Any]) -> None:
         """dalbe_set_state()."""
         if call["arg"] < CWR:
-            event = self.pure.BASE_DISORDER if call["arg"] else self.pure.BASE_OPEN
-            self.pure.sender_tell_base(self.sender, self.path, event)
+            self.pure.sender_end_repair(self.sender, self.path, call["arg"])
         elif self.pure.sender_count_loss(self.sender, self.path, call["arg"]):
             self.pure.sender_begin_repair(self.sender, self.path, call["arg"])
 

@@ -157,8 +157,7 @@ class Ours:
 
     def become(self, state: int) -> None:
         """Let TCP repair nothing, or wait whether it has to."""
-        event = self.pure.BASE_DISORDER if state else self.pure.BASE_OPEN
-        self.pure.sender_tell_base(self.sender, self.path, event)
+        self.pure.sender_end_repair(self.sender, self.path, state)
         self.path.state = state
 
     def steer(self, w_q16: int, phi_q16: int = Q16) -> None:

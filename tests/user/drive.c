@@ -93,7 +93,7 @@ static void our_ack(struct drive *d, struct flow *f, u64 now_us, u64 sent_us)
 	sample.una = p->una;
 	if (p->state == PATH_RECOVERY && now_us >= f->repaired_us) {
 		sender_complete_cwr(s, p);
-		sender_tell_base(s, p, BASE_OPEN);
+		sender_end_repair(s, p, PATH_OPEN);
 		p->state = PATH_OPEN;
 	}
 	d->out->bad_trace += pure_ack(s, p, &sample) != (s->delay_cut.backoffs != backoffs);
