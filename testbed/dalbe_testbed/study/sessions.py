@@ -215,12 +215,10 @@ def draw(found: Finding) -> Picture:
     color, dash = alt.Color("load:O").title("load, %"), alt.StrokeDash("rtt:O").title("RTT, ms")
     late = alt.Chart(ours).mark_line(interpolate="step-after")
     late = late.encode(after, alt.Y("later").title("part of the transfers"), color, dash)
-    points = found.summary.sort("cc", "rtt", "web.load")  # with one RTT in the boxes' colours
-    points = points.with_columns(
-        kind=words("{} ms, {}", "rtt", "cc"), load=100 * pl.col("web.load")
-    )
+    points = found.summary.sort("cc", "rtt", "web.load")  # in the boxes' colours
+    points = points.with_columns(load=100 * pl.col("web.load"))
     x, said = alt.X("load").title("offered load, %"), "deadlines missed, %; 95 % interval"
-    missed = means(points, "miss_percent", said, x=x, by="kind", line=True)
+    missed = means(points, "miss_percent", said, x=x, by="cc", line=True).encode(dash)
     above = facets(rows, boxes + required(rows, y=1), "title")
     below = alt.hconcat(late + required(ours, x=0), missed).resolve_scale(color="independent")
     return alt.vconcat(above, below).resolve_scale(color="independent")
