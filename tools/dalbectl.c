@@ -85,11 +85,11 @@ int main(int argc, char **argv)
 		usage_error("the command is missing; type dalbectl --help for the list");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
 		print_help();
-		return EXIT_SUCCESS;
+		return written() ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		puts("dalbectl " DALBE_VERSION);
-		return EXIT_SUCCESS;
+		return written() ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		int first;

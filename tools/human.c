@@ -501,17 +501,19 @@ char *human_duration(int64_t ns, char *buf)
 	return buf;
 }
 
-char *human_clock(time_t now_s, int64_t ahead_ns, char *buf)
+char *human_clock(struct timespec now, int64_t ahead_ns, char *buf)
 {
-	int64_t ahead_s = ahead_ns / (int64_t)NSEC_PER_SEC;
-	time_t then_s = now_s + ahead_s;
-	struct tm now, then;
+	const int64_t second = (int64_t)NSEC_PER_SEC;
+	/* Rounded down: the division of a negative sum would be rounded up. */
+	int64_t part_ns = now.tv_nsec + ahead_ns % second + second / 2 + second;
+	time_t then_s = now.tv_sec + ahead_ns / second + part_ns / second - 1;
+	struct tm today, then;
 
-	localtime_r(&now_s, &now);
+	localtime_r(&now.tv_sec, &today);
 	localtime_r(&then_s, &then);
-	if (now.tm_year == then.tm_year && now.tm_yday == then.tm_yday)
+	if (today.tm_year == then.tm_year && today.tm_yday == then.tm_yday)
 		strftime(buf, HUMAN_LEN, "%H:%M:%S", &then);
-	else if (llabs(ahead_s) < 6 * 86400)
+	else if (llabs(then_s - now.tv_sec) < 6 * 86400)
 		strftime(buf, HUMAN_LEN, "%a %H:%M", &then);
 	else
 		strftime(buf, HUMAN_LEN, "%d %b %y", &then);

@@ -79,9 +79,9 @@ static inline const char *human_status(const struct dalbe_state *state)
 char *human_duration(int64_t ns, char *buf);
 
 /*
- * The local clock's time ahead_ns from now_s (CLOCK_REALTIME), in at most 9
- * characters: "06:00:00" today, "Tue 06:00" within six days, "24 Dec 26".
+ * The local clock's time ahead_ns from now (CLOCK_REALTIME), to the nearest second, in at
+ * most 9 characters: "06:00:00" today, "Tue 06:00" within six days, "24 Dec 26".
  */
-char *human_clock(time_t now_s, int64_t ahead_ns, char *buf);
+char *human_clock(struct timespec now, int64_t ahead_ns, char *buf);
 
 #endif

@@ -36,7 +36,7 @@ static const struct option_def {
 	{ "size", 0, OPT_SIZE, CMD_RUN | CMD_SET, "SIZE", "40G",
 	  "how much will be sent: 40G, 300M, 2GiB, or bytes" },
 	{ "size-of", 0, OPT_SIZE_OF, CMD_RUN | CMD_SET, "PATH", "backup.tar",
-	  "the size of a file, or of all files below a directory" },
+	  "the size of a file or directory tree; several add up" },
 	{ "deadline", 0, OPT_DEADLINE, CMD_RUN | CMD_SET, "TIME", "+90m",
 	  "by when: +90m, +1h30m, 06:00, '2030-01-31 06:00'" },
 	{ "update", 0, OPT_UPDATE, CMD_SET, NULL, NULL,
@@ -107,6 +107,15 @@ void usage_error(const char *format, ...)
 	vcomplain(format, args);
 	va_end(args);
 	exit(EXIT_USAGE);
+}
+
+bool written(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return true;
+	complain("cannot write to standard output: %s; look at where it goes",
+		 strerror(errno));
+	return false;
 }
 
 uint64_t boottime_ns(void)
@@ -236,7 +245,7 @@ static bool take_value(enum option_id id, char *value,
 	case OPT_SIZE:
 		return !human_parse_size(value, &opts->size_bytes, err);
 	case OPT_SIZE_OF:
-		opts->size_bytes = size_of(value);
+		opts->size_bytes += size_of(value);
 		return true;
 	case OPT_DEADLINE:
 		opts->deadline_ns = parse_deadline(value, err);
@@ -399,7 +408,7 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 			def++;
 		if (def->id == OPT_HELP) {
 			print_help(cmd);
-			exit(EXIT_SUCCESS);
+			exit(written() ? EXIT_SUCCESS : EXIT_FAILURE);
 		}
 		if (!take_value(def->id, optarg, opts, err))
 			usage_error("'--%s %.80s': %s", def->name, optarg, err);

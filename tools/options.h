@@ -82,7 +82,10 @@ uint64_t boottime_ns(void);
 /* Print "dalbectl: ..." as one line on stderr. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same, and exit with EXIT_USAGE. */
+/* Whether all that we printed has reached stdout; false after a message. */
+bool written(void);
+
+/* As complain(), and exit with EXIT_USAGE. */
 void usage_error(const char *format, ...)
 	__attribute__((format(printf, 1, 2), noreturn));
 

@@ -87,6 +87,11 @@ static int not_started(const char *program, int err)
 {
 	switch (err) {
 	case ENOENT:
+		if (strchr(program, '/') && !access(program, F_OK)) {
+			complain("'%s': the interpreter that its first line names is not found; look there for a mistake, or a carriage return",
+				 program);
+			return EXIT_NOT_FOUND;
+		}
 		complain("'%s': not found; type the name of a program in $PATH, or its path",
 			 program);
 		return EXIT_NOT_FOUND;
@@ -226,11 +231,13 @@ static bool can_report(const struct options *opts)
 	return true;
 }
 
-static void report(const struct transfer *t, const struct options *opts,
+/* False if the summary could not be written to --json-file. */
+static bool report(const struct transfer *t, const struct options *opts,
 		   char **program, int status)
 {
 	struct json js = { .out = stderr };
 	char failure[64], line[256];
+	bool failed;
 
 	if (!opts->quiet && (!opts->json || opts->json_path)) {
 		print_failure(status, failure, sizeof(failure));
@@ -238,12 +245,12 @@ static void report(const struct transfer *t, const struct options *opts,
 		complain("%s%s", failure, line);
 	}
 	if (!opts->json)
-		return;
+		return true;
 	if (opts->json_path) {
 		js.out = fopen(opts->json_path, "we");
 		if (!js.out) {
 			cannot_write(opts);
-			return;
+			return false;
 		}
 	}
 	json_begin(&js, NULL, '{');
@@ -255,14 +262,39 @@ static void report(const struct transfer *t, const struct options *opts,
 	transfer_json(t, &js);
 	json_end(&js, '}');
 	fputc('\n', js.out);
-	if (opts->json_path && fclose(js.out))
+	if (!opts->json_path)
+		return true;
+	failed = ferror(js.out);
+	failed |= fclose(js.out) != 0;
+	if (failed)
 		cannot_write(opts);
+	return !failed;
+}
+
+/*
+ * A shell ends its script on Ctrl-C only if the command was ended by it, too: a status of 130
+ * would say that the command has handled it.
+ */
+static void end_as(int status)
+{
+	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	sigset_t set;
+
+	if (sig != SIGINT && sig != SIGQUIT)
+		return;
+	prctl(PR_SET_DUMPABLE, 0);	/* one core file is enough */
+	signal(sig, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	raise(sig);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 int cmd_run(const struct options *opts, char **program)
 {
 	struct transfer *t;
 	int signal_fd, err, status = 0, late = 0;
+	bool reported;
 	sigset_t original;
 	pid_t child;
 
@@ -289,10 +321,13 @@ int cmd_run(const struct options *opts, char **program)
 		;
 
 	transfer_finish(t, getpid());
-	report(t, opts, program, status);
+	reported = report(t, opts, program, status);
 	if (opts->fail_late && !status)
 		late = transfer_is_late(t) ? EXIT_LATE :
 		       transfer_end(t) != TRANSFER_DONE ? EXIT_UNFINISHED : 0;
 	transfer_free(t);
+	end_as(status);
+	if (!status && !reported)
+		return EXIT_RUN_FAILED;
 	return late ? late : exit_status(status);
 }

@@ -187,6 +187,15 @@ static size_t print_header(const struct screen *screen)
 	return print_cells(screen, cells);
 }
 
+/* The local clock's time ahead_ns from now. */
+static void format_clock(int64_t ahead_ns, char *buf)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	human_clock(now, ahead_ns, buf);
+}
+
 /* When the last byte will be acknowledged at the present rate, or was. */
 static void format_arrival(const struct dalbe_state *state, int64_t left_ns,
 			   char *buf)
@@ -194,7 +203,7 @@ static void format_arrival(const struct dalbe_state *state, int64_t left_ns,
 	double ns;
 
 	if (state->status == DALBE_STATUS_DONE) {
-		human_clock(time(NULL), left_ns - state->time_left_ns, buf);
+		format_clock(left_ns - state->time_left_ns, buf);
 		return;
 	}
 	if (!state->rate_Bps || state->bytes_done >= state->goal_bytes)
@@ -202,7 +211,7 @@ static void format_arrival(const struct dalbe_state *state, int64_t left_ns,
 	ns = (double)(state->goal_bytes - state->bytes_done) /
 	     (double)state->rate_Bps * (double)NSEC_PER_SEC;
 	if (ns < (double)INT64_MAX)
-		human_clock(time(NULL), (int64_t)ns, buf);
+		format_clock((int64_t)ns, buf);
 }
 
 static void format_goal(const struct dalbe_state *state, char *percent,
@@ -216,7 +225,7 @@ static void format_goal(const struct dalbe_state *state, char *percent,
 	snprintf(percent, CELL_LEN, "%.0f%%",
 		 ratio >= 1 ? 100.0 : (double)(int)(ratio * 100));
 	format_arrival(state, left_ns, arrives);
-	human_clock(time(NULL), left_ns, deadline);
+	format_clock(left_ns, deadline);
 	snprintf(bytes, CELL_LEN, "%s/%s", human_size(state->bytes_done, a),
 		 human_size(state->goal_bytes, b));
 	human_rate(state->target_Bps, target);
@@ -273,15 +282,6 @@ static size_t print_row(const struct screen *screen, const struct row *row)
 }
 
 /* The disk may be full, or the reader have gone. */
-static bool written(void)
-{
-	if (!fflush(stdout) && !ferror(stdout))
-		return true;
-	complain("cannot write to standard output: %s; look at where it goes",
-		 strerror(errno));
-	return false;
-}
-
 int cmd_get(const struct options *opts, char **operands)
 {
 	struct rows rows = { 0 };

@@ -295,19 +295,27 @@ static void test_clock(void)
 {
 	char buf[HUMAN_LEN];
 	const int64_t hour = 3600 * (int64_t)NSEC_PER_SEC;
+	const struct timespec now = { .tv_sec = NOW_S };
+	struct timespec later = { .tv_sec = NOW_S, .tv_nsec = 700000000 };
 
 	setenv("TZ", "CET-1", 1);
 	tzset();
 	/* It is Friday, 13:00. */
-	expect(human_clock(NOW_S, 0, buf), "13:00:00");
-	expect(human_clock(NOW_S, 11 * hour - 1, buf), "23:59:59");
-	expect(human_clock(NOW_S, 11 * hour, buf), "Sat 00:00");
-	expect(human_clock(NOW_S, 17 * hour, buf), "Sat 06:00");
-	expect(human_clock(NOW_S, -14 * hour, buf), "Thu 23:00");
-	expect(human_clock(NOW_S, 143 * hour, buf), "Thu 12:00");
-	expect(human_clock(NOW_S, 144 * hour, buf), "26 Nov 26");
-	expect(human_clock(NOW_S, -144 * hour, buf), "14 Nov 26");
-	expect(human_clock(NOW_S, 365 * 24 * hour, buf), "20 Nov 27");
+	expect(human_clock(now, 0, buf), "13:00:00");
+	expect(human_clock(now, 11 * hour - NSEC_PER_SEC, buf), "23:59:59");
+	expect(human_clock(now, 11 * hour, buf), "Sat 00:00");
+	expect(human_clock(now, 17 * hour, buf), "Sat 06:00");
+	expect(human_clock(now, -14 * hour, buf), "Thu 23:00");
+	expect(human_clock(now, 143 * hour, buf), "Thu 12:00");
+	expect(human_clock(now, 144 * hour, buf), "26 Nov 26");
+	expect(human_clock(now, -144 * hour, buf), "14 Nov 26");
+	expect(human_clock(now, 365 * 24 * hour, buf), "20 Nov 27");
+	/* A deadline on the full second, looked at between two; the clocks are read one by one. */
+	expect(human_clock(later, 17 * hour - 700000000, buf), "Sat 06:00");
+	expect(human_clock(later, 11 * hour - 700000100, buf), "Sat 00:00");
+	expect(human_clock(later, 300000000, buf), "13:00:01");
+	expect(human_clock(later, -700000100, buf), "13:00:00");
+	expect(human_clock(later, -14 * hour - 700000100, buf), "Thu 23:00");
 }
 
 int main(void)

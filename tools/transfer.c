@@ -117,7 +117,8 @@ struct transfer {
 	int tally_fd;
 	bool changed;		/* connections came or went */
 	bool foretold;		/* that the deadline cannot be met */
-	bool saw_unwanted;	/* by --port or --loopback */
+	bool saw_own;		/* without --loopback */
+	bool saw_other_port;	/* than --port */
 	pid_t unreadable;	/* a process that may not be looked into */
 	bool denied;		/* a descriptor that may not be borrowed */
 	bool warned;
@@ -286,12 +287,12 @@ static void sweep(struct transfer *t)
 
 static bool is_wanted(struct transfer *t, const struct tcpsock *sock)
 {
-	if ((sock->loopback && !t->opts->loopback) ||
-	    (t->opts->port && sock->port != t->opts->port)) {
-		t->saw_unwanted = true;
-		return false;
-	}
-	return true;
+	bool own = sock->loopback && !t->opts->loopback;
+	bool other_port = t->opts->port && sock->port != t->opts->port;
+
+	t->saw_own |= own;
+	t->saw_other_port |= other_port;
+	return !own && !other_port;
 }
 
 /* Select the congestion control, and its parameters. */
@@ -726,16 +727,20 @@ bool transfer_is_late(const struct transfer *t)
 /* Why no connection was counted. */
 static void print_unseen(const struct transfer *t, char *line, size_t len)
 {
-	if (t->unreadable && !t->saw_unwanted)
+	bool saw_unwanted = t->saw_own || t->saw_other_port;
+
+	if (t->unreadable && !saw_unwanted)
 		snprintf(line, len,
 			 "no TCP connection seen, but process %d runs as another user; start dalbectl itself with sudo",
 			 t->unreadable);
 	else if (t->denied)
 		snprintf(line, len,
 			 "nothing is known of the program's connections, as they may not be looked at");
-	else if (t->saw_unwanted)
-		snprintf(line, len,
-			 "the program had only connections that --port or --loopback leaves out");
+	else if (saw_unwanted)
+		snprintf(line, len, "the program had only connections%s%s%s",
+			 t->saw_own ? " to this machine itself (type --loopback to include them)" : "",
+			 t->saw_own && t->saw_other_port ? ", or" : "",
+			 t->saw_other_port ? " to other ports than that of --port" : "");
 	else
 		snprintf(line, len,
 			 "the program had no TCP connection that could be seen: perhaps a very short one, UDP (QUIC), or that of another process (type ssh -o ControlPath=none for one of its own)");

@@ -176,6 +176,9 @@ def test_exit_status(b: Bench) -> None:
     script.chmod(0o755)
     done = b.run("run", *GOAL, "--", str(script))
     assert done.returncode == 126 and "begin a script with #!/bin/sh" in done.stderr, done
+    script.write_text("#!/bin/sh\r\ntrue\r\n")
+    done = b.run("run", *GOAL, "--", str(script))
+    assert done.returncode == 127 and "carriage return" in done.stderr, done
 
 
 def test_module_missing(b: Bench) -> None:
@@ -333,6 +336,12 @@ def test_a_summary_that_cannot_be_written(b: Bench) -> None:
     with subprocess.Popen(["cat", str(path)], stdout=subprocess.PIPE, text=True) as reader:
         assert b.run(*options, "true").returncode == 0
         assert json.loads(reader.communicate()[0])["program"] == ["true"]
+    full = b.directory / "full.json"
+    full.symlink_to("/dev/full")
+    for program, status in ((["true"], 125), (["false"], 1)):
+        done = b.run("run", *GOAL, "--json-file", str(full), "--", *program)
+        said = f"dalbectl: cannot write '{full}': {os.strerror(errno.ENOSPC)}"
+        assert done.returncode == status and said in done.stderr, done
 
 
 def test_signals_forwarded(b: Bench) -> None:
@@ -363,6 +372,18 @@ def test_terminal_interrupt(b: Bench) -> None:
         assert interrupted(b, first) == 41, first
 
 
+def test_interrupted_script(b: Bench) -> None:
+    """Ctrl-C ends a script as well whose command it has ended, as it does without dalbectl."""
+    dalbectl = (DALBECTL, "run", *GOAL, "--")
+    for before in ((), dalbectl):
+        sleeps = (*before, "sh", "-c", "echo ready; exec sleep 60")
+        bash = ["bash", "-c", '"$@"; echo "goes on"', "bash", *sleeps]
+        assert typed_ctrl_c(b, bash) == -signal.SIGINT, before
+    catches = "trap 'exit 7' INT; echo ready; while :; do sleep 0.01; done"
+    bash = ["bash", "-c", '"$@"; exit $((100 + $?))', "bash", *dalbectl, "bash", "-c", catches]
+    assert typed_ctrl_c(b, bash) == 107
+
+
 def interrupted(b: Bench, first: str) -> int:
     """Type Ctrl-C to a program that does `first`; return 40, and one for each that reached it."""
     program = (
@@ -375,9 +396,14 @@ def interrupted(b: Bench, first: str) -> int:
         "time.sleep(0.5)\n"
         "sys.exit(40 + n)\n"
     )
+    return typed_ctrl_c(b, [DALBECTL, "run", *GOAL, "--", PYTHON, "-c", program])
+
+
+def typed_ctrl_c(b: Bench, command: list[str]) -> int:
+    """Type Ctrl-C to a command that has said that it is ready; return how it ended."""
     pid, fd = pty.fork()
     if pid == 0:
-        os.execve(DALBECTL, [DALBECTL, "run", *GOAL, "--", PYTHON, "-c", program], b.env)
+        os.execvpe(command[0], command, b.env)
     out = b""
     while b"ready" not in out:
         out += os.read(fd, 1000)
@@ -529,9 +555,10 @@ def test_what_is_skipped(b: Bench) -> None:
     """Loopback without --loopback, other ports, listeners and UDP stay as they are."""
     port = str(b.sink.port)
     b.env["LOOKS"] = "1"  # and no second one
-    for extra in ([], ["--loopback", "--port", "1"]):
+    own, other = "to this machine itself (type --loopback", "to other ports than that of --port\n"
+    for extra, why in (([], own), (["--loopback", "--port", "1"], other), (["--port", "1"], own)):
         done = b.run("run", *GOAL, *extra, "--", SENDER, port, "10", "0", "1000")
-        assert done.returncode == 0 and "leaves out" in done.stderr, done.stderr
+        assert done.returncode == 0 and f"had only connections {why}" in done.stderr, done
     program = (
         "import socket, time\n"
         "a = socket.create_server(('127.0.0.1', 0)); b = socket.socket(type=socket.SOCK_DGRAM)\n"
@@ -871,7 +898,7 @@ def test_own_address(b: Bench) -> None:
             "seen(s, 1); s.sendall(b'x' * 1000); time.sleep(0.3)\n"
         )
         done = b.run("run", *GOAL, "--", PYTHON, "-c", program)
-    assert "only connections that --port or --loopback leaves out" in done.stderr, done
+    assert "only connections to this machine itself (type --loopback" in done.stderr, done
     assert not b.log.read_text(), b.log.read_text()
 
 
@@ -1494,6 +1521,8 @@ def test_size_of(b: Bench) -> None:
         goal = ("--size-of", str(b.directory / path), *GOAL[2:])
         summary = b.send(SENDER, str(b.sink.port), "5", "0", "1000", goal=goal)
         assert summary["bytes_goal"] == size, (path, summary)
+    several = ("--size-of", str(tree), "--size-of", str(tree / "one"), *GOAL[2:])
+    assert b.send(SENDER, str(b.sink.port), "5", "0", "1000", goal=several)["bytes_goal"] == 600700
 
 
 def test_size_of_a_live_tree(b: Bench) -> None:
@@ -1523,6 +1552,10 @@ def test_help(b: Bench) -> None:
             assert done.returncode == 0 and done.stdout.startswith("Usage: dalbectl"), done
             assert not done.stderr and max(map(len, done.stdout.splitlines())) <= 85, done.stdout
     assert re.fullmatch(r"dalbectl \d+\.\d+\.\d+\n", b.run("--version").stdout)
+    for args in (["--help"], ["--version"], ["run", "--help"]):
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run([DALBECTL, *args], env=b.env, check=False, stdout=full)
+        assert done.returncode == 1, args
 
 
 def test_json_strings(b: Bench) -> None:
