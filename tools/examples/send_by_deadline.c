@@ -34,10 +34,12 @@ static int set_goal(int fd, unsigned long long bytes, unsigned long long seconds
 static int connect_to(const char *host, const char *port)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list, *ai;
-	int fd = -1;
+	int fd = -1, err = getaddrinfo(host, port, &hints, &list);
 
-	if (getaddrinfo(host, port, &hints, &list))
-		return -1;
+	if (err) {
+		fprintf(stderr, "%s: %s\n", host, gai_strerror(err));
+		exit(1);
+	}
 	for (ai = list; ai; ai = ai->ai_next) {
 		fd = socket(ai->ai_family, ai->ai_socktype, ai->ai_protocol);
 		if (fd >= 0 && !connect(fd, ai->ai_addr, ai->ai_addrlen))
@@ -50,8 +52,21 @@ static int connect_to(const char *host, const char *port)
 	return fd;
 }
 
+static unsigned long long number(const char *text)
+{
+	char *end;
+	unsigned long long value = strtoull(text, &end, 10);
+
+	if (*end || !value) {
+		fprintf(stderr, "'%s' is no number of bytes or seconds\n", text);
+		exit(2);
+	}
+	return value;
+}
+
 int main(int argc, char **argv)
 {
+	unsigned long long bytes, seconds;
 	char buf[65536];
 	ssize_t len;
 	int fd;
@@ -61,9 +76,10 @@ int main(int argc, char **argv)
 			argv[0]);
 		return 2;
 	}
+	bytes = number(argv[3]);
+	seconds = number(argv[4]);
 	fd = connect_to(argv[1], argv[2]);
-	if (fd < 0 || set_goal(fd, strtoull(argv[3], NULL, 10),
-			       strtoull(argv[4], NULL, 10))) {
+	if (fd < 0 || set_goal(fd, bytes, seconds)) {
 		perror(argv[0]);
 		return 1;
 	}

@@ -1424,6 +1424,11 @@ def test_examples(b: Bench) -> None:
         env=b.env, check=True,
     )  # fmt: skip
     assert [(g.bytes, g.flags, g.error) for g in b.goals()] == [(300000, 1, 0)] * 2
+    for words, why in ((["no-such-host.invalid", "80", "1", "1"], "no-such-host.invalid: "),
+                       (["127.0.0.1", port, "10MB", "1"], "'10MB' is no number")):  # fmt: skip
+        done = subprocess.run([examples / "send_by_deadline", *words], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=False)  # fmt: skip
+        assert done.returncode and why in done.stderr and "Success" not in done.stderr, done
 
 
 def test_bad_options(b: Bench) -> None:
