@@ -9,6 +9,9 @@ DESTDIR	?=
 OUT	?=
 SEEDS	?= 1
 
+ifneq ($(words $(abspath $(lastword $(MAKEFILE_LIST)))),1)
+$(error make cannot handle a path with a blank: move this clone to another)
+endif
 HERE	:= $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 
 # A module must be made by the compiler family that made its kernel.
@@ -146,4 +149,5 @@ clean: clean-modules	## Remove what was built here
 
 distclean: clean	## And the results, the demo and the cache
 	@rm -rf $(HERE)/results $(HERE)/demo $(HERE)/reproduction $(HERE)/scoreboard
-	@rm -rf "$${DALBE_CACHE:-$$HOME/.cache/dalbe}" 2>/dev/null || $(SUDO) rm -rf "$${DALBE_CACHE:-$$HOME/.cache/dalbe}"
+	@if [ "$$DALBE_CACHE" ]; then echo "Left, as others may use it: $$DALBE_CACHE"; \
+	  else rm -rf ~/.cache/dalbe 2>/dev/null || $(SUDO) rm -rf ~/.cache/dalbe; fi

@@ -4,6 +4,7 @@
 # Sourced. The sourcing script sets `me`, the name it goes by in messages.
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+export PATH="$PATH:/usr/sbin:/sbin" # an ordinary user of Debian's lacks them: dkms, ethtool
 cache=${DALBE_CACHE:-$HOME/.cache/dalbe}
 me=${me:-$(basename "$0" .sh)}
 

@@ -46,6 +46,9 @@ else
 	say "lintian is not installed: the packages are not checked"
 fi
 mkdir -p "$out"
-rm -f "$out"/*.deb
-mv "$work"/*.deb "$out"
-ls "$out"/*.deb
+for package in "$work"/*.deb; do
+	name=$(basename "$package")
+	rm -f "$out/${name%%_*}"_*.deb # of an earlier version
+	mv "$package" "$out"
+	echo "$out/$name"
+done

@@ -84,8 +84,10 @@ def run_command(
     what = experiment.load(file, settings)
     if contender:
         what = what.contender(contender)
-    tools = with_own(Tools(backends.choose(backend, kernel), module, dalbectl), what)
     places = {n: out / f"seed{n}" if seeds > 1 else out for n in range(seed, seed + seeds)}
+    for place in places.values():
+        runner.check_directory(place)
+    tools = with_own(Tools(backends.choose(backend, kernel), module, dalbectl), what)
     name = contender or what.name
     runs = runner.run_all(
         what, name, places, tools, workers=jobs, console=console, keep_captures=keep_captures

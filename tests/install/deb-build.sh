@@ -10,6 +10,16 @@ set -euo pipefail
 report "make deb, without a complaint of lintian's" make deb OUT="$1/old"
 report "four packages" bash -c "test \$(ls '$1'/old/*.deb | wc -l) -eq 4"
 
+document() { dpkg-deb --fsys-tarfile "$1"/old/dalbe-dkms_*.deb | tar -xO --wildcards '*/operate.md.gz' | zcat; }
+links() { document "$1" | grep -oE '\]\([^#][^)]*\)'; }
+report "its documentation can be read" bash -c "$(declare -f document); document '$1' | grep -q dalbectl"
+report "and has no link to what is not there" fails links "$1"
+
+touch "$1/old/another_1.deb" # no package of ours
+report "make deb into a directory of others'" make deb OUT="$1/old"
+report "leaves theirs, and has four of ours" bash -c "test \$(ls '$1'/old/*.deb | wc -l) -eq 5"
+rm "$1/old/another_1.deb"
+
 sed -i "s/\"$version\"/\"$version.1\"/" version.h
 sed "1s/($version)/($version.1)/; s/^ -- \(.*>\).*/ -- \1  $(date -R)/" debian/changelog >/tmp/changelog
 cat debian/changelog >>/tmp/changelog

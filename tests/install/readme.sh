@@ -25,7 +25,8 @@ stand_in modprobe "exec /sbin/modprobe -n -S $kver \"\$@\"" # found, not loaded
 useradd --create-home somebody
 printf 'Defaults !env_reset\nsomebody ALL=(ALL) NOPASSWD: ALL\n' >/etc/sudoers.d/somebody # apt's proxy
 chown -R somebody "$repo"
-user() { runuser -u somebody -- env HOME=/home/somebody "$@"; }
+user_path=/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games # as login gives it
+user() { runuser -u somebody -- env HOME=/home/somebody PATH="$user_path" "$@"; }
 stand_in pgrep "echo $$" # some process
 mkdir -p /srv/backup # what README's user wants to send
 echo data >/srv/backup/file

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from dalbe_testbed import cli
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
 from dalbe_testbed.plan import experiment, schedule
@@ -76,6 +77,20 @@ def test_a_tool_that_does_not_say_its_version_is_named(monkeypatch: pytest.Monke
     monkeypatch.setattr(subprocess, "run", stand_still)
     with pytest.raises(TestbedError, match="'ip -V' has not ended after 10 s"):
         runner._version.__wrapped__("ip")
+
+
+def test_a_directory_with_other_files_is_not_cleared(tmp_path: Path):
+    new, kept = tmp_path / "new", tmp_path / "input/data"
+    runner.check_directory(new)
+    new.mkdir()
+    runner.check_directory(new)
+    kept.parent.mkdir()
+    kept.touch()
+    with pytest.raises(TestbedError, match="not empty, and no run's: name a new"):
+        cli.run_command(FRAMEWORK, tmp_path, dalbectl=kept, module=kept)
+    assert kept.exists()
+    (tmp_path / "input/schedule").touch()  # a run that failed
+    runner.check_directory(tmp_path)
 
 
 def traffic(ends: str, sent: int, cc: str, tmp_path: Path) -> None:

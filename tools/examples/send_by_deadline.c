@@ -52,7 +52,7 @@ static int connect_to(const char *host, const char *port)
 	return fd;
 }
 
-static unsigned long long number(const char *text)
+static unsigned long long parse_count(const char *text)
 {
 	char *end;
 	unsigned long long value = strtoull(text, &end, 10);
@@ -76,8 +76,8 @@ int main(int argc, char **argv)
 			argv[0]);
 		return 2;
 	}
-	bytes = number(argv[3]);
-	seconds = number(argv[4]);
+	bytes = parse_count(argv[3]);
+	seconds = parse_count(argv[4]);
 	fd = connect_to(argv[1], argv[2]);
 	if (fd < 0 || set_goal(fd, bytes, seconds)) {
 		perror(argv[0]);

@@ -97,6 +97,13 @@ def manifest(experiment: Experiment, seed: int, tools: Tools) -> dict[str, objec
     }
 
 
+def check_directory(out: Path) -> None:
+    """Raise TestbedError if a directory has files, and none that a run of ours leaves."""
+    ours = ("manifest.json", "input/schedule", "kernel.log")
+    if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in ours):
+        raise TestbedError(f"{out}: not empty, and no run's: name a new or an empty directory")
+
+
 def _clear(out: Path) -> None:
     """Remove what an earlier run left, its manifest first."""
     out.mkdir(parents=True, exist_ok=True)
