@@ -31,7 +31,7 @@
 # offloads are off on every host; or, with OFFLOADS, TCP hands over up to 64 KB that
 # the host's own interface cuts into packets, and merges packets that arrive. Nobody
 # else makes any: veth does not merge packets unless asked to. The captures prove it
-# (link.py).
+# (proof.py).
 #
 # A guest pays more for a process than for a second of traffic: hence one shell
 # per box, and batches. A process also draws from the guest's random numbers: one

@@ -13,8 +13,8 @@ usage: keep.sh NAME LIMIT_S OUT_DIR HELPERS_DIR INPUT_DIR <PIPE
 
 Started by run.sh in a mount namespace of its own. Plays the scenario until it
 ends, until LIMIT_S seconds are over or until PIPE is closed. Then it kills what
-is left, restores the allowed congestion controls, unloads every tcp_* module
-that was not loaded before, and writes OUT_DIR/kernel.log. Modules of devices and
+is left, restores the allowed congestion controls, unloads dalbe and every tcp_*
+module that was not loaded before, and writes OUT_DIR/kernel.log. Modules of devices and
 queue disciplines that the kernel loaded by itself stay.
 EOT
 }
@@ -26,7 +26,8 @@ name=$1 limit_s=$2 out=$3 helpers=$4 input=$5
 allowed=/proc/sys/net/ipv4/tcp_allowed_congestion_control
 scenario='' watch=''
 
-tcp_modules() { sed -n 's/^\(tcp_[a-z0-9_]*\) .*/\1/p' /proc/modules | sort; }
+# Ours, and those that are called as the kernel's are: a peer's file may have capitals.
+our_modules() { sed -nE 's/^(dalbe|tcp_[A-Za-z0-9_]*) .*/\1/p' /proc/modules | sort; }
 
 # shellcheck disable=SC2016 # for the shell in the scenario's place
 # End the scenario: its process 1, since that one is gone only when all others of
@@ -77,7 +78,7 @@ clean_up()
 		wait "$scenario"
 	fi 2>/dev/null
 	echo "$allowed_before" >"$allowed"
-	for module in $(comm -13 <(echo "$modules_before") <(tcp_modules)); do
+	for module in $(comm -13 <(echo "$modules_before") <(our_modules)); do
 		unload "$module" || status=1
 	done
 	rmdir "$instance" || status=1
@@ -92,7 +93,7 @@ clean_up()
 	exit "$status"
 }
 
-modules_before=$(tcp_modules)
+modules_before=$(our_modules)
 allowed_before=$(<$allowed)
 mark="dalbe-testbed: run $$ begins"
 echo "$mark" >/dev/kmsg

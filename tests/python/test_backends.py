@@ -383,3 +383,15 @@ def test_a_run_leaves_the_machine_as_it_was(qemu: backends.Backend, tmp_path: Pa
     assert "guest done" in lines, done.stdout
     assert [line for line in lines if line.startswith("not ok")] == [], done.stdout
     assert sum(line.startswith("ok - ") for line in lines) >= 15
+
+
+def test_modules_that_a_run_loads_are_ours_to_unload(tmp_path: Path):
+    """Of the machine's modules: dalbe, and congestion controls, a peer's with capitals too."""
+    (tmp_path / "modules").write_text(
+        "dalbe 1 0\ntcp_cdg 1 0\ntcp_FlexiS 1 0\ntcp_diag 1 0\nsch_fq 1 0\nxdalbe 1 0\n"
+    )
+    keep = (TESTBED / "host/keep.sh").read_text().splitlines()
+    (listed,) = (line for line in keep if line.startswith("our_modules() "))
+    command = listed.replace("/proc/modules", str(tmp_path / "modules")) + "\nour_modules"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == {"dalbe", "tcp_cdg", "tcp_FlexiS", "tcp_diag"}

@@ -153,6 +153,16 @@ def test_a_lost_run_meets_nothing(tmp_path: Path):
     assert all("1 run missing" in v.detail for v in found.verdicts)
 
 
+def test_cubic_in_its_place_is_of_the_same_network(tmp_path: Path):
+    axis = 'network = ["tenth", "whole"]\ncontroller'
+    site = Site(tmp_path, SWEEP.format(etas="0.8").replace("controller", axis))
+    for run in site.runs:
+        of_the_file = run.point.values["network"] == "whole"
+        write(site, run, end_s=None, part=1.0 if of_the_file else 0.1)
+    of_cubic = deadline.STUDY.find(site.results(), site.sweep).runs["carried_of_cubic"]
+    assert list(of_cubic) == pytest.approx([1.0] * 8)
+
+
 def test_other_controllers_are_reported_but_not_judged(tmp_path: Path):
     site = Site(tmp_path, SWEEP.format(etas="0.1").replace('"cubic"', '"pid"'))
     for run in site.runs:

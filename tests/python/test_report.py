@@ -212,6 +212,23 @@ def test_no_run_at_all_is_an_error(tmp_path: Path):
         Case(tmp_path, CURVE).results()
 
 
+def test_a_curve_that_lacks_a_point_rises_no_more(curve: Case):
+    for seed in (1, 2):
+        (curve.out / curve.run(f"/cdg-g2-rtt50/seed{seed}").directory / "rates.parquet").unlink()
+    assert not curve.verdicts()["the share rises with G: no inversion beyond the intervals"]
+    assert "2 runs missing" in curve.detail("the share rises with G")
+
+
+def test_a_backend_that_lacks_a_run_does_not_agree(tmp_path: Path):
+    case = Case(tmp_path, BACKEND)
+    for run in case.runs.values():
+        if run.point.values["backend"] == "uml" or run.seed > 1:
+            flows = four_flows(24 + 0.3 * run.seed)
+            write_run(case.out / run.directory, run.point.experiment, run.seed, flows)
+    assert not case.verdicts()["another backend agrees within the spread"]
+    assert "1 run missing" in case.detail("another backend")
+
+
 def test_a_point_without_runs_fails_what_needs_it(curve: Case):
     for seed in (1, 2):
         run = curve.run(f"/cdg-g120-rtt50/seed{seed}")
@@ -262,7 +279,7 @@ def test_a_cause_is_one_that_was_measured(tmp_path: Path):
     def effect(change: float, axis: str = "hz") -> cdg.Effect:
         estimate = Estimate(change, change - 0.5, change + 0.5, 5)
         varied = replace(hz250, values=hz250.values | {axis: 250})
-        return cdg.Effect(varied, axis, estimate, agrees=False)
+        return cdg.Effect(varied, axis, estimate, agrees=False, missing=0)
 
     assert "HZ 250 moves both flows' share by +2.0" in cdg.likely_cause(ours, value, [effect(2)])
     assert "not hz as tested" in cdg.likely_cause(ours, value, [effect(-2)])

@@ -65,6 +65,17 @@ def test_a_flow_is_finished_if_its_bytes_are_through(
         assert (row["finished"], row["end_s"]) == (False, None)
 
 
+def test_tables_last_as_long_as_a_transfer_is_waited_for(tmp_path: Path):
+    settings = ["duration_s=1800", "limit_s=2000", "bin_s=0.7"]
+    what = experiment.load(FRAMEWORK, settings)
+    flows = schedule.plan(what, 1)
+    for ends, end_s in (("tcp1\t600000000\t0\n", 2000.6), ("ours\t1900000000\t0\n", 1900.5)):
+        (tmp_path / "ends").write_text(ends)
+        assert tables.tables_end_s(what, flows, tmp_path) == pytest.approx(end_s)
+    (tmp_path / "ends").write_text("ours\t900000000\t0\n")
+    assert tables.tables_end_s(what, flows, tmp_path) == pytest.approx(1800.4)
+
+
 def test_a_flow_that_gave_up_has_no_end():
     ends = pl.DataFrame({"end_s": [5.0, 5.0, None], "finished": [True, False, False]})
     assert [results.ended_s(ends[row]) for row in range(3)] == [5.0, None, None]

@@ -12,7 +12,8 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.plan import sweep
 from dalbe_testbed.plan.sweep import Run
 from dalbe_testbed.study import scoreboard, stats
-from dalbe_testbed.study.engine import Finding
+from dalbe_testbed.study.engine import Finding, Found
+from dalbe_testbed.study.results import Results
 from fakeruns import Site
 from hypothesis import given
 from hypothesis import strategies as st
@@ -209,6 +210,20 @@ def test_lateness_is_of_the_window_and_has_no_more_than_the_run_lasts(tmp_path: 
 @pytest.mark.parametrize("seeds", [0, 1])
 def test_a_lost_run_meets_nothing(tmp_path: Path, lost: str, fails: list[str], seeds: int) -> None:
     assert failed(Case(USUAL, {lost: seeds}).made(tmp_path)) == fails
+
+
+def test_a_run_that_ends_with_the_window_unfinished_is_a_miss(tmp_path: Path, monkeypatch) -> None:
+    settings = 'duration_s = [620]\nlimit_s = [620]\ncontroller'
+    monkeypatch.setattr("test_scoreboard.SWEEP", SWEEP.replace("controller", settings))
+    rows = Case(USUAL | {"mbc": Did(None)}).made(tmp_path).runs.filter(transfer="mbc")
+    assert rows["late_percent"].max() == 0
+    assert rows["missed"].all()
+
+
+def test_without_a_cap_nothing_is_set_against_one() -> None:
+    bases = sweep.load(sweep.find("scoreboard-bases"))
+    nothing = Results(Path(), (bases,), pl.DataFrame(), {}, {}, 0, ())
+    assert scoreboard.STUDY.require(Found(nothing, bases, [])) == []
 
 
 def test_nobody_must_be_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,15 +34,16 @@ def made(
     seeds: int = 2,
     back: float = 1.0,
     called_s: tuple[float, ...] = (),
+    lost: str = "",
 ) -> Finding:
     """The finding where transfers took such parts of the window, by load; None: not done.
 
     Of what they offer, the sessions carry so much forward and back. called_s: when the goal under
-    way was called infeasible.
+    way was called infeasible. lost: a point without runs.
     """
     site = Site(tmp_path, SWEEP)
     for run in site.runs:
-        if run.seed > seeds:
+        if run.seed > seeds or run.point.name == lost:
             continue
         offers, link = run.point.experiment.web, run.point.experiment.link
         bin_s = run.point.experiment.bin_s
@@ -153,6 +154,10 @@ def test_a_load_that_was_not_carried(tmp_path: Path) -> None:
 
 def test_a_lost_run_fails_everything(tmp_path: Path) -> None:
     assert failed(made(tmp_path, {0.6: [*IN_TIME, *IN_TIME]}, seeds=1)) == list(REQUIRED)
+
+
+def test_a_lost_point_fails_everything(tmp_path: Path) -> None:
+    assert failed(made(tmp_path, {}, lost="rtt50-load0.75")) == list(REQUIRED)
 
 
 def test_the_figure(tmp_path: Path) -> None:

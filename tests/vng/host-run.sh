@@ -20,7 +20,7 @@ check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
 # namespaces, devices, mounts, processes.
 state()
 {
-	grep -o '^tcp_cdg' /proc/modules
+	grep -oE '^(tcp_cdg|dalbe) ' /proc/modules
 	cat $allowed
 	ls /sys/kernel/tracing/instances /run/netns 2>/dev/null
 	lsns -n -o TYPE,NPROCS | awk '$1 == "net" || $1 == "pid" { print $1 }' | sort

@@ -144,7 +144,7 @@ class Flow(Model):
     g_ms: Annotated[float, Field(ge=0.002, le=125)] | None = None
     w: Annotated[float, Field(ge=0.001, le=1)] | None = None
     inflate: Literal["phantom", "beta"] | None = None
-    peer: Annotated[str, Field(pattern=r"^/[^\s'\"]+$")] | None = None
+    peer: Annotated[str, Field(pattern=r"^/[^'\"]+$")] | None = None
     peer_parameters: Annotated[str, Field(pattern=r"^\w+=-?\w+( \w+=-?\w+)*$")] | None = None
     bwlimit_Bps: Annotated[int, Field(ge=1024)] | None = None  # noqa: N815 (unit)
     pause: Pause | None = None

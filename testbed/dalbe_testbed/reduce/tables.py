@@ -221,6 +221,19 @@ def _packets(experiment: Experiment, records: Path, clock_us: int) -> pl.DataFra
     return capture.pair(sent, left, experiment.link.data_delay_us)
 
 
+def tables_end_s(experiment: Experiment, flows: Sequence[PlannedFlow], records: Path) -> float:
+    """Return when the tables of a run end, s: a whole number of bins.
+
+    The guest goes on after `duration_s` for transfers that are not done, until `limit_s`.
+    """
+    ends = _ends(records)
+    ended_s = max((at_s for at_s, _status in ends.values()), default=0.0)
+    if any(planned.flow.bytes and planned.flow.name not in ends for planned in flows):
+        ended_s = experiment.end_s
+    end_s = max(experiment.duration_s, min(experiment.end_s, ended_s))
+    return -(-end_s // experiment.bin_s) * experiment.bin_s
+
+
 def reduce(
     experiment: Experiment, flows: list[PlannedFlow], name: str, seed: int, out: Path
 ) -> Run:
@@ -236,9 +249,7 @@ def reduce(
     contended = proof.fills_its_queue(flows, experiment.duration_s)
     proof.check(measured, experiment.link, packets, contended, slow=experiment.clock == "real")
 
-    ended_s = max((at_s for at_s, _status in _ends(records).values()), default=0.0)
-    end_s = max(experiment.duration_s, min(experiment.end_s, ended_s))
-    end_s = -(-end_s // experiment.bin_s) * experiment.bin_s
+    end_s = tables_end_s(experiment, flows, records)
     names = {planned.port: planned.flow.name for planned in flows}
     connections = tcpinfo.read(_samples(records), clock_us, names)
     check_traffic(experiment, flows, packets, connections, records)

@@ -94,6 +94,7 @@ def write(results: Results, findings: Findings, runs: Sequence[Run], out: Path) 
     )
     environment.filters |= {"cell": _cell, "header": _header}
     of_paper = any(sweep.figure in get_args(OfPaper) for sweep in results.sweeps)
+    written = [f"{s.name}{end}.csv" for s in results.sweeps for end, _ in findings[s.name].tables()]
     first = {run.point.directory: run for run in reversed(runs)}
     text = environment.get_template("report.html.j2").render(
         title=_title(results),
@@ -106,7 +107,7 @@ def write(results: Results, findings: Findings, runs: Sequence[Run], out: Path) 
         provenance=results.provenance(),
         paper_setup=SETUP if of_paper else {},
         replay=[(run.point.name, run.replay()) for run in reversed(first.values())],
-        tables=sorted(path.name for path in out.glob("*.csv")),
+        tables=sorted(["runs.csv", "verdicts.csv", *written]),
     )
     index = out / "index.html"
     index.write_text(text)

@@ -155,8 +155,9 @@ def _say_figure_2(found: Found) -> str:
 
 def _rises(name: str, groups: Sequence[Group]) -> Case:
     """Judge whether a curve rises with G, as its groups do; one that cannot show it does not."""
-    means = [mean for group in groups if (mean := group.mean(BOTH))]
-    gs = [g_ms(group.point) for group in groups]
+    there = [group for group in groups if group.rows]
+    means = [mean for group in there if (mean := group.mean(BOTH))]
+    gs = [g_ms(group.point) for group in there]
     if len(means) < 2:  # noqa: PLR2004 (a curve needs two)
         return Case(name, f"{len(means)} points have runs", met=False)
     if any(mean.low is None for mean in means):
@@ -165,12 +166,13 @@ def _rises(name: str, groups: Sequence[Group]) -> Case:
         f"{means[i]} at G = {gs[i]:g} ms, {means[j]} at {gs[j]:g} ms"
         for i, j in stats.inversions(means)
     ]
-    return Case(name, " and ".join(falls) or f"{len(means)} points", not falls)
+    missing = sum(group.missing for group in groups)
+    return Case(name, " and ".join(falls) or f"{len(means)} points", not falls, missing)
 
 
 def _require_figure_3(found: Found) -> list[Verdict]:
     names = dict.fromkeys(map(curve, found.sweep.points))
-    by_g = sorted(found.groups, key=lambda group: g_ms(group.point) or 0)
+    by_g = sorted(map(found.at, found.sweep.points), key=lambda group: g_ms(group.point) or 0)
     cases = [_rises(name, [it for it in by_g if curve(it.point) == name]) for name in names]
     rises = judge("the share rises with G: no inversion beyond the intervals", cases)
     return [*_judge_table_1(found), rises]
@@ -183,13 +185,15 @@ def _require_figure_3(found: Found) -> list[Verdict]:
 class Effect:
     """The effect of one change to the cell on both CDG flows' share, in percentage points.
 
-    axis: what was changed, from its default. agrees: within the spread.
+    axis: what was changed, from its default. agrees: within the spread. missing: runs that either
+    point lacks.
     """
 
     point: Point
     axis: str
     change: Estimate
     agrees: bool
+    missing: int
 
     @property
     def changed(self) -> str:
@@ -219,7 +223,8 @@ def _effects(found: Found) -> list[Effect]:
             changed, usual = group.values(BOTH), base.values(BOTH)
             agrees = max(len(changed), len(usual)) > 1 and stats.agree(changed, usual)
             change = stats.difference(changed, usual)
-            effects.append(Effect(group.point, vary, change, agrees))
+            missing = group.missing + base.missing
+            effects.append(Effect(group.point, vary, change, agrees, missing))
     return effects
 
 
@@ -239,11 +244,15 @@ def _ablation(found: Found) -> list[Row]:
 
 def _require_agreement(found: Found) -> list[Verdict]:
     """Judge whether another backend agrees; of other changes nothing is required."""
-    if found.sweep.vary != "backend":
+    if (vary := found.sweep.vary) != "backend":
         return []
+    effects = {effect.point.name: effect for effect in _effects(found)}
     cases = [
-        Case(str(effect), f"differs by {effect.change} points", effect.agrees)
-        for effect in _effects(found)
+        Case(str(effect), f"differs by {effect.change} points", effect.agrees, effect.missing)
+        if (effect := effects.get(point.name))
+        else Case(point.name, "nothing to compare", met=False)
+        for point in found.sweep.points
+        if point.values[vary] != axis(vary).default
     ]
     return [judge("another backend agrees within the spread", cases)]
 

@@ -147,18 +147,18 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> Row:
 
 def _compare(found: Found) -> Sequence[Group]:
     """Add what a transfer has in parts of what CUBIC in its place has, the mean of its runs."""
-    yardsticks = (g for g in found.groups if g.point.values["controller"] == YARDSTICK)
-    usual = [row for group in yardsticks for row in group.rows]
-    numbers = {number for row in usual for number in row["_parts"]}
-    parts = {n: fmean(row["_parts"][n] for row in usual if n in row["_parts"]) for n in numbers}
-    carried = fmean(row["_carried"] for row in usual) if usual else None
-    rows = [row for group in found.groups for row in group.rows]
-    for row in rows:
-        of_cubic = [part / parts[n] for n, part in row["_parts"].items() if n in parts]
-        row["least_of_cubic"] = min(of_cubic, default=None)
-        row["greatest_of_cubic"] = max(of_cubic, default=None)
-        row["carried_of_cubic"] = row["_carried"] / carried if carried else None
-        row["declared_tw"] = row["_declared_tw"]
+    for group in found.groups:
+        yardstick = engine.beside(group, found.groups, "controller", YARDSTICK, "eta")
+        usual = yardstick.rows if yardstick else []
+        numbers = {number for row in usual for number in row["_parts"]}
+        parts = {n: fmean(row["_parts"][n] for row in usual if n in row["_parts"]) for n in numbers}
+        carried = fmean(row["_carried"] for row in usual) if usual else None
+        for row in group.rows:
+            of_cubic = [part / parts[n] for n, part in row["_parts"].items() if n in parts]
+            row["least_of_cubic"] = min(of_cubic, default=None)
+            row["greatest_of_cubic"] = max(of_cubic, default=None)
+            row["carried_of_cubic"] = row["_carried"] / carried if carried else None
+            row["declared_tw"] = row["_declared_tw"]
     return found.groups
 
 

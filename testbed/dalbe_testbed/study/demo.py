@@ -162,11 +162,14 @@ def outcome(values: Mapping[str, Any]) -> str:
 
 def _say(found: Found) -> str:
     """Return what became of the file by each means: the means of the runs."""
-    said = [
-        f"{group.point.values['contender']}: {outcome({name: group.mean(name) for name in MEANS})}"
-        for group in found.groups
-    ]
-    return ". ".join(said) + "."
+
+    def said(group: Group) -> str:
+        done, n = len(group.values("finish_s")), len(group.rows)
+        some = f"{done} of {n}, " if 0 < done < n else ""
+        means = outcome({name: group.mean(name) for name in MEANS})
+        return f"{group.point.values['contender']}: {some}{means}"
+
+    return ". ".join(map(said, found.groups)) + "."
 
 
 def _curve(results: Results, run: Run) -> pl.DataFrame:

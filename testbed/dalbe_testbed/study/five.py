@@ -51,12 +51,11 @@ def _in_order(group: Group) -> Case:
 
 
 def _require(found: Found) -> list[Verdict]:
-    there = [group.point for group in found.groups]
+    points = found.sweep.points
+    order = "until the first deadline, the earlier a deadline the higher the rate"
     return [
-        found.judge_every("every goal is met", "finish", there, (0, 1), form=".3f"),
-        found.judge(
-            "until the first deadline, the earlier a deadline the higher the rate", there, _in_order
-        ),
+        found.judge_every("every goal is met", "finish", points, (0, 1), form=".3f"),
+        found.judge(order, points, _in_order),
     ]
 
 

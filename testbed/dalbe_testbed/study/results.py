@@ -279,7 +279,7 @@ def _row(run: Run, percent: Mapping[str, float], manifest: Mapping[str, Any]) ->
     point = run.point
     module = manifest.get("module_sha256") or ""  # empty: the kernel's own congestion controls
     ours = [percent[name] for name in names(point, "sender")]
-    shares = {"one": sum(ours) / len(ours), "both": sum(ours)}
+    shares = {"one": sum(ours) / len(ours), "both": sum(ours)} if ours else {}
     tcp = sum(percent.values())
     return {
         "experiment": point.experiment.name,

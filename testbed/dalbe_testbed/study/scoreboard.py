@@ -177,7 +177,7 @@ def measure(results: Results, run: Run, sweep: Sweep) -> Row:
     late_percent = 100 * max(0.0, (over_s - when.end_s) / when.length_s)
     return {
         "finish": None if end_s is None else (end_s - when.start_s) / when.length_s,
-        "missed": late_percent > 0,
+        "missed": end_s is None or late_percent > 0,
         "late_percent": late_percent,
         "_others": _others(results, run, when),
         "_schedule": _requests(results, run, when)["bytes"].to_list() if what.short_flows else [],
@@ -255,8 +255,11 @@ def _require(found: Found) -> list[Verdict]:
     used = (
         f"{JUDGED} behind schedule uses at least {USE_PERCENT:g} % of what is left of an idle link"
     )
-    verdicts = [judge(misses, _beside_caps(found, "missed"))]
-    if any(point.experiment.short_flows for point in ours):
+    verdicts = []
+    caps = any(transfer(point).startswith(CAP) for point in found.sweep.points)
+    if caps:
+        verdicts.append(judge(misses, _beside_caps(found, "missed")))
+    if caps and any(point.experiment.short_flows for point in ours):
         kinds = [HARMS[f"short_{kind}_s"] for kind in ("mean", "p95")]
         cases = [case for kind in kinds for case in _beside_caps(found, kind, HARM_PART)]
         verdicts.append(judge(f"{harms}, mean and 95th percentile", cases))

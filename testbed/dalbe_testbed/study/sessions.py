@@ -115,6 +115,8 @@ def _missed(parts: list[float]) -> Row:
 def _carried_cases(group: Group) -> list[Case]:
     """Return a case for each direction that has sessions."""
     web, name = _web(group.point), group.point.name
+    if not group.rows:
+        return [Case(name, "no run", met=False)]
     back = web.load * web.reverse_part
     ways = [(name, "carried", web.load), (f"{name}, back", "carried_back", back)]
     return [
@@ -126,6 +128,8 @@ def _carried_cases(group: Group) -> list[Case]:
 
 
 def _missed_case(where: str, parts: list[float], most_percent: float, missing: int) -> Case:
+    if not parts:
+        return Case(where, "no transfer", met=False)
     late, percent, low, high = _missed(parts).values()
     said = f"{percent:.2g} % [{low:.2g}, {high:.2g}], {late} of {len(parts)}"
     return Case(where, said, percent <= most_percent, missing)
@@ -148,7 +152,8 @@ def _lateness(group: Group) -> Case:
 
 def _require(found: Found) -> list[Verdict]:
     """Judge transfers that have a goal. Raises TestbedError without any."""
-    judged = [g for g in found.groups if _has_goal(g.point)]
+    groups = [found.at(point) for point in found.sweep.points]
+    judged = [group for group in groups if _has_goal(group.point)]
     if not any(map(_parts, judged)):
         raise TestbedError("sessions: no transfer with a goal yet: nothing to judge or to draw")
     missed = [
@@ -164,7 +169,7 @@ def _require(found: Found) -> list[Verdict]:
         judge(f"at least {COMPLETIONS} transfers at every point", [*map(_enough, judged)]),
         judge(
             f"the sessions carry what they offer, within {100 * LOAD_OFF:g} %, in each direction",
-            [case for group in found.groups for case in _carried_cases(group)],
+            [case for group in groups for case in _carried_cases(group)],
         ),
         judge("at most 2 % of the deadlines missed up to a load of 0.6, and 5 % above", missed),
         judge(
