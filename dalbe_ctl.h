@@ -80,6 +80,9 @@
  *	if relative
  * @reserved: zero
  *
+ * Without DALBE_GOAL_UPDATE a transfer begins anew, with w at its lowest: set more often than Tw
+ * ends, such goals are late. A connect() that fails, as any disconnect, ends the goal: set it
+ * again before the next one.
  * Errors: EINVAL if @bytes is zero; ETIME if the deadline has passed;
  * EOVERFLOW if @bytes or the deadline exceeds 2^63 - 1.
  */
@@ -125,7 +128,8 @@ struct dalbe_goal {
  *        controller; DALBE_G_MIN_NS to DALBE_G_MAX_NS
  * @controller: DALBE_CONTROLLER_*
  * @tw_ms: update period of w, 0 (from window and RTT) or
- *         DALBE_TW_MIN_MS to DALBE_TW_MAX_MS
+ *         DALBE_TW_MIN_MS to DALBE_TW_MAX_MS; w is first set at the end of a Tw: one as
+ *         long as the goal's time leaves w at its lowest until the deadline
  * @wmin_ppm: lowest w, DALBE_WMIN_MIN_PPM to DALBE_WMIN_MAX_PPM
  * @after_deadline: DALBE_AFTER_*
  * @reserved: zero
@@ -175,7 +179,7 @@ struct dalbe_params {
  * @after_deadline: DALBE_AFTER_* in force
  * @tw_ms: update period in force
  * @goal_bytes: size of the goal
- * @bytes_done: acknowledged since the goal was set
+ * @bytes_done: acknowledged since the goal was set; a FIN counts as one
  * @deadline_ns: on the caller's CLOCK_BOOTTIME
  * @time_left_ns: until the deadline, negative after it; when done, as it was
  *                at the end

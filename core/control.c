@@ -124,20 +124,30 @@ static u64 control_bytes_left(const struct control *c)
  * @now_ns: time
  * @deadline_ns: soft deadline
  *
- * phi, MBC's trim and PID's integral stay; MBC's headroom is measured anew. With another deadline
- * the window begins now, and Tw, margin and limits follow it.
+ * phi, MBC's trim and PID's integral stay. MBC's headroom is a ratio to the needed rate, and
+ * follows it; after a goal that was done or late nothing was needed, and it is measured anew. The
+ * interval under way still tells of the model, as w stays: `dalbectl run` changes the goals of
+ * several connections each second, more often than Tw. With another deadline the window begins
+ * now, and Tw, margin and limits follow it.
  */
 void control_change_goal(struct control *c, u64 bytes, u64 now_ns, u64 deadline_ns)
 {
+	u64 before_Bps = c->target_Bps;
+
 	if (deadline_ns != c->goal.deadline_ns)
 		c->goal.start_ns = min(now_ns, deadline_ns - 1);
 	c->goal.bytes = bytes;
 	c->goal.deadline_ns = deadline_ns;
-	c->last.retargeted = true;
 	if (c->status != DALBE_STATUS_INFEASIBLE)
 		c->status = DALBE_STATUS_ON_TRACK;
 	c->target_Bps = control_target_Bps(control_bytes_left(c),
 					   control_time_left_ns(c, now_ns));
+	if (before_Bps)
+		c->mbc.headroom_q16 = clamp_t(u64, fp_mul_div(c->mbc.headroom_q16, before_Bps,
+							      c->target_Bps),
+					      1, DALBE_HEADROOM_MAX_Q16);
+	else
+		c->last.retargeted = true;
 }
 
 /**
@@ -148,7 +158,8 @@ void control_change_goal(struct control *c, u64 bytes, u64 now_ns, u64 deadline_
  * Return: Tw in ns: the configured one, or 1/128 of the window, at most the
  * paper's 10 s, but not less than eight RTTs and 100 ms. Where eight RTTs would be more
  * than the margin, what happens in the last of them could not be made up for before the
- * deadline: then the margin, but not less than two.
+ * deadline: then the margin, but not less than two. Once the goal is done eight RTTs and 100 ms,
+ * whatever is configured: control_within_overrun() is asked when Tw ends.
  */
 u64 control_tw_ns(const struct control *c, u32 srtt_us)
 {
@@ -156,6 +167,8 @@ u64 control_tw_ns(const struct control *c, u32 srtt_us)
 	u64 rtt_ns = (u64)srtt_us * NSEC_PER_USEC;
 	u64 tw_ns, least_ns;
 
+	if (c->status == DALBE_STATUS_DONE)
+		return max_t(u64, DALBE_TW_ROUNDS * rtt_ns, DALBE_TW_MIN_MS * NSEC_PER_MSEC);
 	if (c->config.tw_ms)
 		return (u64)c->config.tw_ms * NSEC_PER_MSEC;
 

@@ -225,7 +225,7 @@ struct control_tphi {
  * @w_limited: F(19) held w back
  * @answer_below_wmin: the controller asked for w < wmin
  * @answer_above_1: it asked for w > 1
- * @retargeted: the goal or w has changed within the interval: its rate says nothing of the model
+ * @retargeted: w has changed within the interval, or a goal begun: its rate is of no one w
  */
 struct control_last {
 	bool app_limited;

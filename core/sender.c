@@ -258,8 +258,9 @@ u32 sender_ssthresh(struct sender *s, struct tcp_path *p)
  * It counts as answered where TCP has asked for ssthresh just before, or earlier in the same
  * window: RFC 5681 and 3168 want one answer per window.
  *
- * Return: false: packets have become too large for the path (MTU), and nothing was lost. TCP enters
- * PATH_LOSS then as well, but does not ask for ssthresh; the base hears BASE_DISORDER.
+ * Return: false: nothing was lost: packets have become too large for the path (MTU), or a SYN's
+ * data was not taken (TCP Fast Open). TCP enters PATH_LOSS then as well, but does not ask for
+ * ssthresh; the base hears BASE_DISORDER. Amid a repair we cannot tell that from a timeout.
  */
 bool sender_count_loss(struct sender *s, struct tcp_path *p, u8 state)
 {

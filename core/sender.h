@@ -138,7 +138,7 @@ struct losses {
 /**
  * struct rtt_sample - what an ACK tells of the RTT
  * @now_us: TCP's clock
- * @silence_us: since the ACK before
+ * @silence_us: since the last ACK that delivered something
  * @rtt_us: as TCP measured it; below 0: not at all; 0: below 1 us, which only cubictcp.c counts
  * @packets: that the ACK covers
  * @una: first sequence number that is not acknowledged

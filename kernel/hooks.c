@@ -262,7 +262,7 @@ static void dalbe_set_state(struct sock *sk, u8 state)
 	dalbe_path_write(sk, &p);
 }
 
-/* Where nothing is under way TCP does not answer a mark. */
+/* A mark on an ACK that leaves nothing under way counts when TCP enters CWR for it, if it does. */
 static void dalbe_in_ack_event(struct sock *sk, u32 flags)
 {
 	struct dalbe_flow *flow;

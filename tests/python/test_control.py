@@ -519,13 +519,46 @@ def test_another_deadline_begins_another_window(pure: Any) -> None:
     assert (t.d.goal.start_ns, pure.control_tw_ns(t.d, 1000)) == (now_ns, 10**9)
 
 
-def test_a_rate_meant_for_another_target_is_no_error_of_the_model(pure: Any) -> None:
-    t = Transfer(pure, size=10**9)
+@pytest.mark.parametrize(("need", "model_error"), [(0.3, 0.4), (0.3, 2.5), (0.7, 1)])
+def test_a_goal_that_is_changed_in_each_tw_is_met_all_the_same(
+    pure: Any, need: float, model_error: float
+) -> None:
+    """By a byte, as `dalbectl run` does where it divides a goal: all is as if it had not been."""
+    size = int(need * 1e6 * 3600)
+    once, often = (Transfer(pure, size=size, model_error=model_error) for _ in range(2))
+    for n in range(100):
+        pure.control_change_goal(
+            often.d, size + n % 2, round(often.now_s * 1e9), often.d.goal.deadline_ns
+        )
+        assert often.step().w == pytest.approx(once.step().w, abs=0.01)
+    assert often.d.mbc.trim_q16 == pytest.approx(once.d.mbc.trim_q16, rel=0.01)
+    assert often.d.mbc.headroom_q16 == pytest.approx(once.d.mbc.headroom_q16, rel=0.01)
+    often.until(1)
+    assert often.finished <= 1
+
+
+def test_headroom_is_of_the_rate_that_is_needed_now(pure: Any) -> None:
+    t = Transfer(pure, size=int(0.4 * 1e6 * 3600))
     t.until(0.3)
-    trim_q16, now_ns = t.d.mbc.trim_q16, round(t.now_s * 1e9)
-    pure.control_change_goal(t.d, 10**9, now_ns, now_ns + 1800 * 10**9)
-    t.step()
-    assert t.d.mbc.trim_q16 == trim_q16
+    d, now_ns = t.d, round(t.now_s * 1e9)
+    headroom_q16, left = d.mbc.headroom_q16, d.goal.bytes - d.goal.done
+    assert headroom_q16 / Q16 == pytest.approx(2.4, rel=0.05)
+    pure.control_change_goal(d, d.goal.done + 2 * left, now_ns, d.goal.deadline_ns)
+    assert d.mbc.headroom_q16 == pytest.approx(headroom_q16 / 2, rel=1e-3)
+    pure.control_change_goal(d, d.goal.done, now_ns, d.goal.deadline_ns)
+    assert d.mbc.headroom_q16 == 3 * Q16
+
+
+def test_what_is_sent_after_a_goal_is_looked_at_each_eight_rtts(pure: Any) -> None:
+    """A configured Tw would let ten minutes go at w = 1."""
+    t = Transfer(pure, size=10**9)
+    t.config.tw_ms = 600_000
+    pure.control_configure(t.d, t.config)
+    assert pure.control_tw_ns(t.d, 50_000) == 600 * 10**9
+    t.bytes_done = 10**9
+    t.step(rate_Bps=0)
+    assert t.d.status == pure.STATUS_DONE
+    assert (pure.control_tw_ns(t.d, 50_000), pure.control_tw_ns(t.d, 1_000)) == (4 * 10**8, 10**8)
 
 
 def test_at_wmin_the_trim_is_not_wound_down(pure: Any) -> None:
