@@ -9,7 +9,7 @@ DESTDIR	?=
 OUT	?=
 SEEDS	?= 1
 
-ifneq ($(words $(abspath $(lastword $(MAKEFILE_LIST)))),1)
+ifneq ($(words $(MAKEFILE_LIST) $(abspath $(lastword $(MAKEFILE_LIST)))),2)
 $(error make cannot handle a path with a blank: move this clone to another)
 endif
 HERE	:= $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))

@@ -132,7 +132,9 @@ static u64 control_bytes_left(const struct control *c)
  */
 void control_change_goal(struct control *c, u64 bytes, u64 now_ns, u64 deadline_ns)
 {
-	u64 before_Bps = c->target_Bps;
+	/* of the old goal and of the new at one time: goal.done is from the last Tw's end */
+	u64 before_Bps = !c->target_Bps ? 0 :
+			 control_target_Bps(control_bytes_left(c), control_time_left_ns(c, now_ns));
 
 	if (deadline_ns != c->goal.deadline_ns)
 		c->goal.start_ns = min(now_ns, deadline_ns - 1);
@@ -158,27 +160,29 @@ void control_change_goal(struct control *c, u64 bytes, u64 now_ns, u64 deadline_
  * Return: Tw in ns: the configured one, or 1/128 of the window, at most the
  * paper's 10 s, but not less than eight RTTs and 100 ms. Where eight RTTs would be more
  * than the margin, what happens in the last of them could not be made up for before the
- * deadline: then the margin, but not less than two. Once the goal is done eight RTTs and 100 ms,
- * whatever is configured: control_within_overrun() is asked when Tw ends.
+ * deadline: then the margin, but not less than two. Once the goal is done at most eight RTTs, or
+ * 100 ms, whatever is configured: control_within_overrun() is asked when Tw ends.
  */
 u64 control_tw_ns(const struct control *c, u32 srtt_us)
 {
 	u64 window_ns = c->goal.deadline_ns - c->goal.start_ns;
 	u64 rtt_ns = (u64)srtt_us * NSEC_PER_USEC;
+	u64 min_ns = DALBE_TW_MIN_MS * NSEC_PER_MSEC;
 	u64 tw_ns, least_ns;
 
+	if (c->config.tw_ms) {
+		tw_ns = (u64)c->config.tw_ms * NSEC_PER_MSEC;
+	} else {
+		tw_ns = div_u64(window_ns, DALBE_UPDATES);
+		tw_ns = min_t(u64, tw_ns, DALBE_TW_PAPER_NS);
+		least_ns = clamp_t(u64, window_ns >> DALBE_MARGIN_SHIFT,
+				   DALBE_TW_LEAST_ROUNDS * rtt_ns,
+				   DALBE_TW_ROUNDS * rtt_ns);
+		tw_ns = max3(tw_ns, least_ns, min_ns);
+	}
 	if (c->status == DALBE_STATUS_DONE)
-		return max_t(u64, DALBE_TW_ROUNDS * rtt_ns, DALBE_TW_MIN_MS * NSEC_PER_MSEC);
-	if (c->config.tw_ms)
-		return (u64)c->config.tw_ms * NSEC_PER_MSEC;
-
-	tw_ns = div_u64(window_ns, DALBE_UPDATES);
-	tw_ns = min_t(u64, tw_ns, DALBE_TW_PAPER_NS);
-	least_ns = clamp_t(u64, window_ns >> DALBE_MARGIN_SHIFT,
-			   DALBE_TW_LEAST_ROUNDS * rtt_ns,
-			   DALBE_TW_ROUNDS * rtt_ns);
-	least_ns = max_t(u64, least_ns, DALBE_TW_MIN_MS * NSEC_PER_MSEC);
-	return max(tw_ns, least_ns);
+		tw_ns = min(tw_ns, max(DALBE_TW_ROUNDS * rtt_ns, min_ns));
+	return tw_ns;
 }
 
 /* phi fell: raise w, so that mu = w * phi stays. F(19) would otherwise hold mu, and with it G,

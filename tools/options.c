@@ -109,6 +109,7 @@ void usage_error(const char *format, ...)
 	exit(EXIT_USAGE);
 }
 
+/* The disk may be full, or the reader have gone. */
 bool written(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))

@@ -88,7 +88,7 @@ static int not_started(const char *program, int err)
 	switch (err) {
 	case ENOENT:
 		if (strchr(program, '/') && !access(program, F_OK)) {
-			complain("'%s': the interpreter that its first line names is not found; look there for a mistake, or a carriage return",
+			complain("'%s': its interpreter is not found; of a script look at the first line, also for a carriage return, of a binary whether it is for this system",
 				 program);
 			return EXIT_NOT_FOUND;
 		}

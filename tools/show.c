@@ -281,7 +281,6 @@ static size_t print_row(const struct screen *screen, const struct row *row)
 	return print_cells(screen, cells);
 }
 
-/* The disk may be full, or the reader have gone. */
 int cmd_get(const struct options *opts, char **operands)
 {
 	struct rows rows = { 0 };

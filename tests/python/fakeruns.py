@@ -19,6 +19,7 @@ import polars as pl
 from dalbe_testbed.plan import experiment, sweep
 from dalbe_testbed.plan.experiment import Experiment
 from dalbe_testbed.plan.sweep import Run
+from dalbe_testbed.run import runner
 from dalbe_testbed.study import results
 from dalbe_testbed.study.results import Results, cc, g_ms, rtt_ms
 
@@ -158,6 +159,7 @@ def main() -> None:
             settings.append(value)
         options[option] = value
     out = Path(options["--out"])
+    runner.check_directory(out)
     (out / "starting").write_text(str(os.getpid()))
     (out / "starting").rename(out / "pid")
     time.sleep(float(os.environ.get("FAKE_SECONDS", "0")))

@@ -527,9 +527,8 @@ def test_a_goal_that_is_changed_in_each_tw_is_met_all_the_same(
     size = int(need * 1e6 * 3600)
     once, often = (Transfer(pure, size=size, model_error=model_error) for _ in range(2))
     for n in range(100):
-        pure.control_change_goal(
-            often.d, size + n % 2, round(often.now_s * 1e9), often.d.goal.deadline_ns
-        )
+        late_in_tw_ns = round((often.now_s + 0.9 * 3600 / 128) * 1e9)
+        pure.control_change_goal(often.d, size + n % 2, late_in_tw_ns, often.d.goal.deadline_ns)
         assert often.step().w == pytest.approx(once.step().w, abs=0.01)
     assert often.d.mbc.trim_q16 == pytest.approx(once.d.mbc.trim_q16, rel=0.01)
     assert often.d.mbc.headroom_q16 == pytest.approx(once.d.mbc.headroom_q16, rel=0.01)
@@ -559,6 +558,9 @@ def test_what_is_sent_after_a_goal_is_looked_at_each_eight_rtts(pure: Any) -> No
     t.step(rate_Bps=0)
     assert t.d.status == pure.STATUS_DONE
     assert (pure.control_tw_ns(t.d, 50_000), pure.control_tw_ns(t.d, 1_000)) == (4 * 10**8, 10**8)
+    t.config.tw_ms = 200
+    pure.control_configure(t.d, t.config)
+    assert pure.control_tw_ns(t.d, 50_000) == 2 * 10**8
 
 
 def test_at_wmin_the_trim_is_not_wound_down(pure: Any) -> None:

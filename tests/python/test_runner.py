@@ -100,8 +100,10 @@ def test_a_directory_with_other_files_is_not_cleared(tmp_path: Path):
     with pytest.raises(TestbedError, match="not empty, and no run's: name a new"):
         cli.run_command(FRAMEWORK, tmp_path, dalbectl=kept, module=kept)
     assert kept.exists()
-    (tmp_path / "input/schedule").touch()  # a run that failed
-    runner.check_directory(tmp_path)
+    for mark in ("input/schedule", "lock"):  # of a run that failed; of a workflow, before any run
+        (tmp_path / mark).touch()
+        runner.check_directory(tmp_path)
+        (tmp_path / mark).unlink()
 
 
 def traffic(ends: str, sent: int, cc: str, tmp_path: Path) -> None:

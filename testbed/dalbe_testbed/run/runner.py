@@ -99,7 +99,7 @@ def manifest(experiment: Experiment, seed: int, tools: Tools) -> dict[str, objec
 
 def check_directory(out: Path) -> None:
     """Raise TestbedError if a directory has files, and none that a run of ours leaves."""
-    ours = ("manifest.json", "input/schedule", "kernel.log")
+    ours = ("manifest.json", "input/schedule", "kernel.log", "lock")  # the last: a workflow's
     if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in ours):
         raise TestbedError(f"{out}: not empty, and no run's: name a new or an empty directory")
 
