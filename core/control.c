@@ -117,6 +117,12 @@ static u64 control_bytes_left(const struct control *c)
 					     : 0;
 }
 
+/* zeta, the rate that is needed from now on to meet the deadline. */
+static u64 control_zeta_Bps(const struct control *c, u64 now_ns)
+{
+	return control_target_Bps(control_bytes_left(c), control_time_left_ns(c, now_ns));
+}
+
 /**
  * control_change_goal - other bytes or another deadline for the same transfer
  * @c: the controller, and its transfer
@@ -133,8 +139,7 @@ static u64 control_bytes_left(const struct control *c)
 void control_change_goal(struct control *c, u64 bytes, u64 now_ns, u64 deadline_ns)
 {
 	/* of the old goal and of the new at one time: goal.done is from the last Tw's end */
-	u64 before_Bps = !c->target_Bps ? 0 :
-			 control_target_Bps(control_bytes_left(c), control_time_left_ns(c, now_ns));
+	u64 before_Bps = c->target_Bps ? control_zeta_Bps(c, now_ns) : 0;
 
 	if (deadline_ns != c->goal.deadline_ns)
 		c->goal.start_ns = min(now_ns, deadline_ns - 1);
@@ -142,8 +147,7 @@ void control_change_goal(struct control *c, u64 bytes, u64 now_ns, u64 deadline_
 	c->goal.deadline_ns = deadline_ns;
 	if (c->status != DALBE_STATUS_INFEASIBLE)
 		c->status = DALBE_STATUS_ON_TRACK;
-	c->target_Bps = control_target_Bps(control_bytes_left(c),
-					   control_time_left_ns(c, now_ns));
+	c->target_Bps = control_zeta_Bps(c, now_ns);
 	if (before_Bps)
 		c->mbc.headroom_q16 = clamp_t(u64, fp_mul_div(c->mbc.headroom_q16, before_Bps,
 							      c->target_Bps),
@@ -389,8 +393,7 @@ static void control_set_w(struct control *c, const struct control_sample *s,
 	bool was_best_effort = c->w_q16 == Q16_ONE;
 	u32 answer_q16;
 
-	c->target_Bps = control_target_Bps(control_bytes_left(c),
-					   control_time_left_ns(c, s->now_ns));
+	c->target_Bps = control_zeta_Bps(c, s->now_ns);
 	if (s->app_limited || c->config.controller == DALBE_CONTROLLER_WEIGHT)
 		return;
 
