@@ -76,7 +76,7 @@ struct base_report {
 /**
  * struct lbe_base - a base congestion control
  *
- * Each base has @grow, @cut and @model_q40, and may have no more: see tests/user/base_least.c.
+ * Each base has @grow, @cut and @model_q40, and may have no more: see sim/base_least.c.
  *
  * The base behaves as if the price were price / mu, where mu = w * phi; a mu below 1 makes the
  * price larger, and the flow more modest. phi is 1 where only losses cost, as of the scavenger and

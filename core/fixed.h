@@ -16,20 +16,7 @@
 #ifndef DALBE_FIXED_H
 #define DALBE_FIXED_H
 
-#ifdef __KERNEL__
-#include <linux/bitops.h>
-#include <linux/jiffies.h>
-#include <linux/kernel.h>
-#include <linux/limits.h>
-#include <linux/math64.h>
-#include <linux/minmax.h>
-#include <linux/random.h>
-#include <linux/string.h>
-#include <linux/time64.h>
-#include <linux/types.h>
-#else
-#include "../tests/user/kernel_shim.h"
-#endif
+#include "port.h"
 
 #define Q8_ONE		0x100u
 #define Q16_ONE		0x10000u

@@ -36,7 +36,7 @@ report()
 dalbe_version() { sed -n 's/^#define DALBE_VERSION "\(.*\)"/\1/p' "$repo/version.h"; }
 
 # copy_module DIR: the module's sources, without what a build left among them.
-copy_module() { (cd "$repo" && cp --parents Kbuild ./*.[ch] core/*.[ch] kernel/*.[ch] "$1"); }
+copy_module() { (cd "$repo" && cp --parents Kbuild ./*.[ch] core/*.[ch] kernel/*.[ch] port/kernel/*.[ch] "$1"); }
 
 # need COMMAND PACKAGE: stop, naming both, unless COMMAND can be run.
 need()

@@ -56,7 +56,7 @@ build()
 	# shellcheck disable=SC2016  # to be expanded inside
 	in_tree "$tree" sh -ec '
 		mkdir /tmp/dalbe
-		(cd /mnt && cp --parents Kbuild *.[ch] core/*.[ch] kernel/*.[ch] /tmp/dalbe)
+		(cd /mnt && cp --parents Kbuild *.[ch] core/*.[ch] kernel/*.[ch] port/kernel/*.[ch] /tmp/dalbe)
 		make -j2 -C "/usr/src/linux-headers-$1" M=/tmp/dalbe W=1 C=1 modules
 		test -s /tmp/dalbe/dalbe.ko
 	' sh "$release" >"$log" 2>&1 || {

@@ -72,7 +72,7 @@ lint_c()
 		case $file in
 		kernel/trace.h) # TRACE_EVENT() looks like this in every kernel header
 			options+=(--ignore "$ignores,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT") ;;
-		core/* | kernel/* | tests/kunit/*) options+=(--ignore "$ignores") ;;
+		core/* | kernel/* | port/kernel/* | tests/kunit/*) options+=(--ignore "$ignores") ;;
 		*/*) options+=(--ignore "$ignores,$user_ignores") ;;
 		dalbe_ctl.h) # user space has no BIT()
 			options+=(--ignore "$ignores,BIT_MACRO") ;;

@@ -17,10 +17,10 @@ from cffi import FFI
 from dalbe_testbed.paths import TESTBED
 
 ROOT = TESTBED.parent
-CORE, PURE = ROOT / "core", ROOT / "tests/user/pure.h"
+CORE, PORT, PURE = ROOT / "core", ROOT / "port/user", ROOT / "sim/pure.h"
 SOURCES = (*sorted(CORE.glob("*.c")), *sorted(PURE.parent.glob("*.c")))
 CFLAGS = (
-    f"-I{ROOT}", "-std=gnu11", "-g", "-O1", "-Wall", "-Werror",
+    f"-I{ROOT}", f"-I{ROOT}/port/user", "-std=gnu11", "-g", "-O1", "-Wall", "-Werror",
     "-fsanitize=undefined", "-fno-sanitize-recover=all",
 )  # fmt: skip
 TYPES = """
@@ -42,7 +42,7 @@ def declarations(*flags: str) -> str:
     _, *parts = LINE_MARKER.split(compiler("-E", *flags, PURE))
     headers = (Path(name).resolve() for name in parts[::2])
     texts = zip(headers, parts[1::2], strict=True)
-    ours = "".join(text for path, text in texts if path == PURE or CORE in path.parents)
+    ours = "".join(text for path, text in texts if path == PURE or path.name == "port_path.h" or CORE in path.parents)
     # cffi takes what is const for a number that it cannot know
     return INLINE.sub("", ours).replace("extern const struct", "extern struct")
 

@@ -67,7 +67,7 @@ build_module()
 
 kernel=$("$repo/testbed/guest/build-kernel.sh" "${series[@]}" "$variant")
 mkdir "$work/module" "$work/faulty"
-(cd "$repo" && cp --parents Kbuild ./*.[ch] core/*.[ch] kernel/*.[ch] "$work/module")
+(cd "$repo" && cp --parents Kbuild ./*.[ch] core/*.[ch] kernel/*.[ch] port/kernel/*.[ch] "$work/module")
 cp "$here"/faulty/* "$work/faulty"
 build_module "$kernel" "$work/module"
 build_module "$kernel" "$work/faulty"

@@ -48,7 +48,7 @@ trap 'rm -rf "$work"' EXIT
 
 # Objects of the guest's kernel must not end up beside those of the host's.
 mkdir -p "$work/tests"
-cp -r "$root/dalbe_ctl.h" "$root/core" "$work"
+cp -r "$root/dalbe_ctl.h" "$root/core" "$root/port" "$work"
 cp -r "$here" "$here/../python" "$work/tests"
 make -s -C "$kernel" ARCH=um M="$work/tests/kunit" modules >"$work/build.log" 2>&1 || {
 	cat "$work/build.log" >&2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""tests/user/base_least.c: what core/base.h asks for is enough for a base, Reno."""
+"""sim/base_least.c: what core/base.h asks for is enough for a base, Reno."""
 
 from __future__ import annotations
 

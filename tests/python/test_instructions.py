@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PROGRAM = """
-#include "tests/user/pure.h"
+#include "sim/pure.h"
 int main(void)
 {{
 	const struct drive_in in = {{

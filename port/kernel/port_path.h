@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A connection as core/ sees it, in the kernel: core/path.h says what each of these is.
+ * A connection as core/ sees it, in the kernel: port/user/port_path.h says what each of these is.
  */
-#ifndef DALBE_KERNEL_PATH_H
-#define DALBE_KERNEL_PATH_H
+#ifndef DALBE_PORT_PATH_H
+#define DALBE_PORT_PATH_H
 
 #include <net/tcp.h>
 
@@ -40,4 +40,4 @@ static inline u32 path_ticks(const struct tcp_path *p)
 #define path_state(p)		(inet_csk((p)->sk)->icsk_ca_state)
 #define path_cwnd_limited(p)	(tcp_sk((p)->sk)->is_cwnd_limited)
 
-#endif /* DALBE_KERNEL_PATH_H */
+#endif /* DALBE_PORT_PATH_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The few kernel names that the files of core/ use, for user space.
+ * What core/ uses of the system that it is compiled for: in user space, the few kernel names.
  */
-#ifndef DALBE_KERNEL_SHIM_H
-#define DALBE_KERNEL_SHIM_H
+#ifndef DALBE_PORT_H
+#define DALBE_PORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -89,4 +89,4 @@ static inline u32 usecs_to_jiffies(u32 us)
 	return us / (1000000 / HZ) + !!(us % (1000000 / HZ));
 }
 
-#endif /* DALBE_KERNEL_SHIM_H */
+#endif /* DALBE_PORT_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* See pure.h. */
-#include "tests/user/pure.h"
+#include "sim/pure.h"
 
 u64 pure_fp_shift(u64 x, int shift)
 {

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "tests/user/pure.h"
+#include "sim/pure.h"
 
 #define PACKET		1448
 #define BUFFER_MAX	4096	/* packets: in the buffer, and ACKs on their way, of one flow */
