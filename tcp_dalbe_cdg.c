@@ -16,8 +16,8 @@
  * Where to go from here:
  *	kernel/hooks.c		TCP's events
  *	core/sender.c		what every base does with them
- *	core/base_*.c		each base; the scavenger is core/scavenger.c
- *	core/control.c		w
+ *	core/bases/base_*.c	each base; the scavenger is core/scavenger/scavenger.c
+ *	core/control/control.c	w
  */
 #include "kernel/dalbe.h"
 

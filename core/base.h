@@ -15,9 +15,9 @@
 #ifndef DALBE_BASE_H
 #define DALBE_BASE_H
 
-#include "cdg.h"
-#include "control.h"
-#include "path.h"
+#include "core/bases/cdg.h"
+#include "core/control/control.h"
+#include "core/path.h"
 
 struct rtt_sample;
 struct sender;

@@ -10,7 +10,7 @@
 #ifndef DALBE_PATH_H
 #define DALBE_PATH_H
 
-#include "fixed.h"
+#include "core/fixed.h"
 
 /* Slow start has no end that is known. Given by Linux, where it is TCP_INFINITE_SSTHRESH. */
 #define PATH_SSTHRESH_MAX	0x7fffffff

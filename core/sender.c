@@ -11,7 +11,7 @@
  *	 +---------------- window --------------+       |
  *	                                            control.c: w
  */
-#include "sender.h"
+#include "core/sender.h"
 
 /**
  * sender_tell_base - something has happened that only the base may want to know

@@ -10,15 +10,15 @@
 #ifndef DALBE_SENDER_H
 #define DALBE_SENDER_H
 
-#include "base.h"
-#include "cdg.h"
-#include "control.h"
-#include "cubictcp.h"
-#include "owd.h"
-#include "path.h"
-#include "scavenger.h"
-#include "signals.h"
-#include "vegas.h"
+#include "core/base.h"
+#include "core/bases/cdg.h"
+#include "core/bases/cubictcp.h"
+#include "core/bases/signals.h"
+#include "core/bases/vegas.h"
+#include "core/control/control.h"
+#include "core/path.h"
+#include "core/scavenger/owd.h"
+#include "core/scavenger/scavenger.h"
 
 /**
  * struct round - the RTT round under way, and the last burst, which outlives it

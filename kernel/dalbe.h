@@ -4,7 +4,6 @@
  *
  *	tcp_dalbe_cdg.c	the name and the bases of each congestion control
  *	hooks.c		TCP's events, handed to the sender (core/sender.c)
- *	path.h		the socket, as core/ asks for it
  *	pacing.c	packets wait for their departure
  *	goal.c		a socket is given a goal or settings, or asked how it is doing
  *	flow.c		an established connection: memory, end of Tw, traces
@@ -18,8 +17,8 @@
 
 #include <net/tcp.h>
 
-#include "../core/sender.h"
-#include "../dalbe_ctl.h"
+#include "core/sender.h"
+#include "dalbe_ctl.h"
 
 /**
  * struct dalbe_defaults - net.dalbe.* of one network namespace

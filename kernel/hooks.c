@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * TCP's hooks: copy window and clock into a struct tcp_path, let the sender decide, write the
- * window back. The rest the sender asks for by name (path.h).
+ * window back. The rest the sender asks for by name (port_path.h).
  *
  * Lifetime
  *   TCP may call release without init, and twice (tcp_disconnect, then destroy).

@@ -35,8 +35,15 @@ report()
 # The version of the clone in $repo.
 dalbe_version() { sed -n 's/^#define DALBE_VERSION "\(.*\)"/\1/p' "$repo/version.h"; }
 
-# copy_module DIR: the module's sources, without what a build left among them.
-copy_module() { (cd "$repo" && cp --parents Kbuild ./*.[ch] core/*.[ch] kernel/*.[ch] port/kernel/*.[ch] "$1"); }
+# The module's sources, one a line, without what a build left among them.
+module_sources()
+{
+	(cd "$repo" && find Kbuild ./*.[ch] core kernel port/kernel -name Kbuild -o -name '*.[ch]' ! -name '*.mod.c') |
+		LC_ALL=C sort
+}
+
+# copy_module DIR: copies them there.
+copy_module() { (cd "$repo" && module_sources | xargs cp --parents -t "$1"); }
 
 # need COMMAND PACKAGE: stop, naming both, unless COMMAND can be run.
 need()

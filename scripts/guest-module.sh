@@ -53,7 +53,7 @@ if [[ -n $peer ]]; then
 	fi
 	sources=("$peer"/Makefile "$peer"/*.[ch])
 else
-	sources=("$repo"/Kbuild "$repo"/{,core/,kernel/,port/kernel/}*.[ch])
+	mapfile -t sources < <(module_sources | sed "s|^|$repo/|")
 fi
 key=$({ echo "$kernel${peer:+ peer $number}"; cat "${sources[@]}"; } | sha256sum | cut -c 1-12)
 dir=$cache/module/$key

@@ -48,18 +48,21 @@ in_tree()
 # One kernel. Its log is left in the cache, for those who ask.
 build()
 {
-	local series=$1 where tree release log sources checked noise
+	local series=$1 where tree release log sources checked noise files
 	where=$("$repo/scripts/debian-root.sh" "$series") || { not_ok "$series: no headers"; return; }
 	read -r tree release <<<"$where"
 	log=$cache/matrix/$series.log
 
+	mapfile -t files < <(module_sources)
 	# shellcheck disable=SC2016  # to be expanded inside
 	in_tree "$tree" sh -ec '
+		release=$1
+		shift
 		mkdir /tmp/dalbe
-		(cd /mnt && cp --parents Kbuild *.[ch] core/*.[ch] kernel/*.[ch] port/kernel/*.[ch] /tmp/dalbe)
-		make -j2 -C "/usr/src/linux-headers-$1" M=/tmp/dalbe W=1 C=1 modules
+		(cd /mnt && cp --parents "$@" /tmp/dalbe)
+		make -j2 -C "/usr/src/linux-headers-$release" M=/tmp/dalbe W=1 C=1 modules
 		test -s /tmp/dalbe/dalbe.ko
-	' sh "$release" >"$log" 2>&1 || {
+	' sh "$release" "${files[@]}" >"$log" 2>&1 || {
 		tail -n 30 "$log"
 		not_ok "$release: does not build"
 		return

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A base on a bottleneck, packet by packet: what kernel/hooks.c does for TCP, and CUBIC
- * flows that come and go (core/cubic.c). Lost packets are sent again at once, so only windows
- * and queues are simulated, not TCP's repair. See pure.h.
+ * flows that come and go (core/scavenger/cubic.c). Lost packets are sent again at once, so only
+ * windows and queues are simulated, not TCP's repair. See pure.h.
  */
 #include <stdlib.h>
 

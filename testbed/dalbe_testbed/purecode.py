@@ -18,7 +18,7 @@ from dalbe_testbed.paths import TESTBED
 
 ROOT = TESTBED.parent
 CORE, PORT, PURE = ROOT / "core", ROOT / "port/user", ROOT / "sim/pure.h"
-SOURCES = (*sorted(CORE.glob("*.c")), *sorted(PURE.parent.glob("*.c")))
+SOURCES = (*sorted(CORE.rglob("*.c")), *sorted(PURE.parent.glob("*.c")))
 CFLAGS = (
     f"-I{ROOT}", f"-I{ROOT}/port/user", "-std=gnu11", "-g", "-O1", "-Wall", "-Werror",
     "-fsanitize=undefined", "-fno-sanitize-recover=all",

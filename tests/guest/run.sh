@@ -4,7 +4,9 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-repo=$(cd "$here/../.." && pwd)
+me=run
+# shellcheck source=scripts/common.sh
+. "$here/../../scripts/common.sh"
 # shellcheck source=tests/guest/report.sh
 . "$here/report.sh"
 
@@ -47,7 +49,7 @@ shift $((OPTIND - 1))
 
 # Always the same directory: paths are part of a guest's arguments and of a
 # module's code, and the same seed is to give the same run.
-work=${DALBE_CACHE:-$HOME/.cache/dalbe}/guest-tests/$variant
+work=$cache/guest-tests/$variant
 mkdir -p "$work"
 exec 8>"$work/lock"
 flock -n 8 || { echo "# waiting for another run.sh" >&2; flock 8; }
@@ -67,7 +69,7 @@ build_module()
 
 kernel=$("$repo/testbed/guest/build-kernel.sh" "${series[@]}" "$variant")
 mkdir "$work/module" "$work/faulty"
-(cd "$repo" && cp --parents Kbuild ./*.[ch] core/*.[ch] kernel/*.[ch] port/kernel/*.[ch] "$work/module")
+copy_module "$work/module"
 cp "$here"/faulty/* "$work/faulty"
 build_module "$kernel" "$work/module"
 build_module "$kernel" "$work/faulty"

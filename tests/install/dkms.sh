@@ -25,9 +25,9 @@ report "$kver: make dkms-install a second time" dkms_install
 report "$kver: dkms still says that it is installed" installed
 
 # A failure in the middle, of two kinds: the build, and dkms's own record.
-echo '#error broken' >>core/cdg.h
+echo '#error broken' >>core/sender.h
 report "$kver: make dkms-install of a broken source fails" fails dkms_install
-sed -i '$d' core/cdg.h
+sed -i '$d' core/sender.h
 report "$kver: and can be repeated" dkms_install
 report "$kver: the module is there" installed
 rm -rf /usr/src/dalbe-*

@@ -2,7 +2,7 @@
 /* cdg.c: exp(-x), the gradient filter, backoff, the price of delay. */
 #include <linux/prandom.h>
 
-#include "cdg.h"
+#include "core/bases/cdg.h"
 #include "cdg_vectors.h"
 #include "near.h"
 

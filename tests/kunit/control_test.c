@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* control.c, function by function: target rate, limiter, PID, MBC, phi. */
 #include "control_vectors.h"
-#include "control.h"
+#include "core/control/control.h"
 #include "near.h"
 
 /* F(6) */

@@ -2,7 +2,7 @@
 /* cubic.c: RFC 9438's curve, its Reno-friendly region and its cut. R(n) is figure
  * n. tests/python/test_cubic.py compares with double precision.
  */
-#include "cubic.h"
+#include "core/scavenger/cubic.h"
 #include "near.h"
 
 #define PACKETS(n)	((u64)(n) << 16)

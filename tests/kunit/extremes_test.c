@@ -7,10 +7,10 @@
  */
 #include <linux/prandom.h>
 
-#include "cdg.h"
-#include "cubic.h"
-#include "control.h"
-#include "regime.h"
+#include "core/bases/cdg.h"
+#include "core/control/control.h"
+#include "core/scavenger/cubic.h"
+#include "core/scavenger/regime.h"
 #include "near.h"
 
 static const u64 rates_Bps[] = { 0, 1, 1250000, 50000000000ull };

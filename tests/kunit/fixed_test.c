@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* fixed.h: saturating fixed-point arithmetic. */
-#include "fixed.h"
+#include "core/fixed.h"
 #include "fixed_vectors.h"
 #include "near.h"
 

@@ -2,19 +2,19 @@
 /* The code under test. */
 #include <linux/module.h>
 
-#include "../../core/exp.c"
-#include "../../core/cdg.c"
-#include "../../core/cdg_price.c"
-#include "../../core/hystart.c"
-#include "../../core/cubic.c"
-#include "../../core/room.c"
-#include "../../core/stall.c"
-#include "../../core/evidence.c"
-#include "../../core/probe.c"
-#include "../../core/regime.c"
-#include "../../core/owd.c"
-#include "../../core/control.c"
-#include "../../core/equations.c"
+#include "core/bases/exp.c"
+#include "core/bases/cdg.c"
+#include "core/bases/cdg_price.c"
+#include "core/bases/hystart.c"
+#include "core/scavenger/cubic.c"
+#include "core/scavenger/room.c"
+#include "core/scavenger/stall.c"
+#include "core/scavenger/evidence.c"
+#include "core/scavenger/probe.c"
+#include "core/scavenger/regime.c"
+#include "core/scavenger/owd.c"
+#include "core/control/control.c"
+#include "core/control/equations.c"
 
 MODULE_DESCRIPTION("KUnit tests of dalbe's arithmetic");
 MODULE_LICENSE("GPL");

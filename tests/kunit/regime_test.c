@@ -2,7 +2,7 @@
 /* regime.c: each arrow of its diagram, and how deep it cuts. On a link, with
  * others: tests/python/test_regime.py.
  */
-#include "regime.h"
+#include "core/scavenger/regime.h"
 #include "near.h"
 
 #define BASE_US		50000u

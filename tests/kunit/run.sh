@@ -36,7 +36,7 @@ while getopts hvk:s: opt; do
 done
 shift $((OPTIND - 1))
 [[ $# -eq 0 ]] || die "unknown argument '$1': see run.sh -h"
-[[ -r $root/core/cdg.c ]] || die "$root holds no core/cdg.c: name the top of a dalbe tree with -s"
+[[ -r $root/core/sender.c ]] || die "$root holds no core/sender.c: name the top of a dalbe tree with -s"
 
 guest=$here/../../testbed/guest
 [[ -n $kernel ]] || kernel=$("$guest/build-kernel.sh" debug)

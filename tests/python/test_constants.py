@@ -28,7 +28,7 @@ def reasons(text: str) -> dict[str, str]:
     return {name: comment for comment, names in groups for name in NAME.findall(names)}
 
 
-@pytest.mark.parametrize("header", sorted(CORE.glob("*.h")), ids=lambda path: path.name)
+@pytest.mark.parametrize("header", sorted(CORE.rglob("*.h")), ids=lambda path: path.name)
 def test_every_constant_has_a_reason(header: Path) -> None:
     text = header.read_text()
     found = reasons(text)

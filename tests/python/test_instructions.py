@@ -34,8 +34,10 @@ def per_ack(directory: Path, theirs: int, base: str) -> float:
     source, program, counts = (directory / name for name in ("main.c", "main", "counts"))
     source.write_text(PROGRAM.format(theirs=theirs, base=base))
     subprocess.run(
-        ["gcc", "-O2", "-std=gnu11", f"-I{ROOT}", "-o", program, source, *SOURCES], check=True
-    )
+        ["gcc", "-O2", "-std=gnu11", f"-I{ROOT}", f"-I{ROOT}/port/user", "-o", program, source,
+         *SOURCES],
+        check=True,
+    )  # fmt: skip
     subprocess.run(
         ["valgrind", "--tool=callgrind", "--toggle-collect=pure_ack", "--compress-strings=no",
          f"--callgrind-out-file={counts}", program],

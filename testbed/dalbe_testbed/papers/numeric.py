@@ -2,7 +2,7 @@
 """The framework paper's numerical experiments, Figures 1, 2 and 6, by the module's controllers.
 
 Sources whose rates follow F(17) and F(18) share one bottleneck, whose price is a probability of an
-M/M/1/K queue. core/control.c itself, compiled for this machine, sets w and phi: there
+M/M/1/K queue. core/control/control.c itself, compiled for this machine, sets w and phi: there
 is no second implementation. Rates are in units of a hundredth of the link's greatest capacity.
 """
 
