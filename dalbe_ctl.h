@@ -164,7 +164,7 @@ struct dalbe_params {
 					 * and dalbe_vegas never ask
 					 */
 #define DALBE_REGIME_ALONE	1	/* ours, or there is none */
-#define DALBE_REGIME_YIELDING	2	/* standing back for a moment, to see */
+/* 2 was a state that is no more */
 #define DALBE_REGIME_CONTENDED	3	/* somebody else's: w decides */
 
 /* struct dalbe_state, flags */
@@ -202,12 +202,12 @@ struct dalbe_params {
  *                use_tolerance, or dalbe_vegas under a goal, the answer may be
  *                no cut
  * @regime: DALBE_REGIME_*
- * @drained_ppm: effect of the last cut tested: drained part of what it would
- *               drain if the queue were all ours
- * @level_Bps: while yielding or contended, the rate that w leaves us; else 0
+ * @ours_ppm: what the path carries for all flows of this user under control, of
+ *            the most that it has carried for them; while contended 0
+ * @level_Bps: while contended, the rate that w leaves us; else 0
  * @yields: how often it gave way
- * @resumes: of these, how often the queue went with it
- * @reserved: zero
+ * @path_flows: flows that share what is known of the path, this one included
+ * @carried_Bps: the most that the path has carried for them
  */
 struct dalbe_state {
 	__s32	fd;
@@ -235,11 +235,11 @@ struct dalbe_state {
 	__u32	loss_episodes;
 	__u32	loss_answers;
 	__u32	regime;
-	__u32	drained_ppm;
+	__u32	ours_ppm;
 	__aligned_u64	level_Bps;
 	__u32	yields;
-	__u32	resumes;
-	__aligned_u64	reserved;
+	__u32	path_flows;
+	__aligned_u64	carried_Bps;
 };
 
 /**

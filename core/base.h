@@ -33,6 +33,7 @@ enum base_event {
 	BASE_TIMEOUT,	/* the same, by slow start */
 	BASE_UNDO,	/* the last loss was spurious: TCP undoes its cut */
 	BASE_COMPLETE_CWR, /* TCP's own reduction of the window, for a loss or mark, is complete */
+	BASE_IDLE,	/* an ACK leaves nothing under way */
 	BASE_OPEN,	/* TCP has nothing to repair, or nothing any more */
 };
 
@@ -54,23 +55,21 @@ enum round_effect {
 /**
  * struct base_report - what a base has found out about others, for dalbectl and the traces
  * @regime: DALBE_REGIME_*
- * @drained_ppm: of what the last cut under test was to drain, the part that it did
- * @yields: how often the sender yielded
- * @resumes: of these, how often the queue went with it
+ * @yields: how often the sender stood back
+ * @ours_ppm: what the path carries for this host, of the most that it has carried
+ * @carried_pps: that, packets per second
+ * @flows: of this host that share the path
  * @best_effort: the window that a best-effort flow would hold, packets
- * @probe_rounds: round trips for which a probe still holds the window back
- * @probe_alone: the sender was last alone as a probe said so
  *
  * All 0 of a base that does not look for others.
  */
 struct base_report {
 	u32 regime;
-	u32 drained_ppm;
 	u32 yields;
-	u32 resumes;
+	u32 ours_ppm;
+	u32 carried_pps;
+	u32 flows;
 	u32 best_effort;
-	u8 probe_rounds;
-	bool probe_alone;
 };
 
 /**
@@ -126,6 +125,7 @@ struct base_report {
  *	May be NULL only of a base that is always REGIME_ALONE
  * @forward_rtt: RTTs are to be without a queue of the ACKs, and without the receiver's waiting
  * @paced: while alone on a path, packets are spaced
+ * @shares_path: sender.memory is to be set, as this host's flows decide together
  */
 struct lbe_base {
 	void (*grow)(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd_limited);
@@ -146,6 +146,7 @@ struct lbe_base {
 	u64 (*level_q16)(const struct sender *s);
 	bool forward_rtt;
 	bool paced;
+	bool shares_path;
 };
 
 u64 cdg_base_model_q40(const void *path, u64 rate_Bps);

@@ -61,6 +61,34 @@ void sender_set_base(struct sender *s, struct tcp_path *p, const struct lbe_base
 }
 
 /**
+ * sender_join - from here on the sender shares what is known of its path
+ * @s: the sender, which shares no memory
+ * @memory: of the path; must stay until sender_leave()
+ * @now_us: TCP's clock
+ *
+ * To be called before sender_set_base() to a base with lbe_base.shares_path.
+ */
+void sender_join(struct sender *s, struct path_memory *memory, u64 now_us)
+{
+	s->memory = memory;
+	path_memory_join(memory, now_us);
+}
+
+/**
+ * sender_leave - the sender shares no memory any more
+ * @s: the sender; of no effect where it shares none
+ *
+ * To be called after sender_set_base() to a base without lbe_base.shares_path, or at the end.
+ */
+void sender_leave(struct sender *s)
+{
+	if (!s->memory)
+		return;
+	path_memory_leave(s->memory, &s->scavenger.part);
+	s->memory = NULL;
+}
+
+/**
  * sender_begin_round - RTTs from here on belong to another round
  * @s: the sender
  * @p: the connection
@@ -73,9 +101,6 @@ void sender_begin_round(struct sender *s, struct tcp_path *p)
 		.end = path_nxt(p),
 		.delivered = path_delivered(p),
 		.start_us = p->now_us,
-		.burst_acked = s->round.burst_acked,
-		.burst_us = s->round.burst_us,
-		.burst_sent_us = s->round.burst_sent_us,
 	};
 	sender_tell_base(s, p, BASE_ROUND);
 }
@@ -320,45 +345,6 @@ void sender_count_mark(struct sender *s, const struct tcp_path *p)
 		return;
 	l->marked = true;
 	l->episodes++;
-}
-
-/**
- * sender_packet_us - an ACK: how long does the link take for a packet?
- * @s: the sender
- * @sample: what the ACK tells, with an RTT
- *
- * Packets that leave together (BURST_APART) queue one behind the other: their ACKs are a packet's
- * time apart, whatever part of the link is ours. Uneven ACKs (BURST_EVEN) do not tell, as the path
- * stood still meanwhile. The time is too long where others' packets came between ours, and too
- * short where ACKs have waited for each other, or a token bucket let packets pass at once.
- *
- * Return: us, from 1 on, saturating; 0: this ACK does not tell.
- */
-u16 sender_packet_us(struct sender *s, const struct rtt_sample *sample)
-{
-	struct round *r = &s->round;
-	u32 now_us = sample->now_us, sent_us = now_us - sample->rtt_us;
-	u32 elapsed_us = now_us - r->burst_us;
-	u32 acked = r->burst_acked + sample->packets;
-	u64 mean, last;
-
-	if (!r->burst_acked || sample->recovering ||
-	    sent_us - r->burst_sent_us > elapsed_us / BURST_APART) {
-		r->burst_acked = 1;
-		r->burst_us = now_us;
-		r->burst_sent_us = sent_us;
-		return 0;
-	}
-	if (acked <= BURST_LEAST) {
-		r->burst_acked = acked;
-		return 0;
-	}
-	r->burst_acked = 0;	/* the next ACK begins anew */
-	mean = (u64)elapsed_us * sample->packets;
-	last = (u64)sample->silence_us * (acked - 1);
-	if (last > BURST_EVEN * mean || mean > BURST_EVEN * last)
-		return 0;
-	return clamp_t(u32, elapsed_us / (acked - 1), 1, U16_MAX);
 }
 
 /**

@@ -21,49 +21,20 @@
 #include "core/scavenger/scavenger.h"
 
 /**
- * struct round - the RTT round under way, and the last burst, which outlives it
+ * struct round - the RTT round under way
  * @end: sequence number whose ACK ends it
  * @delivered: path_delivered() when it began, packets
  * @start_us: when it began, TCP's clock modulo 2^32
  * @app_limited: at one of its ACKs rtt_doubts.app_limited was set
- * @cut_short: a surge of the queue has ended it early
  * @cwnd_limited: an ACK found the window in use
- *
- * Of the last packets that left together, in whichever round (sender_packet_us()):
- * @burst_acked: one, and those acknowledged after the first ACK, up to BURST_LEAST; 0: none yet
- * @burst_us: when that ACK came, TCP's clock modulo 2^32
- * @burst_sent_us: when they left, likewise
  */
 struct round {
 	u32 end;
 	u32 delivered;
 	u32 start_us;
 	bool app_limited;
-	bool cut_short;
 	bool cwnd_limited;
-	u8 burst_acked;
-	u32 burst_us;
-	u32 burst_sent_us;
 };
-
-/* Packets left together where they left within a quarter of the time in which their ACKs came. In
- * slow start packets leave within half of that time, else, spaced by TCP or by ACKs, within most of
- * it. With half of this (an eighth) the initial window at 2 Mbit/s and 5 ms, which leaves in two
- * parts, does not count. With twice slow start does.
- */
-#define BURST_APART	4
-
-/* The first ACK and six packets more tell how long the link takes for one: of an initial window of
- * ten (RFC 6928) some leave later, and the first ACK covers two. With half a delayed ACK is a third
- * of the time. With twice no initial window tells.
- */
-#define BURST_LEAST	6
-
-/* Where the last ACK took, per packet, less than half or more than twice of the mean, the path
- * stood still meanwhile, and the mean is not the link's. Half, exactly the mean: a delayed ACK
- * spoils the measurement. Twice: after a stall the mean may be four times the link's.
- */
-#define BURST_EVEN	2
 
 /**
  * struct delay_cut - the last cut for delay, under way while cdg.state is CDG_BACKOFF
@@ -181,7 +152,7 @@ struct rtt_doubts {
  * struct sender - all that decides the window of one connection
  * @base: the congestion control in force
  * @heuristics: CDG's, in force
- * @regime: of a base that knows others a copy of its regime.state; else REGIME_ALONE
+ * @regime: enum regime; of a base that knows no others REGIME_ALONE
  * @restarting: in the slow start that follows a pause, or, of the scavenger, a timeout: the
  *	scavenger's windows from before may be too large for the path
  * @sets_pacing: a base with lbe_base.paced has run: since then we tell TCP whether to pace
@@ -199,6 +170,7 @@ struct rtt_doubts {
  * @cubictcp: of cubic_base, whose price is losses: so it lies beside @signals, which such a base
  *	needs as well. No connection runs two bases that have a state of their own, so a union will
  *	do: what is not in one struct with @signals overwrites it
+ * @memory: of the path, shared with this host's other senders there (lbe_base.shares_path); else NULL
  * @control: what sets w, with a goal or at wmin without one; of no effect while @mu_q16 is 0
  * @cdg: RTT gradients; its histogram is at the end, as only the end of Tw needs it
  */
@@ -223,6 +195,7 @@ struct sender {
 			struct cubictcp cubictcp;
 		};
 	};
+	struct path_memory *memory;
 	struct control control;
 	struct cdg cdg;
 };
@@ -266,6 +239,8 @@ struct round_result {
 void sender_init(struct sender *s, struct tcp_path *p, u32 answer_end);
 void sender_set_base(struct sender *s, struct tcp_path *p, const struct lbe_base *base);
 void sender_tell_base(struct sender *s, struct tcp_path *p, enum base_event event);
+void sender_join(struct sender *s, struct path_memory *memory, u64 now_us);
+void sender_leave(struct sender *s);
 void sender_begin_round(struct sender *s, struct tcp_path *p);
 void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd_limited);
 
@@ -278,7 +253,6 @@ bool sender_count_loss(struct sender *s, struct tcp_path *p, u8 state);
 void sender_begin_repair(struct sender *s, struct tcp_path *p, u8 state);
 void sender_end_repair(struct sender *s, struct tcp_path *p, u8 state);
 void sender_count_mark(struct sender *s, const struct tcp_path *p);
-u16 sender_packet_us(struct sender *s, const struct rtt_sample *sample);
 void sender_cwnd_restart(struct sender *s, struct tcp_path *p);
 void sender_complete_cwr(struct sender *s, struct tcp_path *p);
 
@@ -359,14 +333,12 @@ static inline bool sender_cwnd_limited(const struct sender *s, const struct tcp_
 					p->cwnd < 2 * path_out_max(p));
 }
 
-/* Has the slow start after a timeout or a pause come to its end? Never while yielding: then the
- * window is held down, and says nothing.
- */
+/* Has the slow start after a timeout or a pause come to its end? */
 static inline bool sender_restarted(const struct sender *s, const struct tcp_path *p)
 {
 	if (!sender_not_alone(s))
 		return !path_slow_start(p);
-	return s->regime == REGIME_CONTENDED && p->cwnd >= s->base->level_q16(s) >> 16;
+	return p->cwnd >= s->base->level_q16(s) >> 16;
 }
 
 /**
@@ -439,7 +411,7 @@ static inline void sender_update_cwnd(struct sender *s, struct tcp_path *p, u32 
  */
 static inline bool sender_below_min_cwnd(const struct sender *s)
 {
-	return s->regime == REGIME_CONTENDED && s->base->level_q16(s) < 2 * Q16_ONE;
+	return sender_not_alone(s) && s->base->level_q16(s) < 2 * Q16_ONE;
 }
 
 #endif /* DALBE_SENDER_H */

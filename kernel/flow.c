@@ -25,8 +25,6 @@ static_assert(ALIGN(offsetofend(struct dalbe_flow, sender.cdg.price.hist_q8),
 		    __alignof__(struct dalbe_flow)) == sizeof(struct dalbe_flow));
 static_assert(CDG_G_MIN_NS == DALBE_G_MIN_NS);
 static_assert(CDG_G_MAX_NS == DALBE_G_MAX_NS);
-static_assert(DALBE_REGIME_YIELDING - DALBE_REGIME_ALONE == REGIME_YIELDING);
-static_assert(DALBE_REGIME_CONTENDED - DALBE_REGIME_ALONE == REGIME_CONTENDED);
 
 /* Time in which data was outstanding, in jiffies, as in struct tcp_info. */
 static u32 dalbe_busy_jiffies(const struct tcp_sock *tp)
@@ -135,10 +133,9 @@ static u64 dalbe_level_Bps(const struct sock *sk)
 }
 
 /**
- * dalbe_get_regime - alone or not, and how that was found out
+ * dalbe_get_regime - alone or not, and what is known of the path
  * @sk: a locked socket of ours, established
- * @state: regime, drained_ppm, yields and resumes are set, to 0 where the base does not look for
- *	others; level_Bps only while the flow is not alone
+ * @state: all that tells of the path is set, to 0 where the base does not look for others; level_Bps only while the flow is not alone
  */
 void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state)
 {
@@ -146,9 +143,10 @@ void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state)
 	struct base_report report = sender_report(s);
 
 	state->regime = report.regime;
-	state->drained_ppm = report.drained_ppm;
+	state->ours_ppm = report.ours_ppm;
 	state->yields = report.yields;
-	state->resumes = report.resumes;
+	state->path_flows = report.flows;
+	state->carried_Bps = (u64)report.carried_pps * tcp_sk(sk)->mss_cache;
 	if (sender_not_alone(s))
 		state->level_Bps = dalbe_level_Bps(sk);
 }

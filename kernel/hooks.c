@@ -187,6 +187,10 @@ static void dalbe_take_sample(struct sock *sk, const struct ack_sample *sample)
 	}
 	if (flow->sender.base->hystart)
 		dalbe_base_hystart(sk, &rtt);
+	if (!tp->packets_out) {
+		dalbe_path_read(sk, &p, tp->tcp_mstamp);
+		sender_tell_base(&flow->sender, &p, BASE_IDLE);
+	}
 }
 
 /* True once: at the ACK of the goal's last byte. */

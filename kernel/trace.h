@@ -52,7 +52,7 @@ TRACE_EVENT(dalbe_update,
 		__field(u32, srtt_us)
 		__field(u32, losses)
 		__field(u32, regime)
-		__field(u32, drained_ppm)
+		__field(u32, ours_ppm)
 		__field(u64, level_Bps)
 		__field(u16, sport)
 		__field(u16, dport)
@@ -83,7 +83,7 @@ TRACE_EVENT(dalbe_update,
 		__entry->srtt_us = n->srtt_us;
 		__entry->losses = n->losses;
 		__entry->regime = state->regime;
-		__entry->drained_ppm = state->drained_ppm;
+		__entry->ours_ppm = state->ours_ppm;
 		__entry->level_Bps = state->level_Bps;
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
@@ -92,7 +92,7 @@ TRACE_EVENT(dalbe_update,
 		__entry->others_seen = n->others_seen;
 	),
 
-	TP_printk("sport=%u dport=%u goal_bytes=%llu bytes_done=%llu time_left_ms=%lld target_Bps=%llu rate_Bps=%llu w_ppm=%u phi_ppm=%u trim_ppm=%u g_ns=%u srtt_us=%u price_ppm=%llu price_std_ppm=%llu price_target_ppm=%llu losses=%u regime=%u drained_ppm=%u level_Bps=%llu status=%u app_limited=%u others_seen=%u",
+	TP_printk("sport=%u dport=%u goal_bytes=%llu bytes_done=%llu time_left_ms=%lld target_Bps=%llu rate_Bps=%llu w_ppm=%u phi_ppm=%u trim_ppm=%u g_ns=%u srtt_us=%u price_ppm=%llu price_std_ppm=%llu price_target_ppm=%llu losses=%u regime=%u ours_ppm=%u level_Bps=%llu status=%u app_limited=%u others_seen=%u",
 		  __entry->sport, __entry->dport,
 		  __entry->goal_bytes, __entry->bytes_done,
 		  __entry->time_left_ms,
@@ -101,7 +101,7 @@ TRACE_EVENT(dalbe_update,
 		  __entry->g_ns, __entry->srtt_us,
 		  __entry->price_ppm, __entry->price_std_ppm,
 		  __entry->price_target_ppm,
-		  __entry->losses, __entry->regime, __entry->drained_ppm,
+		  __entry->losses, __entry->regime, __entry->ours_ppm,
 		  __entry->level_Bps, __entry->status,
 		  __entry->app_limited, __entry->others_seen)
 );
@@ -119,7 +119,7 @@ TRACE_EVENT(dalbe_loss,
 
 	/* cwnd: the window when TCP asked for ssthresh; 0: it did not ask, as it had for an earlier
 	 * episode of the same window. episodes: so far, with this one. answers: of these, those in
-	 * whose window TCP has asked. regime_state: enum regime_state, 0 to 2, no DALBE_REGIME_*.
+	 * whose window TCP has asked. regime_state: enum regime, no DALBE_REGIME_*.
 	 */
 	TP_STRUCT__entry(
 		__field(u32, cwnd)
@@ -184,13 +184,12 @@ TRACE_EVENT(dalbe_round,
 		__field(u32, cwnd)
 		__field(u32, ssthresh)
 		__field(u32, base_rtt_us)
-		__field(u32, drained_ppm)
+		__field(u32, ours_ppm)
+		__field(u32, carried_pps)
 		__field(u32, best_effort)
 		__field(u16, sport)
 		__field(u16, dport)
 		__field(u8, regime_state)
-		__field(u8, probe_rounds)
-		__field(bool, probe_alone)
 		__field(bool, backoff)
 	),
 
@@ -207,25 +206,24 @@ TRACE_EVENT(dalbe_round,
 		__entry->cwnd = tcp_snd_cwnd(tcp_sk(sk));
 		__entry->ssthresh = tcp_sk(sk)->snd_ssthresh;
 		__entry->base_rtt_us = cdg_base_rtt_us(&s->cdg);
-		__entry->drained_ppm = found.drained_ppm;
+		__entry->ours_ppm = found.ours_ppm;
+		__entry->carried_pps = found.carried_pps;
 		__entry->best_effort = found.best_effort;
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
 		__entry->regime_state = s->regime;
-		__entry->probe_rounds = found.probe_rounds;
-		__entry->probe_alone = found.probe_alone;
 		__entry->backoff = r->backoff;
 	),
 
-	TP_printk("sport=%u dport=%u rtt_min_us=%u rtt_max_us=%u gradient_min_ns=%lld gradient_max_ns=%lld gradient_ns=%lld g_ns=%u g_used_ns=%u cwnd=%u ssthresh=%u base_rtt_us=%u regime_state=%u probe_rounds=%u probe_alone=%u drained_ppm=%u best_effort=%u backoff=%u",
+	TP_printk("sport=%u dport=%u rtt_min_us=%u rtt_max_us=%u gradient_min_ns=%lld gradient_max_ns=%lld gradient_ns=%lld g_ns=%u g_used_ns=%u cwnd=%u ssthresh=%u base_rtt_us=%u regime_state=%u ours_ppm=%u carried_pps=%u best_effort=%u backoff=%u",
 		  __entry->sport, __entry->dport,
 		  __entry->rtt_min_us, __entry->rtt_max_us,
 		  __entry->gradient_min_ns, __entry->gradient_max_ns,
 		  __entry->gradient_ns,
 		  __entry->g_ns, __entry->g_used_ns,
 		  __entry->cwnd, __entry->ssthresh, __entry->base_rtt_us,
-		  __entry->regime_state, __entry->probe_rounds, __entry->probe_alone,
-		  __entry->drained_ppm, __entry->best_effort, __entry->backoff)
+		  __entry->regime_state, __entry->ours_ppm, __entry->carried_pps,
+		  __entry->best_effort, __entry->backoff)
 );
 
 #endif /* DALBE_TRACE_H */

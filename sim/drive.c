@@ -46,6 +46,7 @@ struct drive {
 	struct drive_out *out;
 	struct flow flow[DRIVE_FLOWS_MAX];
 	struct buffer buffer;
+	struct path_memory memory;	/* ours are flows of one host */
 };
 
 static u32 held(const struct buffer *b)
@@ -207,7 +208,7 @@ static void serve(struct drive *d, u64 now_us)
 	b->head++;
 }
 
-static void start(const struct drive_in *in, struct flow *f)
+static void start(const struct drive_in *in, struct path_memory *memory, struct flow *f)
 {
 	const struct control_config config = {
 		.controller = DALBE_CONTROLLER_WEIGHT,
@@ -222,6 +223,8 @@ static void start(const struct drive_in *in, struct flow *f)
 	sender_init(&f->sender, &f->path, 0);
 	control_start(&f->sender.control, &config, 0, 0, 0, 0);
 	f->sender.heuristics.inflate_beta = in->beta;
+	if (!in->base || in->base->shares_path)
+		sender_join(&f->sender, memory, f->path.now_us);
 	sender_set_base(&f->sender, &f->path, in->base ?: &scavenger_base);
 	sender_begin_goal(&f->sender, &f->path);
 }
@@ -285,8 +288,9 @@ void drive(const struct drive_in *in, struct drive_out *out)
 	d->in = in;
 	d->out = out;
 	pure_seed(in->seed);
+	path_memory_init(&d->memory);
 	for (n = 0; n < in->ours; n++)
-		start(in, &d->flow[n]);
+		start(in, &d->memory, &d->flow[n]);
 	for (now_us = tick_us; now_us < end_us; now_us += tick_us) {
 		if (passes(now_us, tick_us, in->from_ms)) {
 			out->alone = delivered(d, true);

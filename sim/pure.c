@@ -47,21 +47,6 @@ u32 pure_owd_rtt_us(struct owd *o, u32 val, u64 now_us, u32 rtt_us, u32 base_rtt
 	return owd_rtt_us(o, val, now_us, rtt_us, base_rtt_us);
 }
 
-bool pure_stall_silence_is_long(u32 silence_us, u32 cwnd, u32 before_us, bool steady)
-{
-	return stall_silence_is_long(silence_us, cwnd, before_us, steady);
-}
-
-bool pure_stall_during_rtt(const struct stall *st, u32 rtt_us, u32 now_us)
-{
-	return stall_during_rtt(st, rtt_us, now_us);
-}
-
-bool pure_regime_steady(const struct regime *r)
-{
-	return regime_steady(r);
-}
-
 /* As kernel/hooks.c does where TCP calls pkts_acked(). */
 void pure_acked(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample)
 {

@@ -12,8 +12,16 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/random.h>
+#include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/time64.h>
 #include <linux/types.h>
+
+/* What several connections share has a lock, which they take from softirq as well. */
+typedef spinlock_t port_lock_t;
+
+#define port_lock_init(lock)	spin_lock_init(lock)
+#define port_lock(lock)		spin_lock_bh(lock)
+#define port_unlock(lock)	spin_unlock_bh(lock)
 
 #endif /* DALBE_PORT_H */

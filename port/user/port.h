@@ -89,4 +89,24 @@ static inline u32 usecs_to_jiffies(u32 us)
 	return us / (1000000 / HZ) + !!(us % (1000000 / HZ));
 }
 
+/* Tests and the simulator have one thread. */
+typedef u8 port_lock_t;
+
+static inline void port_lock_init(port_lock_t *lock)
+{
+	*lock = 0;
+}
+
+static inline void port_lock(port_lock_t *lock)
+{
+	*lock = 1;
+}
+
+static inline void port_unlock(port_lock_t *lock)
+{
+	*lock = 0;
+}
+
+#define READ_ONCE(x)	(x)
+
 #endif /* DALBE_PORT_H */

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Is the path ours? One principle, and one decision for all flows of a host:
+ *
+ *	A busy path that carries less for all of us together than it has carried
+ *	carries the rest for others.
+ *
+ * A path is busy where a queue stands, or where it loses a packet behind one. What it has carried is
+ * the most that the mean of our rates was.
+ *
+ *	        two round trips in a row the busy path carried less for us
+ *	      -------------------------------------------------------------->
+ *	ALONE                                                                CONTENDED
+ *	      <--------------------------------------------------------------
+ *	        no queue was seen for as long as others have ever left one in
+ *	        vain, or longer; or, seldom, a trial
+ *
+ * The same measure tells a path that has become slower: it carries the same again after we stood
+ * back, and nobody used what we left. And it tells one that has become longer: a trial adds half of
+ * what the path holds, and the queue does not move.
+ *
+ * A flow that is alone makes room for delay as CDG does. All of its host's flows make room with it:
+ * a single one would drain a part of the queue only, and the others would keep theirs.
+ */
+#include "core/scavenger/path_memory.h"
+
+/**
+ * path_memory_init - a path of which nothing is known
+ * @m: the memory
+ */
+void path_memory_init(struct path_memory *m)
+{
+	memset(m, 0, sizeof(*m));
+	port_lock_init(&m->lock);
+}
+
+/**
+ * path_memory_join - one flow more is on the path
+ * @m: what is known of it
+ * @now_us: TCP's clock
+ */
+void path_memory_join(struct path_memory *m, u64 now_us)
+{
+	port_lock(&m->lock);
+	if (!m->flows++ && !m->contended)	/* the first: alone, for all we know */
+		m->since_us = now_us;
+	port_unlock(&m->lock);
+}
+
+/* The part of a flow is now so much. */
+static void path_put(struct path_memory *m, struct path_part *part, u64 rate_q16, u64 mean_q16)
+{
+	m->rate_q16 += rate_q16 - part->rate_q16;
+	m->mean_q16 += mean_q16 - part->mean_q16;
+	part->rate_q16 = rate_q16;
+	part->mean_q16 = mean_q16;
+}
+
+/**
+ * path_memory_pause - a flow has nothing under way
+ * @m: what is known of the path
+ * @part: the flow's part, which is none from here on until its next round
+ *
+ * Its rate from before would hide that others carry the rest.
+ */
+void path_memory_pause(struct path_memory *m, struct path_part *part)
+{
+	if (!part->rate_q16 && !part->mean_q16)
+		return;
+	port_lock(&m->lock);
+	path_put(m, part, 0, 0);
+	port_unlock(&m->lock);
+}
+
+/**
+ * path_memory_leave - a flow is on the path no more
+ * @m: what is known of it
+ * @part: the flow's part
+ */
+void path_memory_leave(struct path_memory *m, struct path_part *part)
+{
+	port_lock(&m->lock);
+	path_put(m, part, 0, 0);
+	m->flows--;
+	port_unlock(&m->lock);
+}
+
+/**
+ * path_memory_cut - a flow that is alone makes room
+ * @m: what is known of the path
+ *
+ * Return: the number of this cut: path_round.cuts is larger where another flow has made room since.
+ */
+u32 path_memory_cut(struct path_memory *m)
+{
+	u32 cuts;
+
+	port_lock(&m->lock);
+	cuts = ++m->cuts;
+	port_unlock(&m->lock);
+	return cuts;
+}
+
+static enum path_verdict path_stand_back(struct path_memory *m, const struct path_round *r)
+{
+	u32 least_us = max_t(u64, PATH_PATIENCE_US,
+			     PATH_PATIENCE_LOOKS * path_look_us(r->base_rtt_us));
+	bool soon = r->now_us - m->since_us < PATH_SOON_US;
+
+	m->patience_us = soon ? clamp_t(u32, 2 * m->patience_us, least_us,
+					max_t(u32, PATH_PATIENCE_MAX_US, least_us)) : least_us;
+	m->trial_us = soon ? clamp_t(u32, 2 * m->trial_us, PATH_TRIAL_US, PATH_TRIAL_MAX_US) :
+			     PATH_TRIAL_US;
+	m->held_us = r->now_us - m->since_us;
+	m->since_us = r->now_us;
+	m->queue_us = r->now_us;
+	m->same_q16 = m->rate_q16;
+	m->poor_us = 0;
+	m->contended = true;
+	m->yields++;
+	/* Hosts that share no memory do not try at the same time. */
+	m->trial_at_us = r->now_us + m->trial_us + fp_mul_q16(m->trial_us, get_random_u32() >> 16);
+	return PATH_STAND_BACK;
+}
+
+static enum path_verdict path_take(struct path_memory *m, const struct path_round *r)
+{
+	m->contended = false;
+	m->since_us = r->now_us;
+	m->poor_us = 0;
+	return PATH_TAKE;
+}
+
+/* Does the path carry less for us than it has carried, for two round trips in a row? @busy: it is
+ * busy now.
+ */
+static bool path_carries_others(struct path_memory *m, const struct path_round *r, bool busy)
+{
+	if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16)) {
+		m->poor_us = 0;
+		return false;
+	}
+	if (!busy)
+		return false;
+	if (!m->poor_us || r->now_us - m->poor_us > PATH_POOR_RTTS * (u64)r->rtt_us) {
+		m->poor_us = r->now_us;
+		return false;
+	}
+	if (r->now_us - m->poor_us < r->rtt_us / 4 * 3)
+		return false;
+	if (m->same_q16 && m->rate_q16 >= PATH_SAME_PART(m->same_q16)) {	/* a slower path */
+		m->carried_q16 = m->rate_q16;
+		m->same_q16 = 0;
+		m->poor_us = 0;
+		return false;
+	}
+	return true;
+}
+
+static enum path_verdict path_round_alone(struct path_memory *m, const struct path_round *r)
+{
+	bool busy = queue_stands(r->rtt_us, r->base_rtt_us);
+
+	if (!r->judged || !r->steady)
+		return PATH_AS_IT_IS;
+	m->carried_q16 = max(m->carried_q16, m->mean_q16);
+	if (m->trial_rtt_us && busy && r->rtt_us <= m->trial_rtt_us + queue_shortest_us(r->base_rtt_us)) {
+		m->trial_rtt_us = 0;
+		return PATH_LONGER;
+	}
+	m->trial_rtt_us = 0;
+	if (path_carries_others(m, r, busy))
+		return path_stand_back(m, r);
+	return !busy && r->cwnd_limited && m->loss_us < m->since_us ? PATH_GROW : PATH_AS_IT_IS;
+}
+
+static enum path_verdict path_round_beside(struct path_memory *m, const struct path_round *r)
+{
+	/* packets from before we stood back are under way, and then queued */
+	if (r->now_us - m->since_us < 2 * (u64)r->rtt_max_us) {
+		m->queue_us = r->now_us;
+		return PATH_AS_IT_IS;
+	}
+	if (queue_above_us(r->rtt_us, r->base_rtt_us) > queue_shortest_us(r->base_rtt_us)) {
+		m->queue_us = r->now_us;
+		m->same_q16 = 0;
+	}
+	if (r->now_us - m->queue_us >= m->patience_us)
+		return path_take(m, r);
+	if (r->now_us < m->trial_at_us)
+		return PATH_AS_IT_IS;
+	m->trial_rtt_us = r->rtt_us;
+	return path_take(m, r);
+}
+
+/**
+ * path_memory_round - a round of one flow has ended: is the path ours?
+ * @m: what is known of the path
+ * @part: the flow's part
+ * @r: what the round has shown; the answer is written there
+ *
+ * Return: what the flow is to do. A flow that still acts by the last decision is told the new one.
+ */
+enum path_verdict path_memory_round(struct path_memory *m, struct path_part *part,
+				    struct path_round *r)
+{
+	enum path_verdict verdict;
+	u64 mean_q16;
+
+	port_lock(&m->lock);
+	if (m->flows == 1 || r->base_rtt_us < m->base_rtt_us)
+		m->base_rtt_us = r->base_rtt_us;
+	mean_q16 = part->mean_q16 ? part->mean_q16 - part->mean_q16 / PATH_MEAN +
+				    r->rate_q16 / PATH_MEAN : r->rate_q16;
+	if (m->contended)
+		path_put(m, part, 0, 0);
+	else
+		path_put(m, part, r->rate_q16, mean_q16);
+	if (m->contended != r->contended)
+		verdict = m->contended ? PATH_STAND_BACK : PATH_TAKE;
+	else
+		verdict = m->contended ? path_round_beside(m, r) : path_round_alone(m, r);
+	r->fits_q16 = div_u64(m->carried_q16, max(m->flows, 1U));
+	r->held_us = m->held_us;
+	r->cuts = m->cuts;
+	port_unlock(&m->lock);
+	return verdict;
+}
+
+/**
+ * path_memory_lost - a flow that is alone has lost a packet
+ * @m: what is known of the path
+ * @r: the flow's last round, and of the one under way the highest RTT
+ *
+ * A loss shows a busy path where the queue was half as long as the one that overflowed while all of
+ * it was ours. Else it is the radio's.
+ *
+ * Return: true where the flow is to stand back, and all others with it.
+ */
+bool path_memory_lost(struct path_memory *m, struct path_round *r)
+{
+	u32 queue_us = queue_above_us(r->rtt_max_us, r->base_rtt_us);
+	bool others = false;
+
+	port_lock(&m->lock);
+	m->loss_us = r->now_us;
+	m->same_q16 = 0;
+	m->trial_rtt_us = 0;
+	if (r->steady && !m->contended) {
+		if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
+			m->full_us = max(m->full_us, queue_us);
+		others = path_carries_others(m, r, queue_us >= m->full_us / 2);
+		if (others)
+			path_stand_back(m, r);
+	}
+	r->held_us = m->held_us;
+	port_unlock(&m->lock);
+	return others;
+}

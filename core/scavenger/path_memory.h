@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What this host knows of a path, shared by all of its scavengers on that path.
+ *
+ * Pure code: it knows no socket, and the clock is handed in. Each function takes the lock itself.
+ */
+#ifndef DALBE_PATH_MEMORY_H
+#define DALBE_PATH_MEMORY_H
+
+#include "core/scavenger/queue.h"
+
+/* A busy path that carries less than three quarters for us of what it has carried carries the rest
+ * for others. One CUBIC flow that comes leaves us a half, and our own losses leave us 0.7 to 1 of a
+ * path, 0.85 on average. Half of the missing part (7/8): our own sawtooth passes for a competitor.
+ * Twice (1/2): a single competitor beside two of our flows passes for nobody.
+ */
+#define PATH_OURS_PART(carried)		((carried) / 4 * 3)
+
+/* The path is slower, and nobody is there, where it carries 7/8 again of what it carried when we
+ * stood back, without a loss. Half of the difference: the whole packets of a small window hide it.
+ * Twice: a competitor's share that happens to be the same lowers what we expect of the path.
+ */
+#define PATH_SAME_PART(carried)		((carried) / 8 * 7)
+
+/* Rounds from slow start on in which the packets that slow start sent too many are under way,
+ * queued, and drained: we do not judge by them. Half: our own slow start passes for a competitor.
+ * Twice: a competitor that comes in that time waits for as long.
+ */
+#define PATH_STEADY_ROUNDS	4
+
+/* Twice in a row is within so many RTTs. Half: losses, of which one comes in eight or more, never
+ * come twice in a row. Twice: two bursts of the background that have nothing to do with each other
+ * make us stand back.
+ */
+#define PATH_POOR_RTTS		16
+
+/* What is carried is a mean of eight rounds, as CDG's gradients are. Half: the bursts of one round
+ * trip pass for what the path carries, and then its usual rate seems too little. Twice: a path that
+ * has become faster is known a second later.
+ */
+#define PATH_MEAN		8
+
+/* Beside others a queue is looked at every two base RTTs and 300 ms at least, by the two packets
+ * that w allows. Half: twice as many packets at the lowest w. Twice: the path is idle for longer
+ * before we notice.
+ */
+#define PATH_LOOK_RTTS		2
+#define PATH_LOOK_US		300000
+
+/* We take the path when no queue was seen for a second, or three looks. Each time that others were
+ * there all the same it has to be twice as long, up to 32 s: a loss of CUBIC's empties a short
+ * buffer for some seconds, of a large window for half a minute. Half of the second: one more trial
+ * beside each newcomer. Twice: an idle path is idle for a second more. Half of 32 s: CUBIC at
+ * 1 Gbit/s and 100 ms meets us twice as often. Twice: on a path that was busy for long an idle
+ * minute passes before we take it.
+ */
+#define PATH_PATIENCE_US	1000000
+#define PATH_PATIENCE_LOOKS	3
+#define PATH_PATIENCE_MAX_US	32000000
+
+/* We try the path though there is a queue, 16 to 32 s after we stood back, and ever more rarely, up
+ * to every 128 to 256 s: the queue may be another host's scavenger, or the path may be longer. Half:
+ * competitors lose twice as much by it. Twice: after a change of route we keep to w for a minute.
+ */
+#define PATH_TRIAL_US		16000000
+#define PATH_TRIAL_MAX_US	128000000
+
+/* Others were there all the time where we stand back so soon after we took the path. Half: short
+ * flows that come every 10 s cost each of them a trial. Twice: a newcomer makes us wait as if it had
+ * been there.
+ */
+#define PATH_SOON_US		16000000
+
+/**
+ * struct path_part - one flow's part of what the path carries for us
+ * @rate_q16: in its last round, packets per second; 0: none, or not known
+ * @mean_q16: the same, a mean of PATH_MEAN rounds
+ */
+struct path_part {
+	u64 rate_q16;
+	u64 mean_q16;
+};
+
+/**
+ * struct path_memory - what is known of a path
+ * @lock: of all that follows
+ * @flows: that share it
+ * @cuts: cuts for delay, modulo 2^32: where one flow makes room, all do
+ * @base_rtt_us: lowest RTT of the flow that looked last, or of another since; 0: not known
+ * @full_us: the longest queue at which a packet was lost while all of it was ours
+ * @patience_us: so long no queue has to be seen before we take the path
+ * @trial_us: so long after we stood back we try the path, though there is a queue
+ * @contended: others are there; else we are alone
+ * @since_us: since when
+ * @queue_us: contended: when a queue was last seen
+ * @loss_us: when a packet of ours was last lost while alone
+ * @trial_at_us: contended: when the next trial begins
+ * @poor_us: since when the path carries too little for us while it is busy; 0: it does not
+ * @held_us: for so long we had been alone when we stood back
+ * @rate_q16: sum of the parts, packets per second
+ * @mean_q16: the same of their means
+ * @carried_q16: the most that @mean_q16 was
+ * @same_q16: what the path carried when we stood back, where no queue was seen since; else 0
+ * @trial_rtt_us: lowest RTT when a trial began; 0: none is under way
+ * @yields: how often we stood back
+ *
+ * Packets per second in Q16; times on TCP's clock, which all connections share.
+ */
+struct path_memory {
+	port_lock_t lock;
+	u32 flows;
+	u32 cuts;
+	u32 base_rtt_us;
+	u32 full_us;
+	u32 patience_us;
+	u32 trial_us;
+	u32 trial_rtt_us;
+	u32 yields;
+	bool contended;
+	u64 since_us;
+	u64 queue_us;
+	u64 loss_us;
+	u64 trial_at_us;
+	u64 poor_us;
+	u64 held_us;
+	u64 rate_q16;
+	u64 mean_q16;
+	u64 carried_q16;
+	u64 same_q16;
+};
+
+enum path_verdict {
+	PATH_AS_IT_IS,
+	PATH_STAND_BACK,	/* others are there */
+	PATH_TAKE,		/* they have gone, or we try */
+	PATH_GROW,		/* alone, and the path carries more than we send */
+	PATH_LONGER,		/* alone: the queue is none, the path has become longer */
+};
+
+/**
+ * struct path_round - a round of one flow has ended
+ * @now_us: TCP's clock
+ * @rtt_us: lowest RTT of the round
+ * @rtt_max_us: highest
+ * @base_rtt_us: lowest RTT known to the flow
+ * @rate_q16: packets per second delivered in it; 0: not known
+ * @contended: the flow's regime
+ * @judged: the program had enough to send
+ * @steady: PATH_STEADY_ROUNDS have passed since slow start
+ * @cwnd_limited: the window was in use
+ *
+ * The answer:
+ * @fits_q16: what the path carried, packets per second, for each of its flows
+ * @queue_stands: the path is busy
+ * @cuts: path_memory.cuts
+ * @held_us: path_memory.held_us
+ */
+struct path_round {
+	u64 now_us;
+	u32 rtt_us;
+	u32 rtt_max_us;
+	u32 base_rtt_us;
+	u64 rate_q16;
+	bool contended;
+	bool judged;
+	bool steady;
+	bool cwnd_limited;
+	u64 fits_q16;
+	u64 held_us;
+	u32 cuts;
+};
+
+void path_memory_init(struct path_memory *m);
+void path_memory_join(struct path_memory *m, u64 now_us);
+void path_memory_leave(struct path_memory *m, struct path_part *part);
+void path_memory_pause(struct path_memory *m, struct path_part *part);
+enum path_verdict path_memory_round(struct path_memory *m, struct path_part *part,
+				    struct path_round *r);
+bool path_memory_lost(struct path_memory *m, struct path_round *r);
+u32 path_memory_cut(struct path_memory *m);
+
+/**
+ * path_look_us - time between two looks at the queue beside others
+ * @base_rtt_us: lowest RTT known
+ *
+ * Return: us, from PATH_LOOK_US on; cannot wrap.
+ */
+static inline u64 path_look_us(u32 base_rtt_us)
+{
+	return (u64)base_rtt_us * PATH_LOOK_RTTS + PATH_LOOK_US;
+}
+
+#endif /* DALBE_PATH_MEMORY_H */
