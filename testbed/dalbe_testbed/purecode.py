@@ -42,7 +42,10 @@ def declarations(*flags: str) -> str:
     _, *parts = LINE_MARKER.split(compiler("-E", *flags, PURE))
     headers = (Path(name).resolve() for name in parts[::2])
     texts = zip(headers, parts[1::2], strict=True)
-    ours = "".join(text for path, text in texts if path == PURE or path.name == "port_path.h" or CORE in path.parents)
+    ours = "".join(
+        text for path, text in texts
+        if path in (PURE, PORT / "port_path.h") or CORE in path.parents
+    )  # fmt: skip
     # cffi takes what is const for a number that it cannot know
     return INLINE.sub("", ours).replace("extern const struct", "extern struct")
 
