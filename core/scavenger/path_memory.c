@@ -142,11 +142,11 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 	}
 	if (!busy)
 		return false;
-	if (!m->poor_us || r->now_us - m->poor_us > PATH_POOR_RTTS * (u64)r->rtt_us) {
+	if (!m->poor_us && r->now_us - m->since_us > PATH_SOON_US / 4) {
 		m->poor_us = r->now_us;
 		return false;
 	}
-	if (r->now_us - m->poor_us < r->rtt_us / 4 * 3)
+	if (m->poor_us && r->now_us - m->poor_us < r->rtt_us / 4 * 3)
 		return false;
 	if (m->same_q16 && m->rate_q16 >= PATH_SAME_PART(m->same_q16)) {	/* a slower path */
 		m->carried_q16 = m->rate_q16;
@@ -159,7 +159,7 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 
 static enum path_verdict path_round_alone(struct path_memory *m, const struct path_round *r)
 {
-	bool busy = queue_stands(r->rtt_us, r->base_rtt_us);
+	bool busy = queue_above_us(r->rtt_us, r->base_rtt_us) >= max_t(u32, r->base_rtt_us >> 6, 1000);
 
 	if (!r->judged || !r->steady)
 		return PATH_AS_IT_IS;

@@ -28,12 +28,6 @@
  */
 #define PATH_STEADY_ROUNDS	4
 
-/* Twice in a row is within so many RTTs. Half: losses, of which one comes in eight or more, never
- * come twice in a row. Twice: two bursts of the background that have nothing to do with each other
- * make us stand back.
- */
-#define PATH_POOR_RTTS		16
-
 /* What is carried is a mean of eight rounds, as CDG's gradients are. Half: the bursts of one round
  * trip pass for what the path carries, and then its usual rate seems too little. Twice: a path that
  * has become faster is known a second later.
