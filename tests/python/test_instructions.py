@@ -37,12 +37,12 @@ def per_ack(directory: Path, theirs: int, base: str) -> float:
         ["gcc", "-O2", "-std=gnu11", f"-I{ROOT}", "-o", program, source, *SOURCES], check=True
     )
     subprocess.run(
-        ["valgrind", "--tool=callgrind", "--toggle-collect=pure_ack", "--compress-strings=no",
+        ["valgrind", "--tool=callgrind", "--toggle-collect=pure_ack_doubts", "--compress-strings=no",
          f"--callgrind-out-file={counts}", program],
         check=True, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     text = counts.read_text()
-    acks = sum(map(int, re.findall(r"^cfn=pure_ack\ncalls=(\d+)", text, re.MULTILINE)))
+    acks = sum(map(int, re.findall(r"^cfn=pure_ack_doubts\ncalls=(\d+)", text, re.MULTILINE)))
     assert acks > 4000
     return int(re.findall(r"^totals: (\d+)", text, re.MULTILINE)[0]) / acks
 
