@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An experiment on a bottleneck, event by event: flows of ours, others that come and go, and what is
- * to be known of them. See pure.h for what can be asked for.
+ * An experiment on a bottleneck, event by event: flows of ours, others that come and go, and what
+ * is to be known of them. See pure.h for what can be asked for.
  *
- *	flows (tcp.c) ----> buffer (qdisc.c) ----> link, receiver, way back (link.c, reverse.c)
- *	  ^                                                       |
- *	  +------------------------- ACKs ------------------------+
+ *	flows (tcp.c) --> buffer (qdisc.c) --> link, receiver, way back (link.c, reverse.c)
+ *	  ^                                                   |
+ *	  +----------------------- ACKs ----------------------+
  *
- * There are three kinds of events: a packet leaves the bottleneck, an ACK arrives, and a timer. Each
- * flow has one timer, and the experiment a few.
+ * There are three kinds of events: a packet leaves the bottleneck, an ACK arrives, and a timer.
+ * Each flow has one timer, and the experiment a few. Receivers have one, if they delay ACKs.
  */
 #include <stdlib.h>
 
@@ -183,6 +183,7 @@ static void start(struct drive *d, u32 n, u64 now_ns)
 		start_ours(d, n, d->in->base_us + queue_us, now_ns);
 	else
 		start_theirs(d, n, d->in->base_us + queue_us, now_ns);
+	link_open(&d->link, n);
 	tcp_send(&d->flow[n], &d->link, now_ns);
 }
 
@@ -408,7 +409,7 @@ static u32 window(const struct drive_in *in)
 	u32 n;
 
 	for (n = 0; n < DRIVE_STEPS_MAX; n++)
-		pps = max(pps, (u64)in->steps[n].rate_pps);
+		pps = max_t(u64, pps, in->steps[n].rate_pps);
 	return max(2 * (pps * (in->base_us + in->jitter_us) / USEC_PER_SEC + in->buffer),
 		   (u64)2000);
 }
@@ -466,12 +467,14 @@ static void run(struct drive *d, u64 end_ns)
 
 	for (;;) {
 		u64 timer_ns = d->timer_ns[d->timer], ack_ns = link_ack_due_ns(l);
-		u64 now_ns = min(min(timer_ns, ack_ns), l->due_ns);
+		u64 now_ns = min(min(timer_ns, ack_ns), min(l->due_ns, l->held_ns));
 
 		if (now_ns >= end_ns)
 			return;
 		if (now_ns == timer_ns) {
 			timer(d, now_ns);
+		} else if (now_ns == l->held_ns) {
+			link_release(l);
 		} else if (now_ns == ack_ns) {
 			ack(d);
 		} else {

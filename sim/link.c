@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The bottleneck's link: it serves the buffer packet by packet, at a rate that may change, and
- * stands still where asked. Behind it lie half of the RTT, with jitter, to the receiver, and half of
- * it back, with a queue of the ACKs (reverse.c). All flows have the same RTT, so that ACKs arrive in
- * the order in which packets left the bottleneck: a ring holds them, and no packet passes another.
+ * stands still where asked. Behind it lie half of the RTT, with jitter, to the receiver, and half
+ * of it back, with a queue of the ACKs (reverse.c). All flows have the same RTT, so that ACKs arrive
+ * in the order in which packets left the bottleneck: a ring holds them, and no packet passes
+ * another.
  */
 #include <stdlib.h>
 
 #include "sim/link.h"
+
+/* Given by Linux: an ACK is held back for 40 ms at most, and the first 16 are not, nor those after
+ * a packet has been missing.
+ */
+#define LINK_DELAYED_NS	40000000ull
+#define LINK_QUICK	16
 
 /* ACKs are late by up to this or a packet's time, whichever is less, as end systems are. Without it
  * flows with one RTT keep step with the link, and who loses a packet is always the same (S. Floyd,
@@ -40,10 +47,11 @@ void link_init(struct link *l, const struct drive_in *in, u32 flows, u32 unacked
 {
 	u64 way_us = in->base_us + in->jitter_us;
 	u64 most, size = 256;
+	u32 n;
 
 	*l = (struct link) {
 		.in = in, .due_ns = NEVER, .packet_ns = link_packet_ns(in->rate_pps),
-		.unacked = unacked,
+		.unacked = unacked, .held_ns = NEVER,
 	};
 	l->noise_ns = min_t(u64, LINK_NOISE_NS, l->packet_ns);
 	if (in->reverse_pps)
@@ -53,6 +61,10 @@ void link_init(struct link *l, const struct drive_in *in, u32 flows, u32 unacked
 		size *= 2;
 	l->acks = malloc(size * sizeof(*l->acks));
 	l->mask = size - 1;
+	if (in->delayed_acks)
+		l->receiver = calloc(flows, sizeof(*l->receiver));
+	for (n = 0; n < flows; n++)
+		link_open(l, n);
 	qdisc_init(&l->qdisc, in->discipline, max(in->buffer, 1u), flows, in->seed + 1);
 	dice_seed(&l->dice, in->seed + 2);
 }
@@ -65,6 +77,7 @@ void link_free(struct link *l)
 {
 	qdisc_free(&l->qdisc);
 	free(l->acks);
+	free(l->receiver);
 }
 
 /* The first time from @ns on at which the path does not stand still. */
@@ -104,16 +117,64 @@ static void link_step(struct link *l, u64 now_ns)
 		l->packet_ns = link_packet_ns(in->steps[l->step++].rate_pps);
 }
 
-/* A packet has left the bottleneck: its ACK will come. */
-static void link_deliver(struct link *l, const struct packet *p, u64 now_ns)
+/**
+ * link_open - another connection begins
+ * @l: the path
+ * @flow: its number
+ */
+void link_open(struct link *l, u32 flow)
+{
+	if (l->receiver)
+		l->receiver[flow] = (struct receiver) {
+			.due_ns = NEVER, .quick = LINK_QUICK, .hole = true,
+		};
+}
+
+/**
+ * link_repaired - the receiver has all packets of these transmissions
+ * @l: the path
+ * @flow: whose
+ * @serial: up to this one
+ */
+void link_repaired(struct link *l, u32 flow, u32 serial)
+{
+	struct receiver *r = &l->receiver[flow];
+
+	if ((s32)(serial - r->hole_serial) >= 0)
+		r->hole = false;
+}
+
+/* Does the receiver hold its ACK of this packet back? If not: @both. */
+static bool link_holds(struct link *l, const struct packet *p, u64 now_ns, bool *both)
+{
+	struct receiver *r = &l->receiver[p->flow];
+	bool next = p->serial == r->serial + 1;
+
+	*both = r->due_ns != NEVER && next;
+	r->serial = p->serial;
+	if (!next) {
+		r->hole = true;
+		r->hole_serial = p->serial;
+		r->quick = LINK_QUICK;
+	}
+	r->quick -= !!r->quick;
+	if (*both || r->hole || r->quick) {
+		r->due_ns = NEVER;
+		return false;
+	}
+	r->due_ns = now_ns + LINK_DELAYED_NS;
+	l->held_ns = min(l->held_ns, r->due_ns);
+	return true;
+}
+
+/* A packet has left the bottleneck, and come to the receiver, which sends an ACK. */
+static void link_acknowledge(struct link *l, u32 flow, u32 serial, bool both, u64 now_ns)
 {
 	const struct drive_in *in = l->in;
 	u64 half_ns = in->base_us * (u64)NSEC_PER_USEC / 2, due_ns;
 	u64 received_ns = now_ns + half_ns;
 	struct ack *ack = &l->acks[l->tail & l->mask];
 
-	if (p->flow >= l->unacked)
-		return;
 	if (in->jitter_us)
 		received_ns += dice_below(&l->dice, in->jitter_us * NSEC_PER_USEC);
 	l->received_ns = max(l->received_ns, received_ns);
@@ -124,10 +185,39 @@ static void link_deliver(struct link *l, const struct packet *p, u64 now_ns)
 		due_ns = max(due_ns, l->acks[(l->tail - 1) & l->mask].due_ns);
 	*ack = (struct ack) {
 		.due_ns = due_ns, .received_us = l->received_ns / 1000,
-		.serial = p->serial, .flow = p->flow,
+		.serial = serial, .flow = flow, .both = both,
 	};
 	if (l->tail - l->head < l->mask)
 		l->tail++;
+}
+
+static void link_deliver(struct link *l, const struct packet *p, u64 now_ns)
+{
+	bool both = false;
+
+	if (p->flow < l->unacked && (!l->receiver || !link_holds(l, p, now_ns, &both)))
+		link_acknowledge(l, p->flow, p->serial, both, now_ns);
+}
+
+/**
+ * link_release - link.held_ns has come: ACKs that have been held back for long leave
+ * @l: the path
+ */
+void link_release(struct link *l)
+{
+	u64 now_ns = l->held_ns;
+	u32 n;
+
+	l->held_ns = NEVER;
+	for (n = 0; n < l->unacked; n++) {
+		struct receiver *r = &l->receiver[n];
+
+		if (r->due_ns <= now_ns) {
+			r->due_ns = NEVER;
+			link_acknowledge(l, n, r->serial, false, now_ns);
+		}
+		l->held_ns = min(l->held_ns, r->due_ns);
+	}
 }
 
 /**

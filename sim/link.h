@@ -11,17 +11,35 @@
 #define NEVER	U64_MAX
 
 /**
- * struct ack - an ACK on its way, one per packet
+ * struct ack - an ACK on its way
  * @due_ns: when it arrives
- * @received_us: the receiver's clock when the packet came
+ * @received_us: the receiver's clock when it left
  * @serial: of the packet's transmission
  * @flow: whose it is
+ * @both: the transmission before has come as well, and had no ACK
  */
 struct ack {
 	u64 due_ns;
 	u64 received_us;
 	u32 serial;
 	u32 flow;
+	bool both;
+};
+
+/**
+ * struct receiver - where delayed ACKs are asked for, a flow's receiver
+ * @due_ns: when an ACK is due that is held back, as if its packet left the bottleneck then; NEVER
+ * @serial: of the last transmission that came
+ * @quick: ACKs that are not held back
+ * @hole: packets are missing
+ * @hole_serial: since this transmission came
+ */
+struct receiver {
+	u64 due_ns;
+	u32 serial;
+	u32 quick;
+	bool hole;
+	u32 hole_serial;
 };
 
 /**
@@ -59,6 +77,8 @@ struct reverse {
  * @area: integral of the queue over time, us * us
  * @area_ns: up to this time
  * @unacked: this flow, and those after it, have no ACKs
+ * @receiver: per flow; NULL: each packet is acknowledged
+ * @held_ns: no ACK that is held back is due before; NEVER
  */
 struct link {
 	const struct drive_in *in;
@@ -78,12 +98,17 @@ struct link {
 	double area;
 	u64 area_ns;
 	u32 unacked;
+	struct receiver *receiver;
+	u64 held_ns;
 };
 
 void link_init(struct link *l, const struct drive_in *in, u32 flows, u32 unacked);
 void link_free(struct link *l);
 void link_send(struct link *l, u32 flow, u32 serial, u64 now_ns);
 void link_serve(struct link *l);
+void link_release(struct link *l);
+void link_open(struct link *l, u32 flow);
+void link_repaired(struct link *l, u32 flow, u32 serial);
 u64 reverse_queue_ns(struct reverse *r, const struct drive_in *in, u64 now_ns);
 
 /* Return: when the first ACK arrives; NEVER. */
@@ -100,7 +125,7 @@ static inline u64 link_ack_due_ns(const struct link *l)
 static inline void link_measure(struct link *l, u64 now_ns)
 {
 	if (l->qdisc.length)
-		l->area += (double)(now_ns - l->area_ns) * l->qdisc.length * l->packet_ns * 1e-6;
+		l->area += (double)(now_ns - l->area_ns) * l->qdisc.length * l->packet_ns / 1e6;
 	l->area_ns = now_ns;
 }
 

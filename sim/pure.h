@@ -99,6 +99,8 @@ struct drive_step {
  * @steps: of the link's rate
  * @discipline: enum drive_discipline
  * @jitter_us: the way to the receiver is longer by up to so much; the order is kept
+ * @delayed_acks: the receiver acknowledges every second packet, or one after 40 ms, as Linux; else
+ *	each
  * @reverse_pps: rate of a bottleneck on the way back, which a CUBIC flow fills, packets per second
  * @reverse_buffer: its buffer, packets
  * @reverse_from_ms: that flow comes
@@ -142,6 +144,7 @@ struct drive_in {
 	struct drive_step steps[DRIVE_STEPS_MAX];
 	u32 discipline;
 	u32 jitter_us;
+	bool delayed_acks;
 	u32 reverse_pps;
 	u32 reverse_buffer;
 	u32 reverse_from_ms;

@@ -217,7 +217,7 @@ static void pie_update(struct pie *p)
 	if (!p->delay_ns && !p->old_delay_ns)
 		p->prob *= PIE_DECAY;
 	p->burst_ns -= min(p->burst_ns, PIE_UPDATE_NS);
-	if (p->prob < 1e-9 && p->delay_ns < PIE_TARGET_NS / 2 &&
+	if (p->prob < 0.000000001 && p->delay_ns < PIE_TARGET_NS / 2 &&
 	    p->old_delay_ns < PIE_TARGET_NS / 2) {
 		p->burst_ns = PIE_BURST_NS;
 		p->accumulated = 0;

@@ -3,8 +3,8 @@
  * What Linux' TCP does at each event, and kernel/hooks.c with it: SACK, loss detection by RACK-TLP
  * (RFC 8985), proportional rate reduction (RFC 6937), retransmission timeouts (RFC 6298), pacing.
  *
- * The receiver acknowledges each packet. Not simulated: delayed ACKs, that a spurious timeout is
- * undone (F-RTO), segments of several packets, and the receiver's window.
+ * Not simulated: that a spurious timeout or loss is undone (F-RTO, DSACK), segments of several
+ * packets, and the receiver's window.
  */
 #include <stdlib.h>
 
@@ -174,7 +174,7 @@ static u64 tcp_pacing_gap_ns(const struct flow *f)
 /* Packets that TCP sends as one segment: those of a millisecond. */
 static u32 tcp_burst(u64 gap_ns)
 {
-	return max((u32)(NSEC_PER_MSEC / max(gap_ns, (u64)1)), TCP_PACING_BURST);
+	return max((u32)(NSEC_PER_MSEC / max_t(u64, gap_ns, 1)), TCP_PACING_BURST);
 }
 
 static void tcp_transmit(struct flow *f, struct link *l, u32 seq, bool again, u64 now_ns)
@@ -419,16 +419,14 @@ struct arrival {
 	bool probed;
 };
 
-static bool tcp_receive(struct flow *f, const struct ack *ack, struct arrival *a)
+/* Return: false: it is of the flow before, or from before a timeout long ago. */
+static bool tcp_deliver(struct flow *f, u32 serial, struct arrival *a)
 {
-	struct tx *tx = tcp_tx(f, ack->serial);
-	u32 before = f->una;
-	bool again = tx->again;
+	struct tx *tx = tcp_tx(f, serial);
 
-	/* of the flow before, or from before a timeout long ago */
-	if (tx->serial != ack->serial || (s32)(ack->serial - f->tx_first) < 0)
+	if (tx->serial != serial || (s32)(serial - f->tx_first) < 0)
 		return false;
-	if ((s32)(ack->serial - f->tx_una) >= 0)
+	if ((s32)(serial - f->tx_una) >= 0 && !tx->delivered)
 		f->in_flight--;
 	tx->delivered = true;
 	if (tx->seq >= f->una && !f->got[tx->seq & f->mask]) {
@@ -436,10 +434,23 @@ static bool tcp_receive(struct flow *f, const struct ack *ack, struct arrival *a
 		f->delivered++;
 		f->total++;
 		f->path.delivered++;
-		a->delivered = 1;
+		a->delivered++;
 		while (f->got[f->una & f->mask])
 			f->got[f->una++ & f->mask] = false;
 	}
+	return true;
+}
+
+static bool tcp_receive(struct flow *f, const struct ack *ack, struct arrival *a)
+{
+	struct tx *tx = tcp_tx(f, ack->serial);
+	u32 before = f->una;
+	bool again = tx->again;
+
+	if (ack->both)
+		tcp_deliver(f, ack->serial - 1, a);
+	if (!tcp_deliver(f, ack->serial, a))
+		return false;
 	a->acked = f->una - before;
 	f->path.una += a->acked * PACKET;
 	a->sample.rtt_us = again ? -1 : (s32)US(ack->due_ns - tx->sent_ns);
@@ -458,6 +469,7 @@ static bool tcp_receive(struct flow *f, const struct ack *ack, struct arrival *a
 static void tcp_judge(struct flow *f, const struct arrival *a)
 {
 	struct tcp_path *p = &f->path;
+	u8 quiet;
 
 	if (a->probed && p->state < PATH_CWR && !a->lost && f->una == f->nxt) {
 		tcp_answer_probe(f);
@@ -475,8 +487,9 @@ static void tcp_judge(struct flow *f, const struct arrival *a)
 		tcp_enter_recovery(f);
 		return;
 	}
-	if (p->state < PATH_CWR && (p->state == PATH_DISORDER) != tcp_sacked(f))
-		tcp_leave_for(f, tcp_sacked(f) ? PATH_DISORDER : PATH_OPEN);
+	quiet = tcp_sacked(f) ? PATH_DISORDER : PATH_OPEN;
+	if (p->state < PATH_CWR && p->state != quiet)
+		tcp_leave_for(f, quiet);
 }
 
 static bool tcp_grow(struct flow *f, u32 packets)
@@ -545,6 +558,7 @@ void tcp_ack(struct flow *f, struct link *l, const struct ack *ack)
 	a.sample.silence_us = US(ack->due_ns - f->acked_ns);
 	a.sample.burst_us = USEC_PER_MSEC;
 	a.doubts.timestamp = f->tells_time;
+	a.doubts.delayed_ack = l->receiver && f->una == f->nxt && a.acked == 1;
 	a.doubts.retransmitted = f->retransmitted || f->probed;
 	f->acked_ns = ack->due_ns;
 	p->no_undo = false;
@@ -560,6 +574,8 @@ void tcp_ack(struct flow *f, struct link *l, const struct ack *ack)
 			f->out->queue_us = (f->out->queue_us * 255ull +
 					    max(a.sample.rtt_us - (s32)f->base_us, 0)) / 256;
 	}
+	if (l->receiver && !a.sample.sacked && f->lost_head == f->lost_tail)
+		link_repaired(l, f->n, ack->serial);
 	if (f->in_flight || f->lost_head != f->lost_tail)
 		tcp_set_alarm(f, ack->due_ns);
 	else

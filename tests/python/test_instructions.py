@@ -37,8 +37,8 @@ def per_ack(directory: Path, theirs: int, base: str) -> float:
         ["gcc", "-O2", "-std=gnu11", f"-I{ROOT}", "-o", program, source, *SOURCES], check=True
     )
     subprocess.run(
-        ["valgrind", "--tool=callgrind", "--toggle-collect=pure_ack_doubts", "--compress-strings=no",
-         f"--callgrind-out-file={counts}", program],
+        ["valgrind", "--tool=callgrind", "--toggle-collect=pure_ack_doubts",
+         "--compress-strings=no", f"--callgrind-out-file={counts}", program],
         check=True, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     text = counts.read_text()
