@@ -2,8 +2,8 @@
 /*
  * The bottleneck's link: it serves the buffer packet by packet, at a rate that may change, and
  * stands still where asked. Behind it lie half of the RTT, with jitter, to the receiver, and half
- * of it back, with a queue of the ACKs (reverse.c). All flows have the same RTT, so that ACKs arrive
- * in the order in which packets left the bottleneck: a ring holds them, and no packet passes
+ * of it back, with a queue of the ACKs (reverse.c). All flows have the same RTT, so that ACKs
+ * arrive in the order in which packets left the bottleneck: a ring holds them, and no packet passes
  * another.
  */
 #include <stdlib.h>

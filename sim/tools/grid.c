@@ -167,7 +167,8 @@ static struct drive_in scenario(void)
 		.ours_step_ms = ms("oursstep"), .ours_stay_ms = ms("oursstay"),
 		.theirs_step_ms = ms("theirsstep"), .hosts = get("hosts"), .from_ms = ms("from"),
 		.to_ms = ms("to"), .end_ms = ms("end"), .discipline = get("disc"),
-		.jitter_us = get("jitter"), .delayed_acks = get("delack"), .reverse_pps = pps(get("rev")),
+		.jitter_us = get("jitter"), .delayed_acks = get("delack"),
+		.reverse_pps = pps(get("rev")),
 		.reverse_from_ms = ms("revfrom"), .reverse_to_ms = ms("revto"),
 		.lies = get("lies"), .no_timestamps = get("nots"), .short_pps = pps(get("short")),
 		.short_packets = get("shortsize"), .udp_pps = pps(get("udp")),
@@ -257,8 +258,9 @@ int main(int argc, char **argv)
 		packets += out.packets + other.packets;
 	}
 	if (get("head"))
-		puts(" alone%  share%   harm% without%  after%  l/m  yields  qalone   queue"
-		     "  silent_s  drops short_ms  packets");
+		printf("%7s %7s %7s %8s %7s %4s %7s %7s %7s %9s %6s %8s %8s\n", "alone%", "share%",
+		       "harm%", "without%", "after%", "l/m", "yields", "qalone", "queue",
+		       "silent_s", "drops", "short_ms", "packets");
 	printf("%7.1f %7.2f %7.2f %8.1f %7.1f %4.2f %7.1f %7.2f %7.2f %9.1f %6.0f %8.0f %8.0f\n",
 	       100 * alone / seeds, 100 * share / seeds, 100 * harm / seeds,
 	       100 * theirs / seeds, 100 * after / seeds, fair / seeds, yields / seeds,
