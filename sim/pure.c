@@ -48,14 +48,21 @@ u32 pure_owd_rtt_us(struct owd *o, u32 val, u64 now_us, u32 rtt_us, u32 base_rtt
 }
 
 /* As kernel/hooks.c does where TCP calls pkts_acked(). */
+void pure_acked_doubts(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample,
+		       const struct rtt_doubts *doubts)
+{
+	if (sender_rtt(s, sample, doubts))
+		sender_begin_round(s, p);
+	if (s->base->hystart)
+		s->base->hystart(s, p, sample);
+}
+
+/* The same without a doubt, and without timestamps. */
 void pure_acked(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample)
 {
 	const struct rtt_doubts doubts = {};
 
-	if (sender_rtt(s, sample, &doubts))
-		sender_begin_round(s, p);
-	if (s->base->hystart)
-		s->base->hystart(s, p, sample);
+	pure_acked_doubts(s, p, sample, &doubts);
 }
 
 /* The same for cong_avoid(). Return: a cut for delay has begun, which the kernel traces. */
@@ -77,11 +84,20 @@ bool pure_avoid(struct sender *s, struct tcp_path *p, u32 packets)
 /* An ACK, for which TCP calls both, but sets the window itself in CWR and Recovery. Return: as
  * pure_avoid().
  */
-bool pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample)
+bool pure_ack_doubts(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample,
+		     const struct rtt_doubts *doubts)
 {
-	pure_acked(s, p, sample);
+	pure_acked_doubts(s, p, sample, doubts);
 	return p->state != PATH_CWR && p->state != PATH_RECOVERY &&
 	       pure_avoid(s, p, sample->packets);
+}
+
+/* The same without a doubt, and without timestamps. */
+bool pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample)
+{
+	const struct rtt_doubts doubts = {};
+
+	return pure_ack_doubts(s, p, sample, &doubts);
 }
 
 /* xorshift32, so that a run can be repeated. */

@@ -38,30 +38,82 @@ s32 pure_cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool sacked);
 u32 pure_owd_rtt_us(struct owd *o, u32 val, u64 now_us, u32 rtt_us, u32 base_rtt_us);
 void pure_seed(u32 seed);
 extern const struct lbe_base least_base;
+void pure_acked_doubts(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample,
+		       const struct rtt_doubts *doubts);
 void pure_acked(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample);
 bool pure_avoid(struct sender *s, struct tcp_path *p, u32 packets);
+bool pure_ack_doubts(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample,
+		     const struct rtt_doubts *doubts);
 bool pure_ack(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample);
 
-#define DRIVE_FLOWS_MAX	8
+#define DRIVE_FLOWS_MAX	16
+#define DRIVE_STEPS_MAX	8
+
+/* How the bottleneck's buffer is served: see qdisc.c. */
+enum drive_discipline {
+	DRIVE_TAIL,	/* in order; what does not fit is dropped */
+	DRIVE_CODEL,	/* RFC 8289: target 5 ms, interval 100 ms */
+	DRIVE_PIE,	/* RFC 8033: target 15 ms */
+	DRIVE_FQ_CODEL,	/* RFC 8290: a queue with CoDel per flow, in turns */
+};
+
+/**
+ * struct drive_step - the link's rate changes
+ * @at_ms: when, in order
+ * @rate_pps: packets of full size per second from then on, up to 100,000; 0: no step, nor after it
+ */
+struct drive_step {
+	u32 at_ms;
+	u32 rate_pps;
+};
 
 /**
  * struct drive_in - a bottleneck, flows of ours from the beginning, and CUBIC flows for a time
  * @seed: of the random numbers
  * @rate_pps: packets of full size per second, up to 100,000
  * @base_us: RTT without a queue
- * @buffer: packets, up to 4000
+ * @buffer: packets, up to 65,000
  * @ours: flows of ours
- * @theirs: CUBIC flows; DRIVE_FLOWS_MAX in all
+ * @theirs: flows of others; DRIVE_FLOWS_MAX in all
  * @w_q16: our weight
  * @base: of ours; NULL: the scavenger
  * @beta: w inflates what a loss costs, where losses are the price
- * @loss_ppm: packets lost at random, of a million
+ * @loss_ppm: packets lost at random before the bottleneck, of a million
  * @stall_ms: the path stands still for so long
  * @stall_every_ms: so often; 0: once a second
  * @ours_from_ms: ours begin
- * @from_ms: the CUBIC flows come
+ * @from_ms: the others' flows come
  * @to_ms: and leave
  * @end_ms: the simulation ends
+ *
+ * All of the following may be 0, which is none of it:
+ * @ours_step_ms: each flow of ours begins so much later than the one before
+ * @ours_stay_ms: and leaves after so long; 0: it stays
+ * @hosts: that ours are dealt out over: flow n is of host n % @hosts; 0: one
+ * @theirs_step_ms: each of theirs comes so much later than the one before
+ * @their_base: of theirs, uncontrolled; NULL: cubic_base
+ * @no_hystart: their slow start ends by a loss alone
+ * @steps: of the link's rate
+ * @discipline: enum drive_discipline
+ * @jitter_us: the way to the receiver is longer by up to so much; the order is kept
+ * @delayed_acks: the receiver acknowledges every second packet, or one after 40 ms, as Linux; else
+ *	each
+ * @reverse_pps: rate of a bottleneck on the way back, which a CUBIC flow fills, packets per second
+ * @reverse_buffer: its buffer, packets
+ * @reverse_from_ms: that flow comes
+ * @reverse_to_ms: and leaves; 0: it stays
+ * @no_timestamps: the sender sees no TCP timestamps
+ * @lies: the receiver's timestamps are those of when the packets left, so that each queue looks
+ *	like one of the ACKs
+ * @short_pps: short CUBIC flows, packets per second of all; they come with the others' flows, at
+ *	random (Poisson)
+ * @short_packets: their mean size, exponentially distributed
+ * @udp_pps: packets per second without congestion control, with the others' flows
+ * @udp_on_ms: for so long
+ * @udp_off_ms: and then none for so long
+ * @series_ms: interval of @series
+ * @series: a row per interval, up to @end_ms, of ours + theirs numbers: different packets that each
+ *	flow has delivered in it
  */
 struct drive_in {
 	u32 seed;
@@ -80,13 +132,36 @@ struct drive_in {
 	u32 from_ms;
 	u32 to_ms;
 	u32 end_ms;
+	u32 ours_step_ms;
+	u32 ours_stay_ms;
+	u32 hosts;
+	u32 theirs_step_ms;
+	const struct lbe_base *their_base;
+	bool no_hystart;
+	struct drive_step steps[DRIVE_STEPS_MAX];
+	u32 discipline;
+	u32 jitter_us;
+	bool delayed_acks;
+	u32 reverse_pps;
+	u32 reverse_buffer;
+	u32 reverse_from_ms;
+	u32 reverse_to_ms;
+	bool no_timestamps;
+	bool lies;
+	u32 short_pps;
+	u32 short_packets;
+	u32 udp_pps;
+	u32 udp_on_ms;
+	u32 udp_off_ms;
+	u32 series_ms;
+	u32 *series;
 };
 
 /**
  * struct drive_out - what happened
- * @alone: our packets before the CUBIC flows came
+ * @alone: our packets before the others' flows came
  * @ours: our packets in the second half of their time
- * @theirs: and theirs
+ * @theirs: and theirs, without those of short flows and of UDP
  * @after: our packets after they left
  * @least: packets from the middle of their time to the end, of that flow of ours that has least
  * @most: the same of the one that has most
@@ -100,6 +175,15 @@ struct drive_in {
  * @bad_growth: ACKs by which it grew by more than half
  * @bad_answer: losses whose answer was a larger window
  * @bad_trace: ACKs that began a cut for delay, or a phantom one, and did not say so, or the reverse
+ * @queue_mean_us: the bottleneck's queue, mean over all time
+ * @queue_alone_us: the same before the others' flows came
+ * @drops_ours: packets of ours that the buffer dropped
+ * @drops_theirs: and of all others
+ * @silent_ms: the longest time in which none of ours had a packet delivered, from when the first
+ *	began to the end
+ * @shorts: short flows that have been completed
+ * @short_ms: mean time that they took
+ * @packets: events of the simulator: packets that the link has served
  */
 struct drive_out {
 	u32 alone;
@@ -118,6 +202,14 @@ struct drive_out {
 	u32 bad_growth;
 	u32 bad_answer;
 	u32 bad_trace;
+	u32 queue_mean_us;
+	u32 queue_alone_us;
+	u32 drops_ours;
+	u32 drops_theirs;
+	u32 silent_ms;
+	u32 shorts;
+	u32 short_ms;
+	u32 packets;
 };
 
 void drive(const struct drive_in *in, struct drive_out *out);

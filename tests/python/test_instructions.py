@@ -19,7 +19,8 @@ int main(void)
 {{
 	const struct drive_in in = {{
 		.seed = 1, .rate_pps = 2000, .base_us = 40000, .buffer = 80, .ours = 1, .theirs = {theirs},
-		.w_q16 = 32768, .from_ms = 2000, .to_ms = 12000, .end_ms = 12000, {base}
+		.w_q16 = 32768, .from_ms = 2000, .to_ms = 12000, .end_ms = 12000, .no_timestamps = true,
+		{base}
 	}};
 	struct drive_out out;
 
@@ -35,16 +36,15 @@ def per_ack(directory: Path, theirs: int, base: str) -> float:
     source.write_text(PROGRAM.format(theirs=theirs, base=base))
     subprocess.run(
         ["gcc", "-O2", "-std=gnu11", f"-I{ROOT}", f"-I{ROOT}/port/user", "-o", program, source,
-         *SOURCES],
-        check=True,
+         *SOURCES], check=True,
     )  # fmt: skip
     subprocess.run(
-        ["valgrind", "--tool=callgrind", "--toggle-collect=pure_ack", "--compress-strings=no",
-         f"--callgrind-out-file={counts}", program],
+        ["valgrind", "--tool=callgrind", "--toggle-collect=pure_ack_doubts",
+         "--compress-strings=no", f"--callgrind-out-file={counts}", program],
         check=True, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     text = counts.read_text()
-    acks = sum(map(int, re.findall(r"^cfn=pure_ack\ncalls=(\d+)", text, re.MULTILINE)))
+    acks = sum(map(int, re.findall(r"^cfn=pure_ack_doubts\ncalls=(\d+)", text, re.MULTILINE)))
     assert acks > 4000
     return int(re.findall(r"^totals: (\d+)", text, re.MULTILINE)[0]) / acks
 
