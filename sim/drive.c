@@ -157,6 +157,7 @@ static void start_ours(struct drive *d, u32 n, u32 rtt_us, u64 now_ns)
 		sender_join(&f->sender, &d->memory[f->host], f->path.now_us);
 	sender_set_base(&f->sender, &f->path, base);
 	sender_begin_goal(&f->sender, &f->path);
+	cdg_set_idle_g(&f->sender.cdg, CDG_IDLE_G_DEFAULT_NS);
 	if (in->ours_stay_ms)
 		d->stop_ns[n] = now_ns + ms_ns(in->ours_stay_ms);
 	if (!d->delivered_ns)

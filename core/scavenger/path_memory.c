@@ -101,6 +101,16 @@ u32 path_memory_cut(struct path_memory *m)
 	return cuts;
 }
 
+/* The shortest queue that counts, us: a few packets that left together are none (PATH_TOGETHER). */
+static u32 path_queue_us(const struct path_memory *m, u32 base_rtt_us)
+{
+	u64 packets_us = m->carried_q16 ? div64_u64((u64)PATH_TOGETHER * USEC_PER_SEC << 16,
+						    m->carried_q16) : 0;
+
+	return max_t(u64, max_t(u32, base_rtt_us >> QUEUE_SHORTEST_SHIFT, QUEUE_SHORTEST_US),
+		     min_t(u64, packets_us, PATH_TOGETHER_MAX_US));
+}
+
 static enum path_verdict path_stand_back(struct path_memory *m, const struct path_round *r)
 {
 	u32 least_us = max_t(u64, PATH_PATIENCE_US,
@@ -159,19 +169,17 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 
 static enum path_verdict path_round_alone(struct path_memory *m, const struct path_round *r)
 {
-	bool busy = queue_above_us(r->rtt_us, r->base_rtt_us) >= max_t(u32, r->base_rtt_us >> 6, 1000);
+	bool busy = queue_above_us(r->rtt_us, r->base_rtt_us) >= r->queue_us;
 
 	if (!r->judged || !r->steady)
 		return PATH_AS_IT_IS;
 	m->carried_q16 = max(m->carried_q16, m->mean_q16);
-	if (m->trial_rtt_us && busy && r->rtt_us <= m->trial_rtt_us + queue_shortest_us(r->base_rtt_us)) {
+	if (m->trial_rtt_us && busy && r->rtt_us <= m->trial_rtt_us + r->queue_us) {
 		m->trial_rtt_us = 0;
 		return PATH_LONGER;
 	}
 	m->trial_rtt_us = 0;
-	if (path_carries_others(m, r, busy))
-		return path_stand_back(m, r);
-	return !busy && r->cwnd_limited && m->loss_us < m->since_us ? PATH_GROW : PATH_AS_IT_IS;
+	return path_carries_others(m, r, busy) ? path_stand_back(m, r) : PATH_AS_IT_IS;
 }
 
 static enum path_verdict path_round_beside(struct path_memory *m, const struct path_round *r)
@@ -181,7 +189,7 @@ static enum path_verdict path_round_beside(struct path_memory *m, const struct p
 		m->queue_us = r->now_us;
 		return PATH_AS_IT_IS;
 	}
-	if (queue_above_us(r->rtt_us, r->base_rtt_us) > queue_shortest_us(r->base_rtt_us)) {
+	if (queue_above_us(r->rtt_us, r->base_rtt_us) > r->queue_us) {
 		m->queue_us = r->now_us;
 		m->same_q16 = 0;
 	}
@@ -216,6 +224,7 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
 		path_put(m, part, 0, 0);
 	else
 		path_put(m, part, r->rate_q16, mean_q16);
+	r->queue_us = path_queue_us(m, r->base_rtt_us);
 	if (m->contended != r->contended)
 		verdict = m->contended ? PATH_STAND_BACK : PATH_TAKE;
 	else
@@ -243,7 +252,6 @@ bool path_memory_lost(struct path_memory *m, struct path_round *r)
 	bool others = false;
 
 	port_lock(&m->lock);
-	m->loss_us = r->now_us;
 	m->same_q16 = 0;
 	m->trial_rtt_us = 0;
 	if (r->steady && !m->contended) {

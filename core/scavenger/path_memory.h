@@ -28,6 +28,12 @@
  */
 #define PATH_STEADY_ROUNDS	4
 
+/* So many packets are no queue. Half: a pair of ours that leaves together is one. Twice: a competitor
+ * in a buffer of six packets passes for nobody.
+ */
+#define PATH_TOGETHER		3
+#define PATH_TOGETHER_MAX_US	50000
+
 /* What is carried is a mean of eight rounds, as CDG's gradients are. Half: the bursts of one round
  * trip pass for what the path carries, and then its usual rate seems too little. Twice: a path that
  * has become faster is known a second later.
@@ -87,7 +93,6 @@ struct path_part {
  * @contended: others are there; else we are alone
  * @since_us: since when
  * @queue_us: contended: when a queue was last seen
- * @loss_us: when a packet of ours was last lost while alone
  * @trial_at_us: contended: when the next trial begins
  * @poor_us: since when the path carries too little for us while it is busy; 0: it does not
  * @held_us: for so long we had been alone when we stood back
@@ -113,7 +118,6 @@ struct path_memory {
 	bool contended;
 	u64 since_us;
 	u64 queue_us;
-	u64 loss_us;
 	u64 trial_at_us;
 	u64 poor_us;
 	u64 held_us;
@@ -127,7 +131,6 @@ enum path_verdict {
 	PATH_AS_IT_IS,
 	PATH_STAND_BACK,	/* others are there */
 	PATH_TAKE,		/* they have gone, or we try */
-	PATH_GROW,		/* alone, and the path carries more than we send */
 	PATH_LONGER,		/* alone: the queue is none, the path has become longer */
 };
 
@@ -141,11 +144,10 @@ enum path_verdict {
  * @contended: the flow's regime
  * @judged: the program had enough to send
  * @steady: PATH_STEADY_ROUNDS have passed since slow start
- * @cwnd_limited: the window was in use
  *
  * The answer:
  * @fits_q16: what the path carried, packets per second, for each of its flows
- * @queue_stands: the path is busy
+ * @queue_us: the shortest queue that counts
  * @cuts: path_memory.cuts
  * @held_us: path_memory.held_us
  */
@@ -158,9 +160,9 @@ struct path_round {
 	bool contended;
 	bool judged;
 	bool steady;
-	bool cwnd_limited;
 	u64 fits_q16;
 	u64 held_us;
+	u32 queue_us;
 	u32 cuts;
 };
 

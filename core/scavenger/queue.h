@@ -20,7 +20,7 @@
  * at each backoff. With half of it the noise of end systems passes for a queue; with twice,
  * competitors in short buffers pass for nobody.
  */
-#define QUEUE_SHORTEST_SHIFT	4
+#define QUEUE_SHORTEST_SHIFT	6
 #define QUEUE_SHORTEST_US	1000
 
 /* The longest queue that scavengers leave among themselves: a quarter of the base RTT, as CUBIC's

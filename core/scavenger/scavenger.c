@@ -88,7 +88,7 @@ static void scavenger_take(struct sender *s, struct tcp_path *p, const struct pa
 	struct scavenger *sc = &s->scavenger;
 	u64 fits = fp_mul_div(r->fits_q16, r->base_rtt_us, USEC_PER_SEC) >> 16;
 	u64 full = fp_mul_div(r->fits_q16,
-			      r->base_rtt_us + 2 * queue_shortest_us(r->base_rtt_us),
+			      r->base_rtt_us + 2 * r->queue_us,
 			      USEC_PER_SEC) >> 16;
 
 	s->regime = REGIME_ALONE;
@@ -131,10 +131,6 @@ static bool scavenger_act(struct sender *s, struct tcp_path *p, enum path_verdic
 	case PATH_TAKE:
 		scavenger_take(s, p, r);
 		return false;
-	case PATH_GROW:
-		p->ssthresh = p->cwnd + max(p->cwnd / 2, 1U);
-		s->scavenger.steady_rounds = 0;
-		return true;
 	case PATH_LONGER:
 		cdg_set_base_rtt(&s->cdg, r->rtt_us);
 		return true;
@@ -150,18 +146,18 @@ static bool scavenger_makes_room(struct sender *s, const struct tcp_path *p,
 				 const struct path_round *r, s32 gradient_sum_us)
 {
 	struct scavenger *sc = &s->scavenger;
+	u32 queue_us = queue_above_us(r->rtt_us, r->base_rtt_us);
 	bool follows = sc->cuts != r->cuts;
 
 	sc->cuts = r->cuts;
 	if (path_recovering(p))	/* a cut would be decided, but not made */
 		return false;
-	if (path_slow_start(p) && !queue_stands(r->rtt_us, r->base_rtt_us))
+	if (queue_us <= r->queue_us && (path_slow_start(p) || queue_us <= 0))
 		return false;
 	if (follows)
-		return r->rtt_us > r->base_rtt_us;
+		return true;
 	if (!cdg_backoff(&s->cdg, &s->heuristics, gradient_sum_us, get_random_u32(), p->cwnd) &&
-	    (!r->steady || queue_above_us(r->rtt_us, r->base_rtt_us) <=
-			   queue_scavengers_us(r->base_rtt_us)))
+	    (!r->steady || queue_us <= max(queue_scavengers_us(r->base_rtt_us), r->queue_us)))
 		return false;
 	sc->cuts = path_memory_cut(s->memory);
 	return true;
@@ -183,7 +179,6 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	r = scavenger_seen(s, p);
 	r.rate_q16 = elapsed_us ? fp_mul_div(delivered_q16, USEC_PER_SEC, elapsed_us) : 0;
 	r.judged = elapsed_us && !s->round.app_limited;
-	r.cwnd_limited = s->round.cwnd_limited;
 	if (sender_not_alone(s)) {
 		s->interval.not_alone_rounds++;
 		s->interval.best_effort_sum_q16 += sc->best_effort.window_q16;
@@ -192,7 +187,7 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	if (!scavenger_act(s, p, path_memory_round(s->memory, &sc->part, &r), &r))
 		return ROUND_SET;
 	/* time in which the window was not in use does not count, RFC 9438, 4.2 */
-	if (!r.judged || !r.cwnd_limited)
+	if (!r.judged || !s->round.cwnd_limited)
 		elapsed_us = 0;
 	cubic_round(&sc->best_effort, fp_mul_q16(elapsed_us, w_q16), r.base_rtt_us);
 	if (sender_not_alone(s))
