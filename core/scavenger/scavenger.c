@@ -128,12 +128,12 @@ static bool scavenger_act(struct sender *s, struct tcp_path *p, enum path_verdic
 	case PATH_STAND_BACK:
 		scavenger_stand_back(s, p, r->held_us);
 		return false;
+	case PATH_LONGER:
+		cdg_set_base_rtt(&s->cdg, r->rtt_us);
+		fallthrough;
 	case PATH_TAKE:
 		scavenger_take(s, p, r);
 		return false;
-	case PATH_LONGER:
-		cdg_set_base_rtt(&s->cdg, r->rtt_us);
-		return true;
 	}
 	return true;
 }
