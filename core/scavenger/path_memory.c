@@ -102,14 +102,13 @@ u32 path_memory_cut(struct path_memory *m)
 	return cuts;
 }
 
-/* The shortest queue that counts, us: a few packets that left together are none (PATH_TOGETHER). */
-static u32 path_queue_us(const struct path_memory *m, u32 base_rtt_us)
+/* The queue, us, of a few packets that left together (PATH_TOGETHER): it is none. */
+static u32 path_packets_us(const struct path_memory *m)
 {
 	u64 packets_us = m->carried_q16 ? div64_u64((u64)PATH_TOGETHER * USEC_PER_SEC << 16,
 						    m->carried_q16) : 0;
 
-	return max_t(u64, max_t(u32, base_rtt_us >> QUEUE_SHORTEST_SHIFT, QUEUE_SHORTEST_US),
-		     min_t(u64, packets_us, PATH_TOGETHER_MAX_US));
+	return min_t(u64, packets_us, PATH_TOGETHER_MAX_US);
 }
 
 static void path_forget_looks(struct path_memory *m, u64 now_us)
@@ -236,7 +235,7 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
 		path_put(m, part, 0, 0);
 	else
 		path_put(m, part, r->rate_q16, mean_q16);
-	r->queue_us = path_queue_us(m, r->base_rtt_us);
+	r->queue_us = max(queue_shortest_us(r->base_rtt_us), path_packets_us(m));
 	if (m->contended && !r->contended)
 		verdict = PATH_STAND_BACK;
 	else if (!m->contended && r->contended)
@@ -270,7 +269,7 @@ bool path_memory_lost(struct path_memory *m, struct path_round *r)
 	if (r->steady && !m->contended) {
 		if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
 			m->full_us = max(m->full_us, queue_us);
-		others = path_carries_others(m, r, queue_us >= m->full_us / 2);
+		others = path_carries_others(m, r, queue_us >= max(m->full_us / 2, path_packets_us(m)));
 		if (others)
 			path_stand_back(m, r);
 	}
