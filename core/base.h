@@ -126,6 +126,7 @@ struct base_report {
  *	May be NULL only of a base that is always REGIME_ALONE
  * @forward_rtt: RTTs are to be without a queue of the ACKs, and without the receiver's waiting
  * @paced: while alone on a path, packets are spaced
+ * @shares_path: sender.memory is to be there before BASE_START, and as long as the base runs
  */
 struct lbe_base {
 	void (*grow)(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd_limited);
@@ -146,6 +147,7 @@ struct lbe_base {
 	u64 (*level_q16)(const struct sender *s);
 	bool forward_rtt;
 	bool paced;
+	bool shares_path;
 };
 
 u64 cdg_base_model_q40(const void *path, u64 rate_Bps);

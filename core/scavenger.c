@@ -496,4 +496,5 @@ const struct lbe_base scavenger_base = {
 	.level_q16	= scavenger_level_q16,
 	.forward_rtt	= true,
 	.paced		= true,
+	.shares_path	= true,
 };

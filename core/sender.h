@@ -16,6 +16,7 @@
 #include "cubictcp.h"
 #include "owd.h"
 #include "path.h"
+#include "path_memory.h"
 #include "scavenger.h"
 #include "signals.h"
 #include "vegas.h"
@@ -180,6 +181,7 @@ struct rtt_doubts {
 /**
  * struct sender - all that decides the window of one connection
  * @base: the congestion control in force
+ * @memory: of a base with lbe_base.shares_path: what is known of the path; else NULL
  * @heuristics: CDG's, in force
  * @regime: of a base that knows others a copy of its regime.state; else REGIME_ALONE
  * @restarting: in the slow start that follows a pause, or, of the scavenger, a timeout: the
@@ -204,6 +206,7 @@ struct rtt_doubts {
  */
 struct sender {
 	const struct lbe_base *base;
+	struct path_memory *memory;
 	struct cdg_heuristics heuristics;
 	u8 regime;
 	bool restarting;
@@ -266,6 +269,8 @@ struct round_result {
 void sender_init(struct sender *s, struct tcp_path *p, u32 answer_end);
 void sender_set_base(struct sender *s, struct tcp_path *p, const struct lbe_base *base);
 void sender_tell_base(struct sender *s, struct tcp_path *p, enum base_event event);
+void sender_join(struct sender *s, struct path_memory *m, u64 now_us);
+void sender_leave(struct sender *s);
 void sender_begin_round(struct sender *s, struct tcp_path *p);
 void sender_grow_reno(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd_limited);
 

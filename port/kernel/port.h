@@ -12,8 +12,24 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/random.h>
+#include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/time64.h>
 #include <linux/types.h>
+
+/* A lock that is taken in softirq and in process context; nothing sleeps under it. */
+typedef spinlock_t port_lock_t;
+
+#define port_lock_init(lock)	spin_lock_init(lock)	/* a macro: one lockdep class per caller */
+
+static inline void port_lock(port_lock_t *lock)
+{
+	spin_lock_bh(lock);
+}
+
+static inline void port_unlock(port_lock_t *lock)
+{
+	spin_unlock_bh(lock);
+}
 
 #endif /* DALBE_PORT_H */

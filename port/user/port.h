@@ -89,4 +89,22 @@ static inline u32 usecs_to_jiffies(u32 us)
 	return us / (1000000 / HZ) + !!(us % (1000000 / HZ));
 }
 
+/* One thread: there is nothing to lock. */
+typedef int port_lock_t;
+
+static inline void port_lock_init(port_lock_t *lock)
+{
+	*lock = 0;
+}
+
+static inline void port_lock(port_lock_t *lock)
+{
+	(void)lock;
+}
+
+static inline void port_unlock(port_lock_t *lock)
+{
+	(void)lock;
+}
+
 #endif /* DALBE_PORT_H */
