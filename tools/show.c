@@ -97,6 +97,8 @@ static void row_json(const struct row *row, struct json *js)
 	json_uint(js, "level_Bps", state->level_Bps);
 	json_uint(js, "yields", state->yields);
 	json_uint(js, "resumes", state->resumes);
+	json_uint(js, "path_flows", state->path_flows);
+	json_uint(js, "group", state->group);
 	json_end(js, '}');
 }
 
@@ -125,6 +127,7 @@ static const struct column {
 	{ "ARRIVES", 9, false }, { "DEADLINE", 9, false },
 	{ "BYTES", 15, true }, { "TARGET", 11, true }, { "w", 5, true },
 	{ "REGIME", -9, true }, { "DRAINED", 7, true }, { "LEVEL", 11, true },
+	{ "FLOWS", 5, true },
 	{ "G ms", 7, true }, { "CUTS d/l", 8, true }, { "SRTT ms", 7, true },
 };
 
@@ -248,7 +251,7 @@ static size_t print_row(const struct screen *screen, const struct row *row)
 	char cells[N_COLUMNS][CELL_LEN];
 	enum {
 		NAME, PEER, STATUS, DONE, RATE, ARRIVES, DEADLINE, BYTES,
-		TARGET, W, REGIME, DRAINED, LEVEL, G, CUTS, SRTT,
+		TARGET, W, REGIME, DRAINED, LEVEL, FLOWS, G, CUTS, SRTT,
 	};
 
 	for (size_t i = 0; i < N_COLUMNS; i++)
@@ -273,6 +276,8 @@ static size_t print_row(const struct screen *screen, const struct row *row)
 			 state->drained_ppm / 1e4);
 	if (state->level_Bps)
 		human_rate(state->level_Bps, cells[LEVEL]);
+	if (state->path_flows)
+		snprintf(cells[FLOWS], CELL_LEN, "%u", state->path_flows);
 	snprintf(cells[G], CELL_LEN, "%.3f", state->g_ns / 1e6);
 	snprintf(cells[CUTS], CELL_LEN, "%llu/%llu",
 		 (unsigned long long)state->backoffs_delay,
