@@ -184,7 +184,7 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 		s->interval.best_effort_sum_q16 += sc->best_effort.window_q16;
 		w_q16 = s->control.w_q16;
 	}
-	if (!scavenger_act(s, p, path_memory_round(s->memory, &sc->part, &r), &r))
+	if (!scavenger_act(s, p, path_memory_round(s->memory, &s->part, &r), &r))
 		return ROUND_SET;
 	/* time in which the window was not in use does not count, RFC 9438, 4.2 */
 	if (!r.judged || !s->round.cwnd_limited)
@@ -295,7 +295,7 @@ static void scavenger_event(struct sender *s, struct tcp_path *p, enum base_even
 		cubic_start(&sc->best_effort, sc->undo_window_q16, sc->undo_origin_q16);
 		break;
 	case BASE_IDLE:
-		path_memory_pause(s->memory, &sc->part);
+		path_memory_pause(s->memory, &s->part);
 		break;
 	default:
 		break;
@@ -327,7 +327,6 @@ static void scavenger_report(const struct sender *s, struct base_report *report)
 		.yields = s->scavenger.yields,
 		.ours_ppm = fp_ppm(fp_ratio_q16(m->rate_q16, m->carried_q16)),
 		.carried_pps = min_t(u64, m->carried_q16 >> 16, U32_MAX),
-		.flows = m->flows,
 		.best_effort = s->scavenger.best_effort.window_q16 >> 16,
 	};
 }
