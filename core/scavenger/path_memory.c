@@ -202,7 +202,8 @@ static enum path_verdict path_round_beside(struct path_memory *m, struct path_ro
 	m->look_most_us = max(m->look_most_us, r->rtt_us);
 	if (r->now_us - m->looks_us < PATH_STILL_US)
 		return PATH_AS_IT_IS;
-	longer = m->look_most_us - m->look_least_us <= max(r->queue_us, m->noise_us);
+	longer = queue_above_us(m->look_least_us, r->base_rtt_us) > r->queue_us &&
+		 m->look_most_us - m->look_least_us <= max(r->queue_us, m->noise_us);
 	r->rtt_us = m->look_least_us;
 	path_forget_looks(m, r->now_us);
 	if (!longer)
