@@ -321,11 +321,12 @@ static void scavenger_price(const struct sender *s, struct control_sample *sampl
 static void scavenger_report(const struct sender *s, struct base_report *report)
 {
 	const struct path_memory *m = s->memory;
+	u64 ours_q16 = m->carried_q16 ? fp_ratio_q16(m->rate_q16, m->carried_q16) : 0;
 
 	*report = (struct base_report) {
 		.regime = sender_not_alone(s) ? DALBE_REGIME_CONTENDED : DALBE_REGIME_ALONE,
 		.yields = s->scavenger.yields,
-		.ours_ppm = fp_ppm(fp_ratio_q16(m->rate_q16, m->carried_q16)),
+		.ours_ppm = fp_ppm(min_t(u64, ours_q16, Q16_ONE)),	/* a single round may be more */
 		.carried_pps = min_t(u64, m->carried_q16 >> 16, U32_MAX),
 		.best_effort = s->scavenger.best_effort.window_q16 >> 16,
 	};
