@@ -45,6 +45,7 @@ static struct seen {
 	unsigned int regime[DALBE_REGIME_CONTENDED + 1];
 	unsigned int level;	/* with a level */
 	unsigned int turns;
+	uint32_t ours_ppm;	/* at most */
 } seen;
 
 static bool look(const struct pair *pair)
@@ -52,9 +53,12 @@ static bool look(const struct pair *pair)
 	struct dalbe_state s = state_get(pair->tx);
 
 	CHECK_OP(s.regime, <=, DALBE_REGIME_CONTENDED);
-	CHECK_OP(s.resumes, <=, s.yields);
-	CHECK_OP(s.drained_ppm, <=, 1000000);
-	CHECK_EQ(!s.level_Bps, s.regime <= DALBE_REGIME_ALONE);
+	CHECK_EQ(!s.level_Bps, s.regime != DALBE_REGIME_CONTENDED);
+	CHECK_EQ(!s.path_flows, s.regime == DALBE_REGIME_NONE);
+	if (s.regime == DALBE_REGIME_CONTENDED)
+		CHECK_OP(s.yields, >, 0);
+	if (s.ours_ppm > seen.ours_ppm)
+		seen.ours_ppm = s.ours_ppm;
 	seen.regime[s.regime]++;
 	seen.level += s.level_Bps > 0;
 	seen.turns++;
@@ -82,8 +86,8 @@ static bool not_asked(int fd)
 {
 	struct dalbe_state s = state_get(fd);
 
-	return s.regime == DALBE_REGIME_NONE && !s.drained_ppm &&
-	       !s.level_Bps && !s.yields && !s.resumes;
+	return s.regime == DALBE_REGIME_NONE && !s.ours_ppm && !s.level_Bps && !s.yields &&
+	       !s.path_flows && !s.carried_kBps;
 }
 
 /* How much of 20 s was alone, and how much of the link used, in percent at least.
@@ -98,15 +102,16 @@ static void nobody_else(bool ack_at_once, unsigned int alone, unsigned int used)
 	sock_ack_at_once(pair.rx, ack_at_once);
 	relaxed_goal(pair.tx);
 	s = look_alone(&pair, 20000);
-	harness_note("alone in %u of %u looks, contended in %u; %llu %% of the link",
+	harness_note("alone in %u of %u looks; %llu %% of the link; carried %u kB/s, ours at most %u ppm",
 		     s.regime[DALBE_REGIME_ALONE], s.turns,
-		     s.regime[DALBE_REGIME_CONTENDED],
-		     pair.received * 100 / (20 * LINK_BPS));
+		     pair.received * 100 / (20 * LINK_BPS),
+		     state_get(pair.tx).carried_kBps, s.ours_ppm);
 	CHECK_OP(s.turns, >, 1000);
 	CHECK_OP(s.regime[DALBE_REGIME_ALONE] * 100, >=, s.turns * alone);
 	CHECK_EQ(s.regime[DALBE_REGIME_NONE], 0);
 	CHECK_OP(state_get(pair.tx).backoffs_delay, >, 0);
-	CHECK_OP(state_get(pair.tx).drained_ppm, >, 0);
+	CHECK_OP(state_get(pair.tx).carried_kBps * KB * 10, >=, LINK_BPS * 8);
+	CHECK_OP(state_get(pair.tx).carried_kBps * KB * 10, <=, LINK_BPS * 11);
 	CHECK_OP(pair.received * 100, >=, 20 * LINK_BPS * used);
 }
 
