@@ -178,7 +178,10 @@ static enum path_verdict path_round_alone(struct path_memory *m, const struct pa
 
 	if (!r->judged || !r->steady)
 		return PATH_AS_IT_IS;
-	m->carried_q16 = max(m->carried_q16, m->mean_q16);
+	if (m->mean_q16 >= m->carried_q16 || r->now_us - m->carried_us >= PATH_FORGET_US)
+		m->carried_q16 = m->mean_q16;
+	if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
+		m->carried_us = r->now_us;
 	m->noise_us += (s32)(r->rtt_max_us - r->rtt_us - m->noise_us) / PATH_MEAN;
 	return path_carries_others(m, r, busy) ? path_stand_back(m, r) : PATH_AS_IT_IS;
 }

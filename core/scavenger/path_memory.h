@@ -22,6 +22,14 @@
  */
 #define PATH_SAME_PART(carried)		((carried) / 8 * 7)
 
+/* What the path has carried is forgotten where it has not carried three quarters of it for ten
+ * minutes. A slower path that loses packets, and one whose router serves each flow in turn while
+ * others are there (FQ-CoDel), look alike: both carry the same less again and again, and no queue
+ * of others shows. Half: behind FQ-CoDel others have their fair share only after five minutes.
+ * Twice: on a path that has become slower for good we keep to w for so long.
+ */
+#define PATH_FORGET_US		600000000
+
 /* Rounds from slow start on in which the packets that slow start sent too many are under way,
  * queued, and drained: we do not judge by them. Half: our own slow start passes for a competitor.
  * Twice: a competitor that comes in that time waits for as long.
@@ -101,6 +109,7 @@ struct path_part {
  * @rate_q16: sum of the parts, packets per second
  * @mean_q16: the same of their means
  * @carried_q16: the most that @mean_q16 was
+ * @carried_us: when the path last carried PATH_OURS_PART() of that
  * @same_q16: what the path carried when we stood back, where no queue was seen since; else 0
  * @yields: how often we stood back
  *
@@ -123,6 +132,7 @@ struct path_memory {
 	u64 queue_us;
 	u64 looks_us;
 	u64 poor_us;
+	u64 carried_us;
 	u64 held_us;
 	u64 rate_q16;
 	u64 mean_q16;
