@@ -78,6 +78,11 @@
  */
 #define PATH_SOON_US		16000000
 
+/* And in so long after we took it a single round trip tells of them. Half: behind CoDel at 100 ms
+ * others lose a third more. Twice: one late packet makes us leave a path that is idle.
+ */
+#define PATH_DOUBT_US		4000000
+
 /**
  * struct path_part - one flow's part of what the path carries for us
  * @rate_q16: in its last round, packets per second; 0: none, or not known
@@ -97,6 +102,7 @@ struct path_part {
  * @full_us: the longest queue at which a packet was lost while all of it was ours
  * @noise_us: alone: what RTTs of a round differ by, a mean of PATH_MEAN
  * @patience_us: so long no queue has to be seen before we take the path
+ * @group: its flows have different destinations, and base RTTs: @base_rtt_us is of no use
  * @contended: others are there; else we are alone
  * @longer: alone: as the path has become longer
  * @since_us: since when
@@ -126,6 +132,7 @@ struct path_memory {
 	u32 look_least_us;
 	u32 look_most_us;
 	u32 yields;
+	bool group;
 	bool contended;
 	bool longer;
 	u64 since_us;
