@@ -206,8 +206,10 @@ struct dalbe_params {
  *            the most that it has carried for them; while contended 0
  * @level_Bps: while contended, the rate that w leaves us; else 0
  * @yields: how often it gave way
- * @path_flows: flows that share what is known of the path, this one included
- * @carried_Bps: the most that the path has carried for them
+ * @path_flows: flows of the socket's user that share what is known of the path, itself
+ *              among them; 0: it does not ask, as @regime, or there is no flow yet
+ * @group: see struct dalbe_group; 0: none
+ * @carried_kBps: the most that the path has carried for these flows, 1000 bytes/s
  */
 struct dalbe_state {
 	__s32	fd;
@@ -239,7 +241,8 @@ struct dalbe_state {
 	__aligned_u64	level_Bps;
 	__u32	yields;
 	__u32	path_flows;
-	__aligned_u64	carried_Bps;
+	__u32	group;
+	__u32	carried_kBps;
 };
 
 /**
@@ -256,10 +259,42 @@ struct dalbe_clear {
 	__u32	flags;
 };
 
+/**
+ * struct dalbe_group - share a path with other sockets (DALBE_IOC_SET_GROUP)
+ * @fd: the TCP socket
+ * @flags: zero
+ * @group: any number but 0, the same for all sockets that are to share; 0: none, leave it
+ * @reserved: zero
+ *
+ * Sockets of one user in one network namespace to one destination, by one route, share what
+ * is known of their path, while dalbe_cdg has a controller: how much they carry together, and
+ * whether others are there. Sockets of a group do so whatever their destinations and routes.
+ * That is right where they all pass the same bottleneck, as a host's uplink, and it is not one
+ * of the destinations' own: a job that sends to many addresses of an object store, say. It is
+ * wrong where some of them have another bottleneck: what happens there passes for the state
+ * of all, and all give way for it, or none does where one should. Without a group neither can
+ * happen but to sockets with the same destination.
+ *
+ * The number means nothing beyond the user and the network namespace; take a random one.
+ * The user is the one that created or accepted the socket, or owns it since fchown(2).
+ *
+ * It works before connect(), on a listener (every accepted connection inherits the group) and
+ * on a connection, which then changes over at once, and forgets what it knew. A goal neither
+ * sets nor ends it. A disconnect, or another congestion control, does end it.
+ * Errors: ENOMEM.
+ */
+struct dalbe_group {
+	__s32	fd;
+	__u32	flags;
+	__u32	group;
+	__u32	reserved;
+};
+
 #define DALBE_IOC_MAGIC		0xDA
 #define DALBE_IOC_SET_GOAL	_IOWR(DALBE_IOC_MAGIC, 1, struct dalbe_goal)
 #define DALBE_IOC_GET_STATE	_IOWR(DALBE_IOC_MAGIC, 2, struct dalbe_state)
 #define DALBE_IOC_CLEAR_GOAL	_IOWR(DALBE_IOC_MAGIC, 3, struct dalbe_clear)
 #define DALBE_IOC_SET_PARAMS	_IOWR(DALBE_IOC_MAGIC, 4, struct dalbe_params)
+#define DALBE_IOC_SET_GROUP	_IOWR(DALBE_IOC_MAGIC, 5, struct dalbe_group)
 
 #endif /* _UAPI_DALBE_CTL_H */

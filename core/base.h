@@ -58,7 +58,6 @@ enum round_effect {
  * @yields: how often the sender stood back
  * @ours_ppm: what the path carries for this host, of the most that it has carried
  * @carried_pps: that, packets per second
- * @flows: of this host that share the path
  * @best_effort: the window that a best-effort flow would hold, packets
  *
  * All 0 of a base that does not look for others.
@@ -68,7 +67,6 @@ struct base_report {
 	u32 yields;
 	u32 ours_ppm;
 	u32 carried_pps;
-	u32 flows;
 	u32 best_effort;
 };
 
@@ -125,7 +123,7 @@ struct base_report {
  *	May be NULL only of a base that is always REGIME_ALONE
  * @forward_rtt: RTTs are to be without a queue of the ACKs, and without the receiver's waiting
  * @paced: while alone on a path, packets are spaced
- * @shares_path: sender.memory is to be set, as this host's flows decide together
+ * @shares_path: sender.memory is to be there before BASE_START, and as long as the base runs
  */
 struct lbe_base {
 	void (*grow)(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd_limited);

@@ -62,7 +62,7 @@ void sender_set_base(struct sender *s, struct tcp_path *p, const struct lbe_base
 
 /**
  * sender_join - from here on the sender shares what is known of its path
- * @s: the sender, which shares no memory
+ * @s: the sender; it leaves the memory that it has
  * @memory: of the path; must stay until sender_leave()
  * @now_us: TCP's clock
  *
@@ -70,6 +70,7 @@ void sender_set_base(struct sender *s, struct tcp_path *p, const struct lbe_base
  */
 void sender_join(struct sender *s, struct path_memory *memory, u64 now_us)
 {
+	sender_leave(s);
 	s->memory = memory;
 	path_memory_join(memory, now_us);
 }
@@ -84,7 +85,7 @@ void sender_leave(struct sender *s)
 {
 	if (!s->memory)
 		return;
-	path_memory_leave(s->memory, &s->scavenger.part);
+	path_memory_leave(s->memory, &s->part);
 	s->memory = NULL;
 }
 

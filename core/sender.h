@@ -151,6 +151,8 @@ struct rtt_doubts {
 /**
  * struct sender - all that decides the window of one connection
  * @base: the congestion control in force
+ * @memory: of a base with lbe_base.shares_path: what is known of the path; else NULL
+ * @part: this sender's in it
  * @heuristics: CDG's, in force
  * @regime: enum regime; of a base that knows no others REGIME_ALONE
  * @restarting: in the slow start that follows a pause, or, of the scavenger, a timeout: the
@@ -170,12 +172,13 @@ struct rtt_doubts {
  * @cubictcp: of cubic_base, whose price is losses: so it lies beside @signals, which such a base
  *	needs as well. No connection runs two bases that have a state of their own, so a union will
  *	do: what is not in one struct with @signals overwrites it
- * @memory: of the path, shared with this host's other senders there (lbe_base.shares_path); else NULL
  * @control: what sets w, with a goal or at wmin without one; of no effect while @mu_q16 is 0
  * @cdg: RTT gradients; its histogram is at the end, as only the end of Tw needs it
  */
 struct sender {
 	const struct lbe_base *base;
+	struct path_memory *memory;
+	struct path_part part;
 	struct cdg_heuristics heuristics;
 	u8 regime;
 	bool restarting;
@@ -195,7 +198,6 @@ struct sender {
 			struct cubictcp cubictcp;
 		};
 	};
-	struct path_memory *memory;
 	struct control control;
 	struct cdg cdg;
 };

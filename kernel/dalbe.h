@@ -7,6 +7,7 @@
  *	pacing.c	packets wait for their departure
  *	goal.c		a socket is given a goal or settings, or asked how it is doing
  *	flow.c		an established connection: memory, end of Tw, traces
+ *	paths.c		which flows share what is known of a path
  *	settings.c	the private area: progress, and settings in force
  *	defaults.c	net.dalbe.*
  *	device.c	/dev/dalbe
@@ -98,10 +99,12 @@ struct dalbe_flow {
  * @goal_check: what dalbe_goal_check() says of these
  * @settings: see there
  * @controlled: sender.control sets w: there is a goal, or the controller needs none
+ * @group: flows of a user that share a path whatever their destination; 0: none. Of 32 bits, so that
+ *	no child inherits half of one
  * @self: this area, once it is ours; not in a copy, nor where there is another's data
  *
- * It holds plain data, which a listener's children inherit by copy: the goal and the settings
- * exist before the connection does.
+ * It holds plain data, which a listener's children inherit by copy: the goal, the settings and the
+ * group exist before the connection does.
  *
  * A route's congestion control may take over before our init, and finds our data. Linux 6.12 calls
  * its release even without its init, and the in-tree CDG's release frees the pointer at offset 16:
@@ -119,6 +122,7 @@ struct dalbe_sock {
 	u64 goal_check;
 	struct dalbe_settings settings;
 	bool controlled;
+	u32 group;
 	const struct dalbe_sock *self;
 };
 
@@ -204,10 +208,20 @@ void dalbe_shorten_interval(struct sock *sk);
 void dalbe_end_interval(struct sock *sk);
 void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state);
 
+/* paths.c; with the socket locked, and a flow */
+bool dalbe_path_join(struct sock *sk);
+void dalbe_path_leave(struct sock *sk);
+u32 dalbe_path_flows(const struct sock *sk);
+
+/* paths.c */
+int dalbe_paths_register(void);
+void dalbe_paths_unregister(void);
+
 /* goal.c; with the socket locked, and its congestion control known to be ours */
 int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags);
 void dalbe_sk_clear_goal(struct sock *sk);
 void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p);
+int dalbe_sk_set_group(struct sock *sk, u32 group);
 void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state);
 
 /* defaults.c */

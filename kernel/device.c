@@ -195,6 +195,22 @@ static int dalbe_ioctl_set_params(const struct dalbe_params *p)
 	return 0;
 }
 
+static int dalbe_ioctl_set_group(const struct dalbe_group *group)
+{
+	struct socket *sock;
+	int err;
+
+	if (group->flags || group->reserved)
+		return -EINVAL;
+
+	sock = dalbe_get_locked(group->fd, dalbe_lock_to_change);
+	if (IS_ERR(sock))
+		return PTR_ERR(sock);
+	err = dalbe_sk_set_group(sock->sk, group->group);
+	dalbe_put_locked(sock);
+	return err;
+}
+
 /* Return how the structure of a command is to be aligned, or 0: there is no such command. */
 static size_t dalbe_alignment(unsigned int cmd)
 {
@@ -205,6 +221,7 @@ static size_t dalbe_alignment(unsigned int cmd)
 		return __alignof__(struct dalbe_state);
 	case DALBE_IOC_CLEAR_GOAL:
 	case DALBE_IOC_SET_PARAMS:
+	case DALBE_IOC_SET_GROUP:
 		return __alignof__(__u32);
 	default:
 		return 0;
@@ -219,13 +236,14 @@ static long dalbe_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		struct dalbe_state state;
 		struct dalbe_clear clear;
 		struct dalbe_params params;
+		struct dalbe_group group;
 	} u;
 	long err;
 
 	if (!dalbe_alignment(cmd)) {
 		/* Ours, but built against another header? */
 		if (_IOC_TYPE(cmd) == DALBE_IOC_MAGIC && _IOC_NR(cmd) >= 1 &&
-		    _IOC_NR(cmd) <= 4)
+		    _IOC_NR(cmd) <= 5)
 			return -EINVAL;
 		return -ENOTTY;
 	}
@@ -243,6 +261,8 @@ static long dalbe_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return dalbe_ioctl_clear_goal(&u.clear);
 	case DALBE_IOC_SET_PARAMS:
 		return dalbe_ioctl_set_params(&u.params);
+	case DALBE_IOC_SET_GROUP:
+		return dalbe_ioctl_set_group(&u.group);
 	}
 	err = dalbe_ioctl_get_state(&u.state);
 	if (!err && copy_to_user(user, &u.state, sizeof(u.state)))

@@ -90,6 +90,9 @@ static const struct lbe_base *dalbe_base_for(const struct sock *sk, bool control
  * connection is established; before that it does nothing. A goal's time begins here. The base runs
  * at a fixed G, or under control: of a goal, or of a weight without one, which has no end. From
  * here on w changes at the end of each Tw, in dalbe_end_interval().
+ *
+ * A base that shares what is known of its path needs memory for that. Where there is none the flow
+ * is freed, as if there had been none for it: the connection is Reno, and the next ACK tries again.
  */
 void dalbe_apply_goal(struct sock *sk)
 {
@@ -97,6 +100,7 @@ void dalbe_apply_goal(struct sock *sk)
 	struct dalbe_settings settings = dalbe_settings_in_force(sk);
 	struct control_config config = dalbe_control_config(sk, &settings);
 	struct dalbe_flow *flow = ca->flow;
+	const struct lbe_base *base;
 	struct sender *s;
 	struct tcp_path p;
 
@@ -105,9 +109,16 @@ void dalbe_apply_goal(struct sock *sk)
 
 	s = &flow->sender;
 	ca->controlled = dalbe_wants_control(ca, &settings);
+	base = dalbe_base_for(sk, ca->controlled);
+	if (base->shares_path && !dalbe_path_join(sk)) {
+		dalbe_free_flow(sk);
+		return;
+	}
 	s->heuristics = dalbe_heuristics(sk);
 	dalbe_path_read(sk, &p, tcp_clock_us());
-	sender_set_base(s, &p, dalbe_base_for(sk, ca->controlled));
+	sender_set_base(s, &p, base);
+	if (!base->shares_path)
+		dalbe_path_leave(sk);
 	if (!ca->controlled) {
 		cdg_set_g(&s->cdg, settings.g_ns);
 		cdg_set_idle_g(&s->cdg, 0);
@@ -145,8 +156,8 @@ void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state)
 	state->regime = report.regime;
 	state->ours_ppm = report.ours_ppm;
 	state->yields = report.yields;
-	state->path_flows = report.flows;
-	state->carried_Bps = (u64)report.carried_pps * tcp_sk(sk)->mss_cache;
+	state->carried_kBps = min_t(u64, div_u64((u64)report.carried_pps * tcp_sk(sk)->mss_cache, 1000),
+				    U32_MAX);
 	if (sender_not_alone(s))
 		state->level_Bps = dalbe_level_Bps(sk);
 }
@@ -182,6 +193,8 @@ void dalbe_end_interval(struct sock *sk)
 	dalbe_get_regime(sk, &state);
 	trace_dalbe_update(sk, s, &sample, &state);
 	cdg_age_histogram(&s->cdg);
+	if (s->memory)
+		dalbe_path_join(sk);	/* the route, or the user, may be another */
 	dalbe_begin_interval(sk);
 }
 
@@ -212,7 +225,7 @@ bool dalbe_alloc_flow(struct sock *sk)
 	/* losses that TCP is repairing already, the congestion control before us has answered */
 	sender_init(&ca->flow->sender, &p, path_recovering(&p) ? tp->high_seq : tp->snd_una - 1);
 	dalbe_apply_goal(sk);
-	return true;
+	return ca->flow;
 }
 
 /**
@@ -227,6 +240,7 @@ void dalbe_free_flow(struct sock *sk)
 	DEBUG_NET_WARN_ON_ONCE(l->episodes != l->answers);
 	if (ca->flow->sender.sets_pacing)
 		dalbe_pace(sk, false);
+	dalbe_path_leave(sk);
 	kfree(ca->flow);
 	ca->flow = NULL;
 	ca->controlled = false;

@@ -118,6 +118,27 @@ void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
 }
 
 /**
+ * dalbe_sk_set_group - share what is known of the path with other flows of this group, or no longer
+ * @sk: a locked socket of ours
+ * @group: of the socket's user; 0: none
+ *
+ * Return: 0, or -ENOMEM: nothing has changed.
+ */
+int dalbe_sk_set_group(struct sock *sk, u32 group)
+{
+	struct dalbe_sock *ca = dalbe_claim(sk);
+	u32 before = ca->group;
+
+	WRITE_ONCE(ca->group, group);
+	if (ca->flow && ca->flow->sender.memory && !dalbe_path_join(sk)) {
+		WRITE_ONCE(ca->group, before);
+		return -ENOMEM;
+	}
+	inet_csk(sk)->icsk_ca_setsockopt = 1;	/* see dalbe_sk_set_goal() */
+	return 0;
+}
+
+/**
  * dalbe_sk_get_state - what the socket is doing
  * @sk: a locked socket of ours
  * @state: zeroed; filled but for fd
@@ -142,6 +163,7 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 	state->tw_ms = s.tw_ms;
 	state->g_ns = s.g_ns;
 	state->cwnd = tcp_snd_cwnd(tp);
+	state->group = ca->group;
 	if (ca->goal_bytes) {
 		state->status = DALBE_STATUS_WAITING;
 		state->goal_bytes = ca->goal_bytes;
@@ -159,6 +181,7 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 	state->loss_episodes = flow->sender.losses.episodes;
 	state->loss_answers = flow->sender.losses.answers;
 	dalbe_get_regime(sk, state);
+	state->path_flows = dalbe_path_flows(sk);
 	if (ca->controlled) {
 		if (flow->sender.control.last.app_limited)
 			state->flags |= DALBE_STATE_APP_LIMITED;

@@ -39,6 +39,9 @@ static int __init dalbe_register(void)
 	err = dalbe_defaults_register();
 	if (err)
 		return err;
+	err = dalbe_paths_register();
+	if (err)
+		goto no_paths;
 	err = dalbe_device_register();
 	if (err)
 		goto no_device;
@@ -50,6 +53,8 @@ static int __init dalbe_register(void)
 no_control:
 	dalbe_device_unregister();
 no_device:
+	dalbe_paths_unregister();
+no_paths:
 	dalbe_defaults_unregister();
 	return err;
 }
@@ -58,6 +63,7 @@ static void __exit dalbe_unregister(void)
 {
 	dalbe_unregister_controls(NULL);
 	dalbe_device_unregister();
+	dalbe_paths_unregister();
 	dalbe_defaults_unregister();
 }
 

@@ -46,6 +46,10 @@ static void set_one(const struct target_socket *socket, void *arg)
 		failed(change, socket, DALBE_OP_ATTACH);
 		return;
 	}
+	if (opts->group_given && dalbe_set_group(socket->fd, opts->group)) {
+		failed(change, socket, DALBE_OP_SET_GROUP);
+		return;
+	}
 	if (opts->params.flags && dalbe_set_params(socket->fd, &opts->params)) {
 		failed(change, socket, DALBE_OP_SET_PARAMS);
 		return;

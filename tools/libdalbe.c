@@ -142,6 +142,16 @@ int dalbe_set_params(int fd, const struct dalbe_params *params)
 	return dalbe_ioctl(DALBE_IOC_SET_PARAMS, &copy);
 }
 
+int dalbe_set_group(int fd, uint32_t group)
+{
+	struct dalbe_group request = {
+		.fd = fd,
+		.group = group,
+	};
+
+	return dalbe_ioctl(DALBE_IOC_SET_GROUP, &request);
+}
+
 const char *dalbe_status_name(uint32_t status)
 {
 	switch (status) {
@@ -172,7 +182,6 @@ const char *dalbe_regime_name(uint32_t regime)
 	switch (regime) {
 	case DALBE_REGIME_NONE:		return "none";
 	case DALBE_REGIME_ALONE:	return "alone";
-	case DALBE_REGIME_YIELDING:	return "yielding";
 	case DALBE_REGIME_CONTENDED:	return "contended";
 	}
 	return "unknown";
@@ -271,6 +280,8 @@ const char *dalbe_strerror(enum dalbe_op op, int err)
 		if (op == DALBE_OP_ATTACH || err == EOPNOTSUPP)
 			return "the socket is not TCP: pass one of a TCP connection";
 		return NOT_OURS;
+	case ENOMEM:
+		return "the kernel is short of memory: try again";
 	case ENODATA:
 		return "there is no goal to update: set one first";
 	case ETIME:

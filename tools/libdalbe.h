@@ -31,6 +31,7 @@ enum dalbe_op {
 	DALBE_OP_GET_STATE,
 	DALBE_OP_CLEAR,
 	DALBE_OP_SET_PARAMS,
+	DALBE_OP_SET_GROUP,
 };
 
 /*
@@ -72,6 +73,14 @@ int dalbe_clear(int fd);
  * params->fd is ignored. Errors: as dalbe_set_goal(), and ERANGE.
  */
 int dalbe_set_params(int fd, const struct dalbe_params *params);
+
+/*
+ * Have fd share what is known of its path with all sockets of the same user and network
+ * namespace that have this group, whatever their destinations; 0: with none of them.
+ * See struct dalbe_group for when that is right. Errors: as dalbe_set_goal(), ENOMEM, and
+ * ENOTTY where the module is older.
+ */
+int dalbe_set_group(int fd, uint32_t group);
 
 /* "on track", "late", ... for DALBE_STATUS_*; "unknown" for any other. */
 const char *dalbe_status_name(uint32_t status);

@@ -19,7 +19,7 @@
 enum option_id {
 	OPT_SIZE = 256, OPT_SIZE_OF, OPT_DEADLINE, OPT_UPDATE, OPT_SCAVENGER,
 	OPT_CONTROLLER,
-	OPT_G, OPT_TW, OPT_WMIN, OPT_AFTER, OPT_PORT, OPT_LOOPBACK,
+	OPT_G, OPT_TW, OPT_WMIN, OPT_AFTER, OPT_GROUP, OPT_PORT, OPT_LOOPBACK,
 	OPT_INTERVAL, OPT_JSON, OPT_JSON_FILE, OPT_QUIET, OPT_VERBOSE,
 	OPT_OR_PLAIN, OPT_FAIL_LATE, OPT_HELP,
 };
@@ -53,6 +53,8 @@ static const struct option_def {
 	  "update period of w: 100ms to 10m, or auto" },
 	{ "g", 0, OPT_G, CMD_RUN | CMD_SET, "MS", "3",
 	  "CDG's scale G without a controller, 0.002 to 125 ms" },
+	{ "group", 0, OPT_GROUP, CMD_RUN | CMD_SET, "N", "7",
+	  "share a path with group N; 0: none (run: its own)" },
 	{ "port", 0, OPT_PORT, CMD_RUN, "N", "873",
 	  "only connections to this port of the peer" },
 	{ "loopback", 0, OPT_LOOPBACK, CMD_RUN, NULL, NULL,
@@ -282,6 +284,12 @@ static bool take_value(enum option_id id, char *value,
 		params->flags |= DALBE_PARAM_G;
 		params->g_ns = (uint32_t)number;
 		return true;
+	case OPT_GROUP:
+		if (human_parse_fixed(value, 1, 0, UINT32_MAX, &number, err))
+			return false;
+		opts->group_given = true;
+		opts->group = (uint32_t)number;
+		return true;
 	case OPT_PORT:
 		if (human_parse_fixed(value, 1, 1, UINT16_MAX, &number, err))
 			return false;
@@ -346,7 +354,8 @@ static void check_operands(const struct command *cmd,
 			usage_error("%s: '%.80s' is one operand too many; type one PID or PID:FD",
 				    cmd->name, operands[1]);
 	}
-	if ((cmd->bit & CMD_SET) && !opts->size_bytes && !opts->params.flags)
+	if ((cmd->bit & CMD_SET) && !opts->size_bytes && !opts->params.flags &&
+	    !opts->group_given)
 		usage_error("set: there is nothing to set; type for example --size 40G --deadline +90m");
 	for (; *operands; operands++)
 		options_target(*operands);

@@ -45,7 +45,9 @@ struct options {
 	struct dalbe_params params;	/* flags say which were given */
 	uint64_t interval_ns;		/* watch */
 	const char *json_path;		/* run: NULL is stderr */
+	uint32_t group;			/* 0: none */
 	uint16_t port;			/* 0: any */
+	bool group_given;
 	bool update;
 	bool json;
 	bool loopback;

@@ -93,10 +93,12 @@ static void row_json(const struct row *row, struct json *js)
 	json_uint(js, "loss_episodes", state->loss_episodes);
 	json_uint(js, "loss_answers", state->loss_answers);
 	json_string(js, "regime", dalbe_regime_name(state->regime));
-	json_real(js, "drained", state->drained_ppm / 1e6, 6);
+	json_real(js, "ours", state->ours_ppm / 1e6, 6);
 	json_uint(js, "level_Bps", state->level_Bps);
 	json_uint(js, "yields", state->yields);
-	json_uint(js, "resumes", state->resumes);
+	json_uint(js, "path_flows", state->path_flows);
+	json_uint(js, "group", state->group);
+	json_uint(js, "carried_Bps", (uint64_t)state->carried_kBps * 1000);
 	json_end(js, '}');
 }
 
@@ -124,7 +126,8 @@ static const struct column {
 	{ "STATUS", -10, false }, { "DONE", 4, false }, { "RATE", 11, false },
 	{ "ARRIVES", 9, false }, { "DEADLINE", 9, false },
 	{ "BYTES", 15, true }, { "TARGET", 11, true }, { "w", 5, true },
-	{ "REGIME", -9, true }, { "DRAINED", 7, true }, { "LEVEL", 11, true },
+	{ "REGIME", -9, true }, { "OURS", 7, true }, { "LEVEL", 11, true },
+	{ "FLOWS", 5, true },
 	{ "G ms", 7, true }, { "CUTS d/l", 8, true }, { "SRTT ms", 7, true },
 };
 
@@ -248,7 +251,7 @@ static size_t print_row(const struct screen *screen, const struct row *row)
 	char cells[N_COLUMNS][CELL_LEN];
 	enum {
 		NAME, PEER, STATUS, DONE, RATE, ARRIVES, DEADLINE, BYTES,
-		TARGET, W, REGIME, DRAINED, LEVEL, G, CUTS, SRTT,
+		TARGET, W, REGIME, OURS, LEVEL, FLOWS, G, CUTS, SRTT,
 	};
 
 	for (size_t i = 0; i < N_COLUMNS; i++)
@@ -267,12 +270,14 @@ static size_t print_row(const struct screen *screen, const struct row *row)
 	if (state->regime != DALBE_REGIME_NONE)
 		snprintf(cells[REGIME], CELL_LEN, "%s",
 			 dalbe_regime_name(state->regime));
-	/* Nothing drained, and no reason to yield: no test yet. */
-	if (state->drained_ppm || state->yields)
-		snprintf(cells[DRAINED], CELL_LEN, "%.0f%%",
-			 state->drained_ppm / 1e4);
+	/* Nothing is known yet; or contended, where it is for others. */
+	if (state->ours_ppm)
+		snprintf(cells[OURS], CELL_LEN, "%.0f%%",
+			 state->ours_ppm / 1e4);
 	if (state->level_Bps)
 		human_rate(state->level_Bps, cells[LEVEL]);
+	if (state->path_flows)
+		snprintf(cells[FLOWS], CELL_LEN, "%u", state->path_flows);
 	snprintf(cells[G], CELL_LEN, "%.3f", state->g_ns / 1e6);
 	snprintf(cells[CUTS], CELL_LEN, "%llu/%llu",
 		 (unsigned long long)state->backoffs_delay,

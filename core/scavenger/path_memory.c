@@ -13,11 +13,12 @@
  *	ALONE                                                                CONTENDED
  *	      <--------------------------------------------------------------
  *	        no queue was seen for as long as others have ever left one in
- *	        vain, or longer; or, seldom, a trial
+ *	        vain, or longer; or the queue does not move
  *
  * The same measure tells a path that has become slower: it carries the same again after we stood
- * back, and nobody used what we left. And it tells one that has become longer: a trial adds half of
- * what the path holds, and the queue does not move.
+ * back, and nobody used what we left.
+ *
+ * A queue that does not move is none: the path has become longer.
  *
  * A flow that is alone makes room for delay as CDG does. All of its host's flows make room with it:
  * a single one would drain a part of the queue only, and the others would keep theirs.
@@ -101,14 +102,20 @@ u32 path_memory_cut(struct path_memory *m)
 	return cuts;
 }
 
-/* The shortest queue that counts, us: a few packets that left together are none (PATH_TOGETHER). */
-static u32 path_queue_us(const struct path_memory *m, u32 base_rtt_us)
+/* The queue, us, of a few packets that left together (PATH_TOGETHER): it is none. */
+static u32 path_packets_us(const struct path_memory *m)
 {
 	u64 packets_us = m->carried_q16 ? div64_u64((u64)PATH_TOGETHER * USEC_PER_SEC << 16,
 						    m->carried_q16) : 0;
 
-	return max_t(u64, max_t(u32, base_rtt_us >> QUEUE_SHORTEST_SHIFT, QUEUE_SHORTEST_US),
-		     min_t(u64, packets_us, PATH_TOGETHER_MAX_US));
+	return min_t(u64, packets_us, PATH_TOGETHER_MAX_US);
+}
+
+static void path_forget_looks(struct path_memory *m, u64 now_us)
+{
+	m->looks_us = now_us;
+	m->look_least_us = U32_MAX;
+	m->look_most_us = 0;
 }
 
 static enum path_verdict path_stand_back(struct path_memory *m, const struct path_round *r)
@@ -119,8 +126,6 @@ static enum path_verdict path_stand_back(struct path_memory *m, const struct pat
 
 	m->patience_us = soon ? clamp_t(u32, 2 * m->patience_us, least_us,
 					max_t(u32, PATH_PATIENCE_MAX_US, least_us)) : least_us;
-	m->trial_us = soon ? clamp_t(u32, 2 * m->trial_us, PATH_TRIAL_US, PATH_TRIAL_MAX_US) :
-			     PATH_TRIAL_US;
 	m->held_us = r->now_us - m->since_us;
 	m->since_us = r->now_us;
 	m->queue_us = r->now_us;
@@ -128,21 +133,21 @@ static enum path_verdict path_stand_back(struct path_memory *m, const struct pat
 	m->poor_us = 0;
 	m->contended = true;
 	m->yields++;
-	/* Hosts that share no memory do not try at the same time. */
-	m->trial_at_us = r->now_us + m->trial_us + fp_mul_q16(m->trial_us, get_random_u32() >> 16);
+	path_forget_looks(m, r->now_us);
 	return PATH_STAND_BACK;
 }
 
 static enum path_verdict path_take(struct path_memory *m, const struct path_round *r)
 {
 	m->contended = false;
+	m->longer = false;
 	m->since_us = r->now_us;
 	m->poor_us = 0;
 	return PATH_TAKE;
 }
 
-/* Does the path carry less for us than it has carried, for two round trips in a row? @busy: it is
- * busy now.
+/* Does the path carry less for us than it has carried, for two round trips in a row? Where we have
+ * just taken it one will do, as others were there before. @busy: it is busy now.
  */
 static bool path_carries_others(struct path_memory *m, const struct path_round *r, bool busy)
 {
@@ -152,7 +157,7 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 	}
 	if (!busy)
 		return false;
-	if (!m->poor_us && r->now_us - m->since_us > PATH_SOON_US / 4) {
+	if (!m->poor_us && r->now_us - m->since_us > PATH_DOUBT_US) {
 		m->poor_us = r->now_us;
 		return false;
 	}
@@ -173,32 +178,50 @@ static enum path_verdict path_round_alone(struct path_memory *m, const struct pa
 
 	if (!r->judged || !r->steady)
 		return PATH_AS_IT_IS;
-	m->carried_q16 = max(m->carried_q16, m->mean_q16);
-	if (m->trial_rtt_us && busy && r->rtt_us <= m->trial_rtt_us + r->queue_us) {
-		m->trial_rtt_us = 0;
-		return PATH_LONGER;
-	}
-	m->trial_rtt_us = 0;
+	if (m->mean_q16 >= m->carried_q16 || r->now_us - m->carried_us >= PATH_FORGET_US)
+		m->carried_q16 = m->mean_q16;
+	if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
+		m->carried_us = r->now_us;
+	m->noise_us += (s32)(r->rtt_max_us - r->rtt_us - m->noise_us) / PATH_MEAN;
 	return path_carries_others(m, r, busy) ? path_stand_back(m, r) : PATH_AS_IT_IS;
 }
 
-static enum path_verdict path_round_beside(struct path_memory *m, const struct path_round *r)
+static enum path_verdict path_round_beside(struct path_memory *m, struct path_round *r)
 {
+	bool longer;
+
 	/* packets from before we stood back are under way, and then queued */
 	if (r->now_us - m->since_us < 2 * (u64)r->rtt_max_us) {
 		m->queue_us = r->now_us;
 		return PATH_AS_IT_IS;
 	}
-	if (queue_above_us(r->rtt_us, r->base_rtt_us) > r->queue_us) {
+	if (queue_above_us(r->rtt_us, r->base_rtt_us) > max(r->queue_us, m->noise_us)) {
 		m->queue_us = r->now_us;
 		m->same_q16 = 0;
 	}
 	if (r->now_us - m->queue_us >= m->patience_us)
 		return path_take(m, r);
-	if (r->now_us < m->trial_at_us)
+	m->look_least_us = min(m->look_least_us, r->rtt_us);
+	m->look_most_us = max(m->look_most_us, r->rtt_us);
+	if (r->now_us - m->looks_us < PATH_STILL_US)
 		return PATH_AS_IT_IS;
-	m->trial_rtt_us = r->rtt_us;
-	return path_take(m, r);
+	longer = queue_above_us(m->look_least_us, r->base_rtt_us) > r->queue_us &&
+		 m->look_most_us - m->look_least_us <= max(r->queue_us, m->noise_us);
+	r->rtt_us = m->look_least_us;
+	path_forget_looks(m, r->now_us);
+	if (!longer)
+		return PATH_AS_IT_IS;
+	path_take(m, r);
+	m->base_rtt_us = r->rtt_us;
+	m->longer = true;
+	return PATH_LONGER;
+}
+
+static enum path_verdict path_judge(struct path_memory *m, struct path_round *r)
+{
+	if (m->flows == 1 || r->base_rtt_us < m->base_rtt_us)
+		m->base_rtt_us = r->base_rtt_us;
+	return m->contended ? path_round_beside(m, r) : path_round_alone(m, r);
 }
 
 /**
@@ -216,19 +239,19 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
 	u64 mean_q16;
 
 	port_lock(&m->lock);
-	if (m->flows == 1 || r->base_rtt_us < m->base_rtt_us)
-		m->base_rtt_us = r->base_rtt_us;
 	mean_q16 = part->mean_q16 ? part->mean_q16 - part->mean_q16 / PATH_MEAN +
 				    r->rate_q16 / PATH_MEAN : r->rate_q16;
 	if (m->contended)
 		path_put(m, part, 0, 0);
 	else
 		path_put(m, part, r->rate_q16, mean_q16);
-	r->queue_us = path_queue_us(m, r->base_rtt_us);
-	if (m->contended != r->contended)
-		verdict = m->contended ? PATH_STAND_BACK : PATH_TAKE;
+	r->queue_us = max(queue_shortest_us(r->base_rtt_us), path_packets_us(m));
+	if (m->contended && !r->contended)
+		verdict = PATH_STAND_BACK;
+	else if (!m->contended && r->contended)
+		verdict = m->longer ? PATH_LONGER : PATH_TAKE;
 	else
-		verdict = m->contended ? path_round_beside(m, r) : path_round_alone(m, r);
+		verdict = path_judge(m, r);
 	r->fits_q16 = div_u64(m->carried_q16, max(m->flows, 1U));
 	r->held_us = m->held_us;
 	r->cuts = m->cuts;
@@ -253,11 +276,11 @@ bool path_memory_lost(struct path_memory *m, struct path_round *r)
 
 	port_lock(&m->lock);
 	m->same_q16 = 0;
-	m->trial_rtt_us = 0;
 	if (r->steady && !m->contended) {
 		if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
 			m->full_us = max(m->full_us, queue_us);
-		others = path_carries_others(m, r, queue_us >= m->full_us / 2);
+		others = path_carries_others(m, r, queue_us >= max(m->full_us / 2,
+								   path_packets_us(m)));
 		if (others)
 			path_stand_back(m, r);
 	}

@@ -22,6 +22,14 @@
  */
 #define PATH_SAME_PART(carried)		((carried) / 8 * 7)
 
+/* What the path has carried is forgotten where it has not carried three quarters of it for ten
+ * minutes. A slower path that loses packets, and one whose router serves each flow in turn while
+ * others are there (FQ-CoDel), look alike: both carry the same less again and again, and no queue
+ * of others shows. Half: behind FQ-CoDel others have their fair share only after five minutes.
+ * Twice: on a path that has become slower for good we keep to w for so long.
+ */
+#define PATH_FORGET_US		600000000
+
 /* Rounds from slow start on in which the packets that slow start sent too many are under way,
  * queued, and drained: we do not judge by them. Half: our own slow start passes for a competitor.
  * Twice: a competitor that comes in that time waits for as long.
@@ -58,18 +66,22 @@
 #define PATH_PATIENCE_LOOKS	3
 #define PATH_PATIENCE_MAX_US	32000000
 
-/* We try the path though there is a queue, 16 to 32 s after we stood back, and ever more rarely, up
- * to every 128 to 256 s: the queue may be another host's scavenger, or the path may be longer. Half:
- * competitors lose twice as much by it. Twice: after a change of route we keep to w for a minute.
+/* A queue that has not moved for 16 s, by more than the shortest one that counts, is none: the path
+ * has become longer. Half: a CUBIC window of some thousand packets stands as still for 8 s. Twice:
+ * after a change of route we keep to w for half a minute.
  */
-#define PATH_TRIAL_US		16000000
-#define PATH_TRIAL_MAX_US	128000000
+#define PATH_STILL_US		16000000
 
 /* Others were there all the time where we stand back so soon after we took the path. Half: short
  * flows that come every 10 s cost each of them a trial. Twice: a newcomer makes us wait as if it had
  * been there.
  */
 #define PATH_SOON_US		16000000
+
+/* And in so long after we took it a single round trip tells of them. Half: behind CoDel at 100 ms
+ * others lose a third more. Twice: one late packet makes us leave a path that is idle.
+ */
+#define PATH_DOUBT_US		4000000
 
 /**
  * struct path_part - one flow's part of what the path carries for us
@@ -88,19 +100,23 @@ struct path_part {
  * @cuts: cuts for delay, modulo 2^32: where one flow makes room, all do
  * @base_rtt_us: lowest RTT of the flow that looked last, or of another since; 0: not known
  * @full_us: the longest queue at which a packet was lost while all of it was ours
+ * @noise_us: alone: what RTTs of a round differ by, a mean of PATH_MEAN
  * @patience_us: so long no queue has to be seen before we take the path
- * @trial_us: so long after we stood back we try the path, though there is a queue
+ * @group: its flows have different destinations, and base RTTs: @base_rtt_us is of no use
  * @contended: others are there; else we are alone
+ * @longer: alone: as the path has become longer
  * @since_us: since when
  * @queue_us: contended: when a queue was last seen
- * @trial_at_us: contended: when the next trial begins
+ * @looks_us: contended: since when the next two are measured
+ * @look_least_us: the lowest RTT of a look
+ * @look_most_us: the highest
  * @poor_us: since when the path carries too little for us while it is busy; 0: it does not
  * @held_us: for so long we had been alone when we stood back
  * @rate_q16: sum of the parts, packets per second
  * @mean_q16: the same of their means
  * @carried_q16: the most that @mean_q16 was
+ * @carried_us: when the path last carried PATH_OURS_PART() of that
  * @same_q16: what the path carried when we stood back, where no queue was seen since; else 0
- * @trial_rtt_us: lowest RTT when a trial began; 0: none is under way
  * @yields: how often we stood back
  *
  * Packets per second in Q16; times on TCP's clock, which all connections share.
@@ -111,15 +127,19 @@ struct path_memory {
 	u32 cuts;
 	u32 base_rtt_us;
 	u32 full_us;
+	u32 noise_us;
 	u32 patience_us;
-	u32 trial_us;
-	u32 trial_rtt_us;
+	u32 look_least_us;
+	u32 look_most_us;
 	u32 yields;
+	bool group;
 	bool contended;
+	bool longer;
 	u64 since_us;
 	u64 queue_us;
-	u64 trial_at_us;
+	u64 looks_us;
 	u64 poor_us;
+	u64 carried_us;
 	u64 held_us;
 	u64 rate_q16;
 	u64 mean_q16;
@@ -130,8 +150,8 @@ struct path_memory {
 enum path_verdict {
 	PATH_AS_IT_IS,
 	PATH_STAND_BACK,	/* others are there */
-	PATH_TAKE,		/* they have gone, or we try */
-	PATH_LONGER,		/* alone: the queue is none, the path has become longer */
+	PATH_TAKE,		/* they have gone */
+	PATH_LONGER,		/* they were none: the base RTT is path_round.rtt_us */
 };
 
 /**

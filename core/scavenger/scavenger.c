@@ -29,7 +29,7 @@ static void scavenger_save_undo(struct scavenger *sc)
 static void scavenger_start(struct sender *s, struct tcp_path *p)
 {
 	struct scavenger *sc = &s->scavenger;
-	u32 known_us = READ_ONCE(s->memory->base_rtt_us);
+	u32 known_us = s->memory->group ? 0 : READ_ONCE(s->memory->base_rtt_us);
 
 	cdg_set_g(&s->cdg, QUEUE_ALONE_G_NS);
 	if (known_us && (!cdg_base_rtt_us(&s->cdg) || known_us < cdg_base_rtt_us(&s->cdg)))
@@ -80,16 +80,19 @@ static void scavenger_stand_back(struct sender *s, struct tcp_path *p, u64 held_
 	scavenger_apply_level(s, p, 0);
 }
 
+/* What fits the path, packets, with a queue of @queue_us; 0: not known. */
+static u64 scavenger_fits(const struct path_round *r, u32 queue_us)
+{
+	return fp_mul_div(r->fits_q16, (u64)r->base_rtt_us + queue_us, USEC_PER_SEC) >> 16;
+}
+
 /* Alone, for all we know: slow start from a part of what the path carried up to all of it and a
  * short queue.
  */
 static void scavenger_take(struct sender *s, struct tcp_path *p, const struct path_round *r)
 {
 	struct scavenger *sc = &s->scavenger;
-	u64 fits = fp_mul_div(r->fits_q16, r->base_rtt_us, USEC_PER_SEC) >> 16;
-	u64 full = fp_mul_div(r->fits_q16,
-			      r->base_rtt_us + 2 * r->queue_us,
-			      USEC_PER_SEC) >> 16;
+	u64 fits = scavenger_fits(r, 0), full = scavenger_fits(r, 2 * r->queue_us);
 
 	s->regime = REGIME_ALONE;
 	sc->kept_cwnd = sc->best_effort.window_q16 >> 16;
@@ -128,12 +131,12 @@ static bool scavenger_act(struct sender *s, struct tcp_path *p, enum path_verdic
 	case PATH_STAND_BACK:
 		scavenger_stand_back(s, p, r->held_us);
 		return false;
+	case PATH_LONGER:
+		cdg_set_base_rtt(&s->cdg, r->rtt_us);
+		fallthrough;
 	case PATH_TAKE:
 		scavenger_take(s, p, r);
 		return false;
-	case PATH_LONGER:
-		cdg_set_base_rtt(&s->cdg, r->rtt_us);
-		return true;
 	}
 	return true;
 }
@@ -184,7 +187,7 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 		s->interval.best_effort_sum_q16 += sc->best_effort.window_q16;
 		w_q16 = s->control.w_q16;
 	}
-	if (!scavenger_act(s, p, path_memory_round(s->memory, &sc->part, &r), &r))
+	if (!scavenger_act(s, p, path_memory_round(s->memory, &s->part, &r), &r))
 		return ROUND_SET;
 	/* time in which the window was not in use does not count, RFC 9438, 4.2 */
 	if (!r.judged || !s->round.cwnd_limited)
@@ -295,7 +298,7 @@ static void scavenger_event(struct sender *s, struct tcp_path *p, enum base_even
 		cubic_start(&sc->best_effort, sc->undo_window_q16, sc->undo_origin_q16);
 		break;
 	case BASE_IDLE:
-		path_memory_pause(s->memory, &sc->part);
+		path_memory_pause(s->memory, &s->part);
 		break;
 	default:
 		break;
@@ -327,7 +330,6 @@ static void scavenger_report(const struct sender *s, struct base_report *report)
 		.yields = s->scavenger.yields,
 		.ours_ppm = fp_ppm(fp_ratio_q16(m->rate_q16, m->carried_q16)),
 		.carried_pps = min_t(u64, m->carried_q16 >> 16, U32_MAX),
-		.flows = m->flows,
 		.best_effort = s->scavenger.best_effort.window_q16 >> 16,
 	};
 }

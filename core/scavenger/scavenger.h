@@ -56,7 +56,6 @@ enum regime {
 /**
  * struct scavenger - state of scavenger_base
  * @best_effort: the window that a best-effort flow would hold, B
- * @part: of what the path carries for this host
  * @cuts: the last cut for delay that this flow has made or followed, see path_memory_cut()
  * @yields: how often it stood back
  * @steady_rounds: since slow start, saturating
@@ -67,7 +66,6 @@ enum regime {
  */
 struct scavenger {
 	struct cubic best_effort;
-	struct path_part part;
 	u32 cuts;
 	u32 yields;
 	u8 steady_rounds;

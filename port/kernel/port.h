@@ -17,11 +17,19 @@
 #include <linux/time64.h>
 #include <linux/types.h>
 
-/* What several connections share has a lock, which they take from softirq as well. */
+/* A lock that is taken in softirq and in process context; nothing sleeps under it. */
 typedef spinlock_t port_lock_t;
 
-#define port_lock_init(lock)	spin_lock_init(lock)
-#define port_lock(lock)		spin_lock_bh(lock)
-#define port_unlock(lock)	spin_unlock_bh(lock)
+#define port_lock_init(lock)	spin_lock_init(lock)	/* a macro: one lockdep class per caller */
+
+static inline void port_lock(port_lock_t *lock)
+{
+	spin_lock_bh(lock);
+}
+
+static inline void port_unlock(port_lock_t *lock)
+{
+	spin_unlock_bh(lock);
+}
 
 #endif /* DALBE_PORT_H */

@@ -126,3 +126,15 @@ void params_set(int fd, struct dalbe_params params)
 {
 	TRY(params_set_raw(fd, params));
 }
+
+int group_set_raw(int fd, uint32_t group)
+{
+	struct dalbe_group g = { .fd = fd, .group = group };
+
+	return ctl(DALBE_IOC_SET_GROUP, &g);
+}
+
+void group_set(int fd, uint32_t group)
+{
+	TRY(group_set_raw(fd, group));
+}

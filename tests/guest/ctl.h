@@ -30,5 +30,7 @@ struct dalbe_state state_get(int fd);
 struct dalbe_state state_get_exact(int fd, uint64_t *bytes_acked);
 int params_set_raw(int fd, struct dalbe_params params);
 void params_set(int fd, struct dalbe_params params);
+int group_set_raw(int fd, uint32_t group);
+void group_set(int fd, uint32_t group);
 
 #endif /* CTL_H */

@@ -35,10 +35,10 @@ int main(int argc, char **argv)
 	const struct test *const tables[] = {
 		tests_bad_input, tests_goal, tests_status, tests_regime,
 		tests_scavenger, tests_cubic, tests_vegas, tests_promises,
-		tests_params, tests_sysctl, tests_lifetime, tests_memory,
-		tests_module,
+		tests_params, tests_sysctl, tests_lifetime, tests_paths,
+		tests_memory, tests_module,
 	};
-	const struct rlimit enough = { .rlim_cur = 4096, .rlim_max = 4096 };
+	const struct rlimit enough = { .rlim_cur = 8192, .rlim_max = 8192 };
 	const char *only = NULL;
 	int opt;
 

@@ -121,6 +121,7 @@ static struct {
 static void forget_time(struct dalbe_state *s)
 {
 	s->time_left_ns = 0;
+	s->path_flows = 0;	/* an earlier test's may end */
 }
 
 static void set_up(void)
@@ -223,8 +224,11 @@ static void params(void)
 }
 
 /* GET_STATE reads fd alone and refuses every other byte that is not zero. */
-static void state_and_clear(void)
+static void state_clear_and_group(void)
 {
+	struct dalbe_group groups[] = {
+		{ .flags = 1, .group = 1 }, { .reserved = 1 << 31, .group = 1 },
+	};
 	struct dalbe_clear clear = { .flags = 1 };
 
 	set_up();
@@ -241,6 +245,11 @@ static void state_and_clear(void)
 		clear.fd = fixture.fd[i];
 		CHECK_ERRNO(ioctl(fixture.dev, DALBE_IOC_CLEAR_GOAL, &clear),
 			    EINVAL);
+		for (size_t j = 0; j < ARRAY_SIZE(groups); j++) {
+			harness_turn("SET_GROUP %zu", j);
+			groups[j].fd = fixture.fd[i];
+			CHECK_ERRNO(ioctl(fixture.dev, DALBE_IOC_SET_GROUP, &groups[j]), EINVAL);
+		}
 	}
 	check_unchanged();
 }
@@ -254,6 +263,7 @@ static void refuse_fd(const char *what, int fd, int err)
 	struct dalbe_clear clear = { .fd = fd };
 	struct dalbe_params params = {
 		.fd = fd, .flags = DALBE_PARAM_G, .g_ns = 3000000 };
+	struct dalbe_group group = { .fd = fd, .group = 1 };
 	int dev = ctl_open();
 
 	harness_turn("%s", what);
@@ -261,6 +271,7 @@ static void refuse_fd(const char *what, int fd, int err)
 	CHECK_ERRNO(ioctl(dev, DALBE_IOC_GET_STATE, &state), err);
 	CHECK_ERRNO(ioctl(dev, DALBE_IOC_CLEAR_GOAL, &clear), err);
 	CHECK_ERRNO(ioctl(dev, DALBE_IOC_SET_PARAMS, &params), err);
+	CHECK_ERRNO(ioctl(dev, DALBE_IOC_SET_GROUP, &group), err);
 	/* and the caller's structure is as it was */
 	CHECK_EQ(state.goal_bytes | state.cwnd | state.g_ns | state.status, 0);
 	close(dev);
@@ -329,7 +340,7 @@ static void commands(void)
 {
 	static const unsigned long unknown[] = {
 		_IOWR(DALBE_IOC_MAGIC, 0, struct dalbe_goal),
-		_IOWR(DALBE_IOC_MAGIC, 5, struct dalbe_goal),
+		_IOWR(DALBE_IOC_MAGIC, 6, struct dalbe_goal),
 		_IOWR(DALBE_IOC_MAGIC, 255, struct dalbe_goal),
 		_IOWR(DALBE_IOC_MAGIC ^ 1, 1, struct dalbe_goal),
 		0, FIONREAD, UINT32_MAX,
@@ -340,6 +351,7 @@ static void commands(void)
 		_IOWR(DALBE_IOC_MAGIC, 2, struct dalbe_goal),
 		_IOWR(DALBE_IOC_MAGIC, 3, struct dalbe_params),
 		_IOWR(DALBE_IOC_MAGIC, 4, struct dalbe_clear),
+		_IOWR(DALBE_IOC_MAGIC, 5, struct dalbe_goal),
 		_IO(DALBE_IOC_MAGIC, 1),
 		_IOW(DALBE_IOC_MAGIC, 1, struct dalbe_goal),
 		_IOR(DALBE_IOC_MAGIC, 2, struct dalbe_state),
@@ -347,6 +359,7 @@ static void commands(void)
 	static const unsigned long all[] = {
 		DALBE_IOC_SET_GOAL, DALBE_IOC_GET_STATE,
 		DALBE_IOC_CLEAR_GOAL, DALBE_IOC_SET_PARAMS,
+		DALBE_IOC_SET_GROUP,
 	};
 	struct dalbe_state room;
 
@@ -452,8 +465,8 @@ const struct test tests_bad_input[] = {
 	{ "deadlines in the past and beyond the end of time", past_deadline },
 	{ "UPDATE without a goal is refused", update_without_goal },
 	{ "bad parameters are refused, nothing changed", params },
-	{ "GET_STATE and CLEAR_GOAL refuse what they do not read",
-	  state_and_clear },
+	{ "GET_STATE, CLEAR_GOAL and SET_GROUP refuse what they do not read",
+	  state_clear_and_group },
 	{ "descriptors of anything else are refused", descriptors },
 	{ "MPTCP sockets are refused", mptcp },
 	{ "unknown commands and wrong sizes are refused", commands },

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Several processors at once in the module: connections send, end and begin
- * again, while other threads set, change, read and clear their goals and switch
- * their congestion control, all on the same sockets and without any lock of
- * ours.
+ * again, while other threads set, change, read and clear their goals, move them
+ * from group to group and switch their congestion control, all on the same
+ * sockets and without any lock of ours.
  *
  *	usage: stress ADDRESS PORT SECONDS
  *
@@ -31,12 +31,13 @@
 #define SENDERS		8	/* parallel connections */
 #define CONTROLLERS	4	/* threads that meddle with them */
 #define LIFE_MS		700	/* of a connection, on average */
+#define GROUPS		3	/* 0, none, among them: some are shared, some end */
 
 static struct sockaddr_in peer;
 static struct timespec end;
 static int device;
 static atomic_int sockets[SENDERS];	/* -1 between two connections */
-static atomic_ulong sent, connections, sets, reads, clears, switches, errors;
+static atomic_ulong sent, connections, sets, reads, clears, moves, switches, errors;
 
 static int over(void)
 {
@@ -67,6 +68,7 @@ static void *send_for_ever(void *arg)
 			.bytes = 1 + rand_r(&random) % 100000000,
 			.deadline_ns = 1000000ull * (1 + rand_r(&random) % 5000),
 		};
+		struct dalbe_group group = { .group = rand_r(&random) % GROUPS };
 		unsigned int left_ms = rand_r(&random) % (2 * LIFE_MS);
 		struct timespec start, now;
 		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -79,6 +81,9 @@ static void *send_for_ever(void *arg)
 		if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, DALBE_CC_CDG,
 			       strlen(DALBE_CC_CDG)))
 			fail("TCP_CONGESTION");
+		group.fd = fd;
+		if (ioctl(device, DALBE_IOC_SET_GROUP, &group))
+			fail("SET_GROUP before connect");
 		goal.fd = fd;
 		if (ioctl(device, DALBE_IOC_SET_GOAL, &goal))
 			fail("SET_GOAL before connect");
@@ -141,7 +146,7 @@ static void *meddle(void *arg)
 			usleep(1000);
 			continue;
 		}
-		switch (rand_r(&random) % 8) {
+		switch (rand_r(&random) % 10) {
 		case 0:
 		case 1: {
 			struct dalbe_goal goal = {
@@ -175,6 +180,16 @@ static void *meddle(void *arg)
 			break;
 		}
 		case 4:
+		case 5: {
+			struct dalbe_group group = {
+				.fd = fd,
+				.group = rand_r(&random) % GROUPS,
+			};
+
+			control(DALBE_IOC_SET_GROUP, &group, &moves, "SET_GROUP");
+			break;
+		}
+		case 6:
 			cc = rand_r(&random) & 1 ? DALBE_CC_CDG : "cubic";
 			if (!setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cc, strlen(cc)))
 				atomic_fetch_add(&switches, 1);
@@ -226,7 +241,8 @@ int main(int argc, char **argv)
 	for (i = 0; i < SENDERS + CONTROLLERS; i++)
 		pthread_join(threads[i], NULL);
 
-	printf("%lu connections, %lu bytes, %lu sets, %lu reads, %lu clears, %lu switches, %lu errors\n",
-	       connections, sent, sets, reads, clears, switches, errors);
-	return errors || !connections || !sent || !sets || !reads || !clears || !switches;
+	printf("%lu connections, %lu bytes, %lu sets, %lu reads, %lu clears, %lu moves, %lu switches, %lu errors\n",
+	       connections, sent, sets, reads, clears, moves, switches, errors);
+	return errors || !connections || !sent || !sets || !reads || !clears || !moves ||
+	       !switches;
 }

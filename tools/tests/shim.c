@@ -11,7 +11,7 @@
  *	SHIM_ABSENT	as if /dev/dalbe were missing, with this errno
  *	SHIM_LOADED	and yet the module loaded
  *	SHIM_SYS	where files of /sys, /proc/sys and /var/lib/shim-signed are to be looked for
- *	SHIM_OLD	the module is of a version that knows no parameters
+ *	SHIM_OLD	the module is of a version that knows no parameters and no groups
  *	SHIM_SECCOMP	pidfd_getfd(2) fails with this errno; 0: it kills
  *	SHIM_LOSE	the pidfd_getfd(2) of this number, counted from 1, fails with EBADF
  *	SHIM_CLEAR	before the first update of a goal, somebody clears it
@@ -53,6 +53,7 @@ struct shim_socket {
 	__u64 deadline_ns;
 	__u64 done_ns;		/* when it was first seen done */
 	struct dalbe_params params;
+	__u32 group;
 };
 
 static struct shim_socket *table;
@@ -282,11 +283,20 @@ static void get_regime(struct dalbe_state *state)
 	state->regime = regime ? (__u32)atoi(regime) : DALBE_REGIME_NONE;
 	if (state->regime == DALBE_REGIME_NONE)
 		return;
-	state->drained_ppm = 120000;
+	state->ours_ppm = 120000;
 	state->yields = 3;
-	state->resumes = 2;
 	if (state->regime != DALBE_REGIME_ALONE)
 		state->level_Bps = 62500;
+}
+
+/* Sockets of the same group, whether they have a goal or not; without one itself alone. */
+static __u32 sharing(const struct shim_socket *s)
+{
+	__u32 n = 0;
+
+	for (int i = 0; i < MAX_SOCKETS; i++)
+		n += s->group && table[i].cookie && table[i].group == s->group;
+	return n ? n : 1;
 }
 
 static void get_state(struct shim_socket *s, struct dalbe_state *state)
@@ -299,11 +309,13 @@ static void get_state(struct shim_socket *s, struct dalbe_state *state)
 	state->rate_Bps = 1250000;
 	state->g_ns = 3000000;
 	state->srtt_us = 50000;
+	state->group = s->group;
 	if (!s->bytes && state->controller != DALBE_CONTROLLER_WEIGHT)
 		return;
 	state->w_ppm = 500000;
 	state->phi_ppm = 1000000;
 	get_regime(state);
+	state->path_flows = sharing(s);
 	if (!s->bytes)
 		return;
 	state->goal_bytes = s->bytes;
@@ -357,6 +369,12 @@ int ioctl(int fd, unsigned long command, ...)
 			s->params.flags, s->params.g_ns, s->params.controller,
 			s->params.tw_ms, s->params.wmin_ppm,
 			s->params.after_deadline);
+		return 0;
+	case DALBE_IOC_SET_GROUP:
+		if (getenv("SHIM_OLD"))
+			break;
+		s->group = ((struct dalbe_group *)arg)->group;
+		fprintf(call_log, "group %llu %u\n", s->cookie, s->group);
 		return 0;
 	}
 	errno = ENOTTY;

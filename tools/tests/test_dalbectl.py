@@ -927,8 +927,8 @@ def test_scavenger(b: Bench) -> None:
         assert b.warnings == []
         assert (js["end"], js["bytes_done"]) == ("done", 100000), js
         assert js.items() >= nulls.items() and 1.2 < js["elapsed_s"] < 10, js
-        attach, params = (entry.split() for entry in b.log.read_text().splitlines())
-        assert (attach[0], params[0]) == ("attach", "params")
+        attach, group, params = (entry.split() for entry in b.log.read_text().splitlines())
+        assert (attach[0], group[0], params[0]) == ("attach", "group", "params")
         assert params[2:] == [str(flags), "0", "3", "0", str(wmin), "0"]
         (conn,) = js["connections"]
         assert conn["delivered"] and not conn["had_goal"], conn
@@ -1011,7 +1011,7 @@ def test_params(b: Bench) -> None:
         goal=(*GOAL, "--controller", "pid", "--after", "keep", "--wmin", "0.05", "--tw", "2s",
               "--g", "0.5"),
     )  # fmt: skip
-    attach, params, goal = (line.split() for line in b.log.read_text().splitlines())
+    attach, _, params, goal = (line.split() for line in b.log.read_text().splitlines())
     assert params[0] == "params" and params[2:] == ["31", "500000", "1", "2000", "50000", "2"]
     assert (attach[0], goal[0]) == ("attach", "goal")
 
@@ -1188,6 +1188,52 @@ def test_listener(b: Bench) -> None:
         process.kill()
 
 
+def groups_of(b: Bench) -> list[int]:
+    """Every group set so far."""
+    lines = [line.split() for line in b.log.read_text().splitlines()]
+    return [int(words[2]) for words in lines if words[0] == "group"]
+
+
+def test_group_of_a_job(b: Bench) -> None:
+    """All connections of a job have one group, another job has another, and --group says which."""
+    several = (SENDER, str(b.sink.port), "20", "0", "1000", "1000", "1000")
+    for _ in range(2):
+        for conn in b.send(*several)["connections"]:
+            assert conn["group"] == groups_of(b)[-1], conn
+    groups = groups_of(b)
+    assert len(groups) == 6 and 0 not in groups, groups
+    assert len(set(groups[:3])) == len(set(groups[3:])) == 1 and groups[0] != groups[3], groups
+
+    b.send(*several, goal=(*GOAL, "--group", "4294967295"))
+    assert groups_of(b)[6:] == [4294967295] * 3
+    (conn,) = b.send(*several[:5], goal=("--scavenger", "--group", "0"))["connections"]
+    assert len(groups_of(b)) == 9 and conn["group"] == 0, conn
+
+
+def test_group(b: Bench) -> None:
+    """A group alone can be set, and get shows how many share it."""
+    with running_sender(b, "1000", "0", "100000", "100000") as (pid, (first, _)):
+        assert b.run("set", "--scavenger", "--group", "7", pid).returncode == 0
+        for n, group in ((2, 7), (1, 0)):
+            header, line, _ = b.run("get", "--verbose", pid).stdout.splitlines()
+            end = header.index("FLOWS") + len("FLOWS")
+            assert line[end - 5 : end] == f"{n:5}", line
+            conn = json.loads(b.run("get", "--json", pid).stdout)["connections"][0]
+            assert (conn["path_flows"], conn["group"]) == (n, group), conn
+            assert b.run("set", "--group", "0", f"{pid}:{first}").returncode == 0
+
+
+def test_module_without_groups(b: Bench) -> None:
+    """Of an older module a job asks for none, but a group that was asked for is missed."""
+    b.env["SHIM_OLD"] = "1"
+    program = (SENDER, str(b.sink.port), "20", "0", "1000")
+    _, js = b.summary(*GOAL, "--", *program)
+    assert js["connections"][0]["had_goal"] and b.warnings == [], (js, b.warnings)
+    _, js = b.summary(*GOAL, "--group", "7", "--", *program)
+    assert not js["connections"][0]["had_goal"], js
+    assert len(b.warnings) == 1 and "another version" in b.warnings[0], b.warnings
+
+
 def test_regime(b: Bench) -> None:
     """The regime is shown: what was drained once a cut was tested, the level while not alone."""
     columns = ("REGIME", "DRAINED", "LEVEL")
@@ -1203,7 +1249,7 @@ def test_regime(b: Bench) -> None:
         for number, name, row, level_Bps in cases:  # noqa: N806 (unit)
             b.env["SHIM_REGIME"] = str(number)
             header, line = b.run("get", "--verbose", pid).stdout.splitlines()
-            assert len(header) == len(line) <= 170, (header, line)
+            assert len(header) == len(line) <= 176, (header, line)
             # From where the column before ends, to where this one does.
             start, end = header.index("REGIME"), header.index("LEVEL") + len("LEVEL")
             assert header[start:end].split() == list(columns), header
@@ -1494,6 +1540,7 @@ def test_bad_options(b: Bench) -> None:
         "tw": ["10", "1ms", "11m", "x"],
         "g": ["0", "0.001", "126", "x", "1e2"],
         "port": ["0", "65536", "http", "-1"],
+        "group": ["4294967296", "-1", "x", ""],
     }.items():
         cases += [[*run_ok, f"--{option}", value, *end] for value in values]
         cases += [[*run_ok, f"--{option}={value}", *end] for value in values]
