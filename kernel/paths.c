@@ -237,6 +237,13 @@ static void dalbe_path_remove(struct dalbe_paths *paths, struct dalbe_path *path
 	}
 }
 
+/* Nothing is known of the path. No flow may share it. */
+static void dalbe_path_forget(struct dalbe_path *path)
+{
+	path_memory_init(&path->memory);
+	path->memory.group = path->key.group;
+}
+
 /* One flow more. The lock is held; the entry may be idle. */
 static void dalbe_path_count(struct dalbe_path *path)
 {
@@ -244,7 +251,7 @@ static void dalbe_path_count(struct dalbe_path *path)
 		return;
 	list_del(&path->idle);
 	if (dalbe_path_expired(path))	/* the work is still to come, after suspend */
-		path_memory_init(&path->memory);
+		dalbe_path_forget(path);
 	refcount_set(&path->flows, 1);
 }
 
@@ -316,7 +323,7 @@ static struct dalbe_path *dalbe_path_alloc(const struct sock *sk, const struct d
 		return NULL;
 	path->key = *key;
 	refcount_set(&path->flows, 1);
-	path_memory_init(&path->memory);
+	dalbe_path_forget(path);
 	return path;
 }
 

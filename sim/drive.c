@@ -292,14 +292,24 @@ static void to_timer(struct drive *d, u64 now_ns)
 	count_regimes(d, in_regime(d, REGIME_CONTENDED), now_ns);
 }
 
+/* One of ours, or of theirs, that has begun ends. */
+static void leave(struct drive *d, u32 n)
+{
+	struct sender *s = &d->flow[n].sender;
+
+	if (is_ours(d, n))
+		d->out->yields += sender_report(s).yields;
+	tcp_close(&d->flow[n]);
+	sender_leave(s);
+}
+
 static void flow_timer(struct drive *d, u32 n, u64 now_ns)
 {
 	struct flow *f = &d->flow[n];
 
 	if (now_ns >= d->stop_ns[n]) {
 		d->stop_ns[n] = NEVER;
-		tcp_close(f);
-		sender_leave(&f->sender);
+		leave(d, n);
 	} else if (n < d->longs && f->tx_nxt == 0 && !f->open) {
 		start(d, n, now_ns);
 	} else {
@@ -454,7 +464,8 @@ static void end(struct drive *d)
 		more = d->flow[n].total - d->half[n];
 		out->least = min(out->least, more);
 		out->most = max(out->most, more);
-		out->yields += sender_report(&d->flow[n].sender).yields;
+		if (d->flow[n].open)
+			leave(d, n);
 	}
 	for (n = 0; n <= d->flows; n++)
 		*(is_ours(d, n) ? &out->drops_ours : &out->drops_theirs) += d->link.qdisc.drops[n];

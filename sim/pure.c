@@ -47,6 +47,13 @@ u32 pure_owd_rtt_us(struct owd *o, u32 val, u64 now_us, u32 rtt_us, u32 base_rtt
 	return owd_rtt_us(o, val, now_us, rtt_us, base_rtt_us);
 }
 
+/* Are packets spaced? As kernel/pacing.c. */
+bool pure_paced(const struct sender *s)
+{
+	return s->sets_pacing && s->base->paced && !sender_not_alone(s) &&
+	       cdg_base_rtt_us(&s->cdg) >= QUEUE_SHORTEST_US;
+}
+
 /* As kernel/hooks.c does where TCP calls pkts_acked(). */
 void pure_acked_doubts(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample,
 		       const struct rtt_doubts *doubts)
@@ -73,7 +80,7 @@ bool pure_avoid(struct sender *s, struct tcp_path *p, u32 packets)
 	if (!sender_acked(s, p, true))
 		return false;
 	if (sender_wants_hystart(s, p))
-		sender_hystart(s, p, false);
+		sender_hystart(s, p, pure_paced(s));
 	if (sender_round_over(s, p))
 		result = sender_end_round(s, p);
 	if (!result.set || sender_not_alone(s))

@@ -153,15 +153,6 @@ static void tcp_validate_window(struct flow *f, bool limited)
 	f->usage_seq = f->nxt;
 }
 
-/* As kernel/pacing.c. */
-static bool tcp_paced(const struct flow *f)
-{
-	const struct sender *s = &f->sender;
-
-	return s->sets_pacing && s->base->paced && !sender_not_alone(s) &&
-	       cdg_base_rtt_us(&s->cdg) >= QUEUE_SHORTEST_US;
-}
-
 /* As Linux' tcp_update_pacing_rate(): between two packets, ns. */
 static u64 tcp_pacing_gap_ns(const struct flow *f)
 {
@@ -229,7 +220,7 @@ static u64 tcp_departure_ns(const struct flow *f, bool again)
 
 	if (sender_below_min_cwnd(s))
 		return again || f->path.state >= PATH_RECOVERY ? 0 : s->departure_ns;
-	return tcp_paced(f) ? f->pace_ns : 0;
+	return pure_paced(&f->sender) ? f->pace_ns : 0;
 }
 
 /**
@@ -258,7 +249,7 @@ void tcp_send(struct flow *f, struct link *l, u64 now_ns)
 				f->send_ns = departure_ns;
 				break;
 			}
-			gap_ns = tcp_paced(f) ? tcp_pacing_gap_ns(f) : 0;
+			gap_ns = pure_paced(&f->sender) ? tcp_pacing_gap_ns(f) : 0;
 			burst = gap_ns ? tcp_burst(gap_ns) : 1;
 			/* being late is made good by half of the time, as in Linux */
 			if (gap_ns && f->tx_nxt - f->tx_first >= TCP_PACING_FREE)

@@ -30,7 +30,6 @@
  * contradicts C(4) and every implementation. Here, with probability P.
  */
 #include "core/bases/cdg.h"
-#include "core/scavenger/queue.h"
 
 /**
  * cdg_set_g - set the scale G of C(4)
@@ -138,13 +137,15 @@ void cdg_rtt_delayed_ack(struct cdg *c, s32 rtt_us)
 	cdg_lower_base_rtt(c, rtt_us);
 }
 
-/* Was the queue of the round just ended too short to judge by (queue_stands())? Where the base RTT
+/* Was the queue of the round just ended too short for a small G? Where the base RTT
  * is not known (a latecomer that never saw the queue empty) the test errs towards "short": towards
  * CDG with G at least idle_g_ns, which still yields to growing queues.
  */
 static bool cdg_queue_short(const struct cdg *c)
 {
-	return !queue_stands(c->rtt_prev.min_us, cdg_base_rtt_us(c));
+	u32 base_us = cdg_base_rtt_us(c);
+
+	return c->rtt_prev.min_us < base_us + max_t(u32, base_us >> CDG_IDLE_SHIFT, CDG_IDLE_US);
 }
 
 static void cdg_update_base_rtt(struct cdg *c, s32 min_us)
@@ -167,21 +168,6 @@ static void cdg_update_base_rtt(struct cdg *c, s32 min_us)
 void cdg_set_base_rtt(struct cdg *c, u32 base_rtt_us)
 {
 	c->base_rtt_q16 = (u64)base_rtt_us << 16;
-}
-
-/**
- * cdg_cut_round_short - the round under way is to end with this lowest RTT
- * @c: the flow
- * @min_us: us, above 0
- *
- * A lower RTT that this round has seen still counts for the base RTT.
- */
-void cdg_cut_round_short(struct cdg *c, s32 min_us)
-{
-	if (c->rtt.min_us)
-		cdg_update_base_rtt(c, c->rtt.min_us);
-	c->rtt.min_us = min_us;
-	c->rtt.max_us = max(c->rtt.max_us, min_us);
 }
 
 /**

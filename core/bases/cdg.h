@@ -82,6 +82,12 @@
  */
 #define CDG_IDLE_G_DEFAULT_NS	20000000
 
+/* The queue is short below 1/16 of the base RTT, or 1 ms: two packets at 20 Mbit/s. Half: an idle
+ * link's jitter is no short queue, and a small G answers it. Twice: CDG answers a queue later.
+ */
+#define CDG_IDLE_SHIFT		4
+#define CDG_IDLE_US		1000
+
 /* The base RTT rises by 2^-15 of the excess in a round of 100 ms, or less in a shorter one: by
  * half of it in 40 minutes. A competitor fills a buffer for hours, a route changes rarely. Half as
  * slow finds a longer route after hours; twice as fast takes a full buffer for the path.
@@ -281,7 +287,6 @@ void cdg_set_idle_g(struct cdg *c, u32 idle_g_ns);
 
 void cdg_rtt_delayed_ack(struct cdg *c, s32 rtt_us);
 void cdg_set_base_rtt(struct cdg *c, u32 base_rtt_us);
-void cdg_cut_round_short(struct cdg *c, s32 min_us);
 s32 cdg_round(struct cdg *c, const struct cdg_heuristics *h);
 u32 cdg_backoff_probability(const struct cdg *c, s32 gradient_sum_us,
 			    bool queue_short);

@@ -146,8 +146,8 @@ static enum path_verdict path_take(struct path_memory *m, const struct path_roun
 	return PATH_TAKE;
 }
 
-/* Does the path carry less for us than it has carried, for two round trips in a row? @busy: it is
- * busy now.
+/* Does the path carry less for us than it has carried, for two round trips in a row? Where we have
+ * just taken it one will do, as others were there before. @busy: it is busy now.
  */
 static bool path_carries_others(struct path_memory *m, const struct path_round *r, bool busy)
 {
@@ -157,7 +157,7 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 	}
 	if (!busy)
 		return false;
-	if (!m->poor_us && r->now_us - m->since_us > PATH_SOON_US / 4) {
+	if (!m->poor_us && r->now_us - m->since_us > PATH_DOUBT_US) {
 		m->poor_us = r->now_us;
 		return false;
 	}
@@ -178,7 +178,10 @@ static enum path_verdict path_round_alone(struct path_memory *m, const struct pa
 
 	if (!r->judged || !r->steady)
 		return PATH_AS_IT_IS;
-	m->carried_q16 = max(m->carried_q16, m->mean_q16);
+	if (m->mean_q16 >= m->carried_q16 || r->now_us - m->carried_us >= PATH_FORGET_US)
+		m->carried_q16 = m->mean_q16;
+	if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
+		m->carried_us = r->now_us;
 	m->noise_us += (s32)(r->rtt_max_us - r->rtt_us - m->noise_us) / PATH_MEAN;
 	return path_carries_others(m, r, busy) ? path_stand_back(m, r) : PATH_AS_IT_IS;
 }
@@ -209,8 +212,16 @@ static enum path_verdict path_round_beside(struct path_memory *m, struct path_ro
 	if (!longer)
 		return PATH_AS_IT_IS;
 	path_take(m, r);
+	m->base_rtt_us = r->rtt_us;
 	m->longer = true;
 	return PATH_LONGER;
+}
+
+static enum path_verdict path_judge(struct path_memory *m, struct path_round *r)
+{
+	if (m->flows == 1 || r->base_rtt_us < m->base_rtt_us)
+		m->base_rtt_us = r->base_rtt_us;
+	return m->contended ? path_round_beside(m, r) : path_round_alone(m, r);
 }
 
 /**
@@ -228,8 +239,6 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
 	u64 mean_q16;
 
 	port_lock(&m->lock);
-	if (m->flows == 1 || r->base_rtt_us < m->base_rtt_us)
-		m->base_rtt_us = r->base_rtt_us;
 	mean_q16 = part->mean_q16 ? part->mean_q16 - part->mean_q16 / PATH_MEAN +
 				    r->rate_q16 / PATH_MEAN : r->rate_q16;
 	if (m->contended)
@@ -242,7 +251,7 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
 	else if (!m->contended && r->contended)
 		verdict = m->longer ? PATH_LONGER : PATH_TAKE;
 	else
-		verdict = m->contended ? path_round_beside(m, r) : path_round_alone(m, r);
+		verdict = path_judge(m, r);
 	r->fits_q16 = div_u64(m->carried_q16, max(m->flows, 1U));
 	r->held_us = m->held_us;
 	r->cuts = m->cuts;
@@ -270,7 +279,8 @@ bool path_memory_lost(struct path_memory *m, struct path_round *r)
 	if (r->steady && !m->contended) {
 		if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
 			m->full_us = max(m->full_us, queue_us);
-		others = path_carries_others(m, r, queue_us >= max(m->full_us / 2, path_packets_us(m)));
+		others = path_carries_others(m, r, queue_us >= max(m->full_us / 2,
+								   path_packets_us(m)));
 		if (others)
 			path_stand_back(m, r);
 	}

@@ -22,6 +22,14 @@
  */
 #define PATH_SAME_PART(carried)		((carried) / 8 * 7)
 
+/* What the path has carried is forgotten where it has not carried three quarters of it for ten
+ * minutes. A slower path that loses packets, and one whose router serves each flow in turn while
+ * others are there (FQ-CoDel), look alike: both carry the same less again and again, and no queue
+ * of others shows. Half: behind FQ-CoDel others have their fair share only after five minutes.
+ * Twice: on a path that has become slower for good we keep to w for so long.
+ */
+#define PATH_FORGET_US		600000000
+
 /* Rounds from slow start on in which the packets that slow start sent too many are under way,
  * queued, and drained: we do not judge by them. Half: our own slow start passes for a competitor.
  * Twice: a competitor that comes in that time waits for as long.
@@ -70,6 +78,11 @@
  */
 #define PATH_SOON_US		16000000
 
+/* And in so long after we took it a single round trip tells of them. Half: behind CoDel at 100 ms
+ * others lose a third more. Twice: one late packet makes us leave a path that is idle.
+ */
+#define PATH_DOUBT_US		4000000
+
 /**
  * struct path_part - one flow's part of what the path carries for us
  * @rate_q16: in its last round, packets per second; 0: none, or not known
@@ -89,6 +102,7 @@ struct path_part {
  * @full_us: the longest queue at which a packet was lost while all of it was ours
  * @noise_us: alone: what RTTs of a round differ by, a mean of PATH_MEAN
  * @patience_us: so long no queue has to be seen before we take the path
+ * @group: its flows have different destinations, and base RTTs: @base_rtt_us is of no use
  * @contended: others are there; else we are alone
  * @longer: alone: as the path has become longer
  * @since_us: since when
@@ -101,6 +115,7 @@ struct path_part {
  * @rate_q16: sum of the parts, packets per second
  * @mean_q16: the same of their means
  * @carried_q16: the most that @mean_q16 was
+ * @carried_us: when the path last carried PATH_OURS_PART() of that
  * @same_q16: what the path carried when we stood back, where no queue was seen since; else 0
  * @yields: how often we stood back
  *
@@ -117,12 +132,14 @@ struct path_memory {
 	u32 look_least_us;
 	u32 look_most_us;
 	u32 yields;
+	bool group;
 	bool contended;
 	bool longer;
 	u64 since_us;
 	u64 queue_us;
 	u64 looks_us;
 	u64 poor_us;
+	u64 carried_us;
 	u64 held_us;
 	u64 rate_q16;
 	u64 mean_q16;

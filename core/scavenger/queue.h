@@ -15,36 +15,26 @@
  */
 #define QUEUE_ALONE_G_NS	4000000
 
-/* A queue below 1/16 of the base RTT, or 1 ms (two packets at 20 Mbit/s), is too short to judge
- * by. A competitor that fills a buffer keeps more than that whatever we do; a flow alone has less
- * at each backoff. With half of it the noise of end systems passes for a queue; with twice,
- * competitors in short buffers pass for nobody.
+/* A queue below 1/64 of the base RTT, or 1 ms, is too short to judge by. CoDel keeps 5 ms, which has
+ * to show on paths of 100 ms and more. With half of it the noise of end systems passes for a queue
+ * that others have made; with twice (1/32) we take the link again and again behind CoDel on long
+ * paths (50 Mbit/s, 100 ms: a share of 32 % with 1/16).
  */
 #define QUEUE_SHORTEST_SHIFT	6
 #define QUEUE_SHORTEST_US	1000
 
-/* The longest queue that scavengers leave among themselves: a quarter of the base RTT, as CUBIC's
- * in a short buffer is longer, and at least 3 ms, as jitter may be no queue, and at most 4 G, which
- * they exceed once in fifty backoffs, exp(-4).
- * With half of the least jitter of 2 ms leaves short paths idle. With twice CUBIC at 1 Gbit/s,
- * 10 ms and half a BDP of buffer loses a third of the link to us, and of four scavengers at
- * 100 Mbit/s, 5 ms one starves. With half of the quarter, or of the most, scavengers take each
- * other for competitors; with twice, a competitor in a short buffer passes for a scavenger.
+/* The longest queue that we leave while alone: a quarter of the base RTT, at least 3 ms, as jitter
+ * may be no queue, and at most 4 G, which CDG's cuts exceed once in fifty, exp(-4). We make room for
+ * a longer one at once: a newcomer's slow start grows faster than CDG's gradient. Half: jitter of
+ * 2 ms leaves short paths idle. Twice: a newcomer in a short buffer loses packets first.
  */
 #define QUEUE_SCAVENGERS_LEAST_US	3000
 #define QUEUE_SCAVENGERS_MOST_US	(4 * QUEUE_ALONE_G_NS / 1000)
 #define QUEUE_SCAVENGERS_SHIFT		2
 
-/* A queue of which no more than a quarter is left was ours, or nobody's. With half of it
- * two stalls in a row passed for a newcomer on a path of 0.5 ms (11 ms of queue, then 1.5). With
- * twice competitors whose loss empties a part of the buffer pass for nobody; a newcomer, whose
- * queue has grown, does not.
- */
-#define QUEUE_LEFT_PART		4
-
-/* Fewer packets than an initial window (RFC 6928): a packet is a good part of such a window, and
- * it is too small to make room for a newcomer. Half: flows make room that is of no use. Twice:
- * flows on slow links do not make room that is.
+/* Fewer packets than an initial window (RFC 6928): a packet is a good part of such a window, which
+ * we round to the nearest. Half: small windows lose a packet at each cut, and the largest of several
+ * flows takes the path. Twice: middle windows keep a packet in the queue.
  */
 #define QUEUE_SMALL_CWND	10
 
@@ -79,12 +69,8 @@ static inline u32 queue_shortest_us(u32 base_rtt_us)
 }
 
 /**
- * queue_scavengers_us - the longest queue that scavengers leave among themselves on a fast link
+ * queue_scavengers_us - the longest queue that we leave while alone
  * @base_rtt_us: lowest RTT known
- *
- * Each drains a longer one (room_urgent()), and takes one that is as short on average for other
- * scavengers' (regime_judge_cut()), whatever their number. On a slow link they leave more:
- * evidence_least_windows_us().
  *
  * Return: us.
  */
@@ -92,30 +78,6 @@ static inline u32 queue_scavengers_us(u32 base_rtt_us)
 {
 	return clamp_t(u32, base_rtt_us >> QUEUE_SCAVENGERS_SHIFT,
 		       QUEUE_SCAVENGERS_LEAST_US, QUEUE_SCAVENGERS_MOST_US);
-}
-
-/**
- * queue_stands - is there a queue long enough to judge by?
- * @rtt_us: lowest RTT of a round
- * @base_rtt_us: lowest RTT known
- */
-static inline bool queue_stands(u32 rtt_us, u32 base_rtt_us)
-{
-	return queue_above_us(rtt_us, base_rtt_us) >=
-	       queue_shortest_us(base_rtt_us);
-}
-
-/**
- * queue_left_us - the queue that may be left where one of ours, or nobody's, has gone
- * @rtt_us: lowest RTT before
- * @base_rtt_us: lowest RTT known
- *
- * Return: us.
- */
-static inline u32 queue_left_us(u32 rtt_us, u32 base_rtt_us)
-{
-	return max(queue_above_us(rtt_us, base_rtt_us) / QUEUE_LEFT_PART,
-		   queue_shortest_us(base_rtt_us));
 }
 
 /**

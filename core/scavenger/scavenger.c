@@ -29,7 +29,7 @@ static void scavenger_save_undo(struct scavenger *sc)
 static void scavenger_start(struct sender *s, struct tcp_path *p)
 {
 	struct scavenger *sc = &s->scavenger;
-	u32 known_us = READ_ONCE(s->memory->base_rtt_us);
+	u32 known_us = s->memory->group ? 0 : READ_ONCE(s->memory->base_rtt_us);
 
 	cdg_set_g(&s->cdg, QUEUE_ALONE_G_NS);
 	if (known_us && (!cdg_base_rtt_us(&s->cdg) || known_us < cdg_base_rtt_us(&s->cdg)))
@@ -80,16 +80,19 @@ static void scavenger_stand_back(struct sender *s, struct tcp_path *p, u64 held_
 	scavenger_apply_level(s, p, 0);
 }
 
+/* What fits the path, packets, with a queue of @queue_us; 0: not known. */
+static u64 scavenger_fits(const struct path_round *r, u32 queue_us)
+{
+	return fp_mul_div(r->fits_q16, (u64)r->base_rtt_us + queue_us, USEC_PER_SEC) >> 16;
+}
+
 /* Alone, for all we know: slow start from a part of what the path carried up to all of it and a
  * short queue.
  */
 static void scavenger_take(struct sender *s, struct tcp_path *p, const struct path_round *r)
 {
 	struct scavenger *sc = &s->scavenger;
-	u64 fits = fp_mul_div(r->fits_q16, r->base_rtt_us, USEC_PER_SEC) >> 16;
-	u64 full = fp_mul_div(r->fits_q16,
-			      r->base_rtt_us + 2 * r->queue_us,
-			      USEC_PER_SEC) >> 16;
+	u64 fits = scavenger_fits(r, 0), full = scavenger_fits(r, 2 * r->queue_us);
 
 	s->regime = REGIME_ALONE;
 	sc->kept_cwnd = sc->best_effort.window_q16 >> 16;

@@ -26,6 +26,7 @@ CFLAGS = (
 TYPES = """
 typedef uint8_t u8; typedef uint16_t u16; typedef uint32_t u32; typedef uint64_t u64;
 typedef int16_t s16; typedef int32_t s32; typedef int64_t s64;
+typedef int port_lock_t;
 """
 LINE_MARKER = re.compile(r'^# \d+ "([^"]+)".*\n', re.MULTILINE)
 INLINE = re.compile(r"^static inline .*?^}\n", re.MULTILINE | re.DOTALL)

@@ -10,7 +10,7 @@
 #include "core/bases/cdg.h"
 #include "core/control/control.h"
 #include "core/scavenger/cubic.h"
-#include "core/scavenger/regime.h"
+#include "core/scavenger/path_memory.h"
 #include "near.h"
 
 static const u64 rates_Bps[] = { 0, 1, 1250000, 50000000000ull };
@@ -381,132 +381,107 @@ static void cubic_is_sane_in_any_order(struct kunit *test)
 	}
 }
 
-static void any_regime(struct rnd_state *rnd, struct regime *e)
+static void any_path(struct rnd_state *rnd, struct path_memory *m, struct path_part *parts,
+		     size_t flows)
 {
 	u32 random = prandom_u32_state(rnd);
+	size_t n;
 
-	*e = (struct regime) {
-		.state = random % 3,
-		.cut.decides = random & 0x100,
-		.looks.gone = random >> 16 & (BIT(REGIME_LOOKS) - 1),
-		.looks.rounds = random >> 24,
-		.cut.before_us = any_time_us(rnd),
-		.cut.expected_us = any_time_us(rnd),
-		.looks.peak_us = any_time_us(rnd),
-		.looks.mean_us = any_time_us(rnd),
-		.part.ours_pps_q16 = any_clock_us(rnd) >> 1,
-		.times.since_us = any_clock_us(rnd),
-		.looks.last_look_us = any_clock_us(rnd),
-		.times.busy_us = any_clock_us(rnd),
-		.short_flows_come = random & 0x200,
-		.urgency_q16 = any_count(rnd),
-		.part.last_rtt_us = any_time_us(rnd),
-		.looks.try_us = any_time_us(rnd),
-		.lossy_rounds = random >> 8,
-		.slow_start.rounds_since = random >> 3,
-		.room.restored_rounds = random >> 7,
-		.room.provisional = random & 0x800,
-		.room.packet_lost = random & 0x1000,
-		.room.samples = random >> 5,
-		.room.sampled_us = any_time_us(rnd),
-		.room.surge_us = any_time_us(rnd),
-		.room.restored_us = any_time_us(rnd),
-		.room.restore_cwnd = random & 0x400 ? any_count(rnd) : 0,
-		.plateau.periods = random >> 9,
-		.plateau.rtt_us = any_time_us(rnd),
-		.plateau.least_us = any_time_us(rnd),
-		.plateau.since_us = any_time_us(rnd),
-		.yields = U32_MAX,
-		.resumes = U32_MAX,
-	};
+	path_memory_init(m);
+	for (n = 0; n < flows; n++) {
+		parts[n] = (struct path_part) {};
+		path_memory_join(m, any_clock_us(rnd));
+	}
+	m->cuts = U32_MAX;
+	m->yields = U32_MAX;
+	m->base_rtt_us = any_time_us(rnd);
+	m->full_us = any_time_us(rnd);
+	m->noise_us = any_time_us(rnd);
+	m->patience_us = any_time_us(rnd);
+	m->contended = random & 1;
+	m->longer = random & 2;
+	m->since_us = any_clock_us(rnd);
+	m->queue_us = any_clock_us(rnd);
+	m->looks_us = any_clock_us(rnd);
+	m->poor_us = random & 4 ? any_clock_us(rnd) : 0;
+	m->carried_us = any_clock_us(rnd);
+	m->carried_q16 = any_clock_us(rnd) >> 12;
+	m->same_q16 = random & 8 ? any_clock_us(rnd) >> 12 : 0;
 }
 
-/* RTTs that jump between the extremes, cuts of any depth, a clock that wraps, from
- * any state: each verdict is met, and goes along an arrow of the diagram.
- */
-static void effect_is_sane_in_any_order(struct kunit *test)
+static void assert_sums(struct kunit *test, size_t number, const struct path_memory *m,
+			const struct path_part *parts, size_t flows)
 {
-	u32 seen[VERDICT_PATH_LONGER + 1] = {}, lost = 0, repaired = 0;
+	u64 rate_q16 = 0, mean_q16 = 0;
+	size_t n;
+
+	for (n = 0; n < flows; n++) {
+		rate_q16 += parts[n].rate_q16;
+		mean_q16 += parts[n].mean_q16;
+	}
+	KUNIT_ASSERT_EQ_MSG(test, m->rate_q16, rate_q16, "row %zu", number);
+	KUNIT_ASSERT_EQ_MSG(test, m->mean_q16, mean_q16, "row %zu", number);
+	KUNIT_ASSERT_EQ(test, m->flows, (u32)flows);
+}
+
+/* RTTs that jump between the extremes, any rate, a clock that wraps, from any state: each verdict
+ * is met, and goes along an arrow of the diagram; the sums are those of the parts.
+ */
+static void path_memory_is_sane_in_any_order(struct kunit *test)
+{
+	u32 seen[PATH_LONGER + 1] = {}, lost = 0;
+	struct path_memory *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct path_part parts[4];
 	struct rnd_state rnd;
-	struct regime e;
 	size_t i;
 
+	KUNIT_ASSERT_NOT_NULL(test, m);
 	prandom_seed_state(&rnd, 1);
 	for (i = 0; i < 100 * MANY; i++) {
-		u8 before;
+		u32 random = prandom_u32_state(&rnd);
+		struct path_part *part = &parts[random % ARRAY_SIZE(parts)];
+		struct path_round r = {
+			.now_us = any_clock_us(&rnd),
+			.rtt_us = any_time_us(&rnd),
+			.rtt_max_us = any_time_us(&rnd),
+			.base_rtt_us = any_time_us(&rnd),
+			.rate_q16 = (u64)any_count(&rnd) << 16,
+			.judged = random & 0x100,
+			.steady = random & 0x200,
+		};
+		enum path_verdict v;
+		bool before;
 
 		if (!(i % 16))
-			any_regime(&rnd, &e);
-		before = e.state;
-		if (prandom_u32_state(&rnd) % 2) {
-			u32 cwnd = any_count(&rnd), left;
-			u64 now_us;
-			bool doubt;
-
-			room_sample(&e, any_time_us(&rnd), any_count(&rnd),
-				    any_time_us(&rnd), any_time_us(&rnd),
-				      cwnd);
-			room_urgent(&e, any_time_us(&rnd), any_time_us(&rnd),
-				    any_time_us(&rnd));
-			left = room_cut(&e, cwnd, any_time_us(&rnd),
-					any_time_us(&rnd), cwnd);
-			assert_within(test, i, "cut", left, cwnd / 2,
-				      max(cwnd, 2U));
-			assert_within(test, i, "restore", e.room.restore_cwnd, 0, cwnd);
-			evidence_test_cut(&e, cwnd, left, any_time_us(&rnd),
-					  any_time_us(&rnd));
-			if (i % 4)
-				evidence_test_loss_cut(&e, left, left / 2,
-						       any_time_us(&rnd),
-						   any_time_us(&rnd));
-			KUNIT_ASSERT_EQ(test, e.state, before);
-			now_us = any_clock_us(&rnd);
-			doubt = regime_in_doubt(&e, now_us);
-			if (!(i % 4) && regime_repair(&e, now_us)) {
-				KUNIT_ASSERT_EQ(test, before, REGIME_ALONE);
-				before = doubt ? REGIME_CONTENDED : REGIME_YIELDING;
-				repaired++;
+			any_path(&rnd, m, parts, ARRAY_SIZE(parts));
+		before = m->contended;
+		r.contended = random & 0x400 ? before : random & 0x800;
+		switch (random >> 12 & 7) {
+		case 0:
+			path_memory_pause(m, part);
+			break;
+		case 1:
+			if (path_memory_lost(m, &r)) {
+				KUNIT_ASSERT_TRUE(test, !before && m->contended);
+				lost++;
 			}
-			evidence_measure_part(&e, any_count(&rnd), any_clock_us(&rnd),
-					      any_time_us(&rnd), any_time_us(&rnd));
-			KUNIT_ASSERT_EQ(test, e.state, before);
-			KUNIT_ASSERT_LE(test, e.part.ours_pps_q16, (u64)S64_MAX);
-			lost += e.part.lost_surge_us > 0;
-		} else {
-			u32 rtt_us = any_time_us(&rnd);
-			enum verdict v;
-
-			if (i % 8 == 1)	/* a cut that made room, to be judged */
-				e.cut.before_us = U32_MAX;
-			if (i % 8 == 3) {	/* a queue that has not moved */
-				e.plateau.periods = EVIDENCE_PLATEAU - 1;
-				e.plateau.rtt_us = rtt_us;
-				e.plateau.least_us = rtt_us;
-			}
-			if (i % 8 == 5) {	/* slow start has ended */
-				e.slow_start.may_grow_on = true;
-				e.slow_start.rounds_since = U8_MAX;
-			}
-			v = regime_round(&e, rtt_us, any_time_us(&rnd),
-					 any_clock_us(&rnd));
+			break;
+		case 2:
+			path_memory_leave(m, part);
+			path_memory_join(m, r.now_us);
+			break;
+		default:
+			v = path_memory_round(m, part, &r);
 			seen[v]++;
-			KUNIT_ASSERT_EQ(test, v == VERDICT_YIELD,
-					before == REGIME_ALONE &&
-					e.state != REGIME_ALONE);
-			KUNIT_ASSERT_EQ(test,
-					v == VERDICT_RESUME || v == VERDICT_TAKE ||
-					v == VERDICT_TRY || v == VERDICT_PATH_LONGER,
-					before != REGIME_ALONE &&
-					e.state == REGIME_ALONE);
+			KUNIT_ASSERT_EQ(test, m->contended, v == PATH_AS_IT_IS ? before :
+					v == PATH_STAND_BACK);
+			KUNIT_ASSERT_EQ(test, v == PATH_AS_IT_IS, m->contended == r.contended);
+			KUNIT_ASSERT_LE(test, r.fits_q16, m->carried_q16);
+			KUNIT_ASSERT_GE(test, r.queue_us, QUEUE_SHORTEST_US);
 		}
-		assert_within(test, i, "state", e.state, REGIME_ALONE,
-			      REGIME_CONTENDED);
-		assert_within(test, i, "drained", e.cut.drained_q16, 0, Q16_ONE);
-		assert_within(test, i, "looks", e.looks.gone, 0,
-			      BIT(REGIME_LOOKS) - 1);
+		assert_sums(test, i, m, parts, ARRAY_SIZE(parts));
 	}
 	KUNIT_EXPECT_GT(test, lost, 0u);
-	KUNIT_EXPECT_GT(test, repaired, 0u);
 	for (i = 0; i < ARRAY_SIZE(seen); i++)
 		KUNIT_EXPECT_GT_MSG(test, seen[i], 0u, "verdict %zu", i);
 }
@@ -518,7 +493,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(rate_price_is_monotonic),
 	KUNIT_CASE(delay_price_is_monotonic),
 	KUNIT_CASE(cubic_is_sane_in_any_order),
-	KUNIT_CASE(effect_is_sane_in_any_order),
+	KUNIT_CASE(path_memory_is_sane_in_any_order),
 	{}
 };
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 from inputs import Q16
@@ -16,6 +17,7 @@ from inputs import Q16
 RECOVERY = 3  # of enum tcp_ca_state
 FIRST_SEED = 100_001
 W_LEAST = Q16 // 100
+MEMORIES: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # of senders, while these are used
 FROM_S, TO_S, END_S = 20, 60, 80  # a CUBIC flow comes, and leaves
 RATE_PPS = 833
 TOGETHER_TO_S, TOGETHER_END_S, HALF_S = 130, 131, 60
@@ -160,9 +162,8 @@ def test_a_link_is_left_to_cubic_and_taken_back(pure: Any, ours: int, theirs: in
         )
         assert out.ours < 0.0125 * ours * (out.ours + out.theirs)
         assert out.contended_ms > 0.85 * HALF_S * 1000 * ours
-        # three looks of 400 ms, each at the end of a round, and the rest of one under way
-        assert 0 < out.seen_ms <= 4 * (400 + 50)
-        # 3 s, which is 2 s and 20 RTTs, after the last one has left
+        assert out.seen_ms > 0
+        # 3 s after the last one has left, the longest that patience was
         assert out.after - at_3s.after >= 0.8 * 2 * RATE_PPS
 
 
@@ -218,139 +219,64 @@ def test_losses_and_stalls_break_no_rule(pure: Any) -> None:
         assert done.out.losses > 0 or not ppm
 
 
+def standing_back(pure: Any, w_q16: int, held_us: int) -> tuple[Any, Any]:
+    """A flow with a window of a hundred, whose loss tells of others, and TCP begins to repair it.
+
+    It took the path held_us ago, with a B of eighty.
+    """
+    path = pure.new("tcp_path", una=1, nxt=101, cwnd=100, ssthresh=100, mss=1448, srtt_us=50_000)
+    path.cwnd_max, path.now_us = 1000, 10**9
+    sender, memory = pure.new("sender"), pure.new("path_memory")
+    pure.path_memory_init(memory)
+    MEMORIES[sender] = memory
+    pure.sender_init(sender, path, 0)
+    pure.sender_join(sender, memory, path.now_us)
+    pure.sender_set_base(sender, path, pure.base("scavenger"))
+    sender.control.w_q16, memory.held_us = w_q16, held_us
+    sender.scavenger.stands_back, sender.scavenger.kept_cwnd = True, 80
+    pure.sender_begin_repair(sender, path, RECOVERY)
+    return sender, path
+
+
 @pytest.mark.parametrize(
-    ("urgency_q16", "best_effort", "state"), [(0, 50, "YIELDING"), (Q16, 100, "CONTENDED")]
-)
-def test_b_is_half_of_what_was_ours_but_all_where_the_others_may_have_been_there(
-    pure: Any, urgency_q16: int, best_effort: int, state: str
+    ("w_q16", "held_us", "best_effort"),
+    [(W_LEAST, 3_600_000_000, 50), (Q16, 3_600_000_000, 50), (Q16, 1_000_000, 80),
+     (W_LEAST, 1_000_000, 50)],
+)  # fmt: skip
+def test_a_newcomer_gets_half_of_what_was_ours_but_who_may_have_been_there_no_more_than_it_had(
+    pure: Any, w_q16: int, held_us: int, best_effort: int
 ) -> None:
-    """We have just begun: only an urgent flow doubts that it was alone, and does not look."""
-    path = pure.new("tcp_path", una=1, nxt=101, cwnd=100, ssthresh=100, mss=1448, srtt_us=50_000)
-    sender = pure.new("sender")
-    pure.sender_init(sender, path, 0)
-    pure.sender_set_base(sender, path, pure.base("scavenger"))
-    regime = sender.scavenger.regime
-    regime.urgency_q16, regime.room.provisional, regime.cut.before_us = urgency_q16, True, 60_000
-    pure.sender_begin_repair(sender, path, RECOVERY)
-    assert regime.state == getattr(pure, f"REGIME_{state}")
+    """Only an urgent flow doubts that it was alone."""
+    sender, path = standing_back(pure, w_q16, held_us)
+    assert sender.regime == pure.REGIME_CONTENDED
     assert sender.scavenger.best_effort.window_q16 == best_effort * Q16
+    assert path.cwnd == max(2, best_effort * w_q16 // Q16)
+    assert path.no_undo
 
 
-def test_an_undone_loss_leaves_the_window_to_return_to_from_a_yield(pure: Any) -> None:
-    """Reordering while we stand back: if the queue goes with us, all of the window comes back."""
-    path = pure.new("tcp_path", una=1, nxt=101, cwnd=100, ssthresh=100, mss=1448, srtt_us=50_000)
-    sender = pure.new("sender")
-    pure.sender_init(sender, path, 0)
-    pure.sender_set_base(sender, path, pure.base("scavenger"))
-    regime = sender.scavenger.regime
-    regime.room.provisional, regime.cut.before_us = True, 60_000
-    pure.sender_begin_repair(sender, path, RECOVERY)
-    assert (regime.state, regime.room.before_yield_cwnd) == (pure.REGIME_YIELDING, 100)
+def test_a_loss_that_tcp_takes_back_leaves_b_as_it_was(pure: Any) -> None:
+    sender, path = standing_back(pure, W_LEAST, 0)
     path.nxt = path.una = 201
     pure.sender_ssthresh(sender, path)
-    assert regime.room.before_yield_cwnd == 70
+    assert sender.scavenger.best_effort.window_q16 < 50 * Q16
     pure.sender_tell_base(sender, path, pure.BASE_UNDO)
-    assert regime.room.before_yield_cwnd == 100
+    assert sender.scavenger.best_effort.window_q16 == 50 * Q16
+
+
+def test_a_flow_that_shares_a_path_leaves_nothing_of_itself_there(pure: Any) -> None:
+    """Whatever base it runs when it leaves."""
+    sender, path = standing_back(pure, W_LEAST, 0)
+    memory = sender.memory
+    sender.part.rate_q16 = memory.rate_q16 = 1000 * Q16
+    pure.sender_set_base(sender, path, pure.base("vegas"))
+    pure.sender_leave(sender)
+    assert (memory.flows, memory.rate_q16, memory.mean_q16) == (0, 0, 0)
+    assert sender.memory == pure.ffi.NULL
 
 
 def test_the_same_seed_is_the_same_run(pure: Any) -> None:
     first, again = (pure.ffi.buffer(run(pure, 7, loss_ppm=1000).out)[:] for _ in range(2))
     assert first == again
-
-
-def test_room_that_a_newcomer_has_taken_is_ours_no_more_when_we_yield_again(pure: Any) -> None:
-    """It took 60 of 100 packets and has left: we yield twenty, as the path stands still."""
-    base_us = 50_000
-    path = pure.new("tcp_path", una=1, nxt=101, cwnd=100, ssthresh=100, mss=1448, srtt_us=base_us)
-    sender = pure.new("sender")
-    pure.sender_init(sender, path, 0)
-    pure.sender_set_base(sender, path, pure.base("scavenger"))
-    sender.control.w_q16 = W_LEAST
-    scavenger, regime = sender.scavenger, sender.scavenger.regime
-    cdg = pure.ffi.addressof(sender.cdg)
-    pure.cdg_set_base_rtt(cdg, base_us)
-
-    def end_round(rtt_us: int) -> None:
-        path.now_us += 1_000_000
-        pure.pure_cdg_rtt_sample(cdg, rtt_us, 2, True)
-        pure.sender_end_round(sender, path)
-
-    regime.slow_start.rounds_since, regime.cut.before_us = 100, base_us + 20_000
-    regime.room.provisional, regime.room.restore_cwnd = True, 100
-    path.cwnd = path.ssthresh = 40
-    end_round(base_us + 40_000)
-    assert (regime.state, regime.room.before_yield_cwnd) == (pure.REGIME_CONTENDED, 100)
-    end_round(base_us + 40_000)
-    for _ in range(3):
-        end_round(base_us)
-    assert regime.state == pure.REGIME_ALONE
-    path.cwnd = path.ssthresh = 20
-    scavenger.stall.stood_part_q16 = Q16 - 1
-    end_round(base_us)
-    assert (regime.state, regime.room.before_yield_cwnd) == (pure.REGIME_CONTENDED, 20)
-    assert scavenger.best_effort.window_q16 == 10 * Q16
-
-
-Ack = tuple[int, int, int]
-"""When it came, for how many packets, and when the last of them was sent; us."""
-
-
-def packet_times(pure: Any, came: list[Ack], **sample: Any) -> list[int]:
-    """What each ACK tells of a packet's time, us."""
-    path = pure.new("tcp_path", una=1, nxt=14_481, cwnd=10, mss=1448)
-    sender = pure.new("sender")
-    pure.sender_init(sender, path, 0)
-    told = []
-    for (now_us, packets, sent_us), (before_us, _, _) in zip(came, came[:1] + came, strict=False):
-        ack = pure.new(
-            "rtt_sample", now_us=now_us, packets=packets, rtt_us=now_us - sent_us,
-            silence_us=now_us - before_us, **sample,
-        )  # fmt: skip
-        told.append(pure.sender_packet_us(sender, ack))
-        pure.sender_begin_round(sender, path)
-    return told
-
-
-def acks(count: int, packets: int, gap_us: int, first_us: int = 60_000) -> list[Ack]:
-    """ACKs of so many packets each that left at 0, and came so far apart."""
-    return [(first_us + n * gap_us, packets, 0) for n in range(count)]
-
-
-@pytest.mark.parametrize(
-    ("came", "told"),
-    [
-        (acks(7, 1, 12_000), {6: 12_000}),
-        (acks(4, 2, 24_000), {3: 12_000}),
-        # a delayed ACK, and one of two packets at once
-        ([*acks(1, 1, 0), (84_050, 2, 0), *acks(2, 2, 24_000, 108_050)], {3: 12_008}),
-        # six leave when the first ACK comes
-        ([*acks(3, 2, 2_000), *[(now_us, 2, 60_000) for now_us in range(66_000, 74_000, 2_000)]],
-         {6: 1_000}),
-        # each left by a quarter of the time later that its ACK comes later, or by more
-        ([(60_000 + 8_000 * n, 1, 2_000 * n) for n in range(7)], {6: 8_000}),
-        ([(60_000 + 8_000 * n, 1, 2_001 * n) for n in range(30)], {}),
-        ([(60_000 + 8_000 * n, 1, 30_000 - n) for n in range(30)], {}),  # later ones left before
-        ([(2**32 - 1, 1, 2**32 - 60_001), (2**32 + 6_999, 7, 2**32 - 60_001)], {1: 1_000}),
-        (acks(1, 0, 0) + acks(1, 6, 0, 60_300), {1: 50}),
-        (acks(2, 255, 2_550), {1: 10}),
-        (acks(2, 7, 2**30), {1: 2**16 - 1}),
-        (acks(8, 1, 0), {6: 1}),
-        # the path stands still before the first of them, in their middle, before the last
-        (acks(1, 1, 0) + acks(6, 1, 1_000, 120_000), {}),
-        (acks(3, 1, 1_000) + acks(4, 1, 1_000, 122_000), {}),
-        (acks(6, 1, 1_000) + acks(1, 1, 1_000, 125_000), {}),
-        # the last took less than twice the mean; less than half of it; and more than twice
-        ([*acks(6, 1, 3_000), (79_500, 1, 0)], {6: 3_250}),
-        ([*acks(6, 1, 5_000), (87_000, 1, 0)], {}),
-        ([*acks(6, 1, 3_000), (83_000, 1, 0)], {}),
-    ],
-)  # fmt: skip
-def test_packets_that_left_together_tell_how_long_the_link_takes_for_one(
-    pure: Any, came: list[Ack], told: dict[int, int]
-) -> None:
-    every = [told.get(n, 0) for n in range(len(came))]
-    assert packet_times(pure, came) == every
-    assert not any(packet_times(pure, came, recovering=True))
 
 
 @pytest.mark.parametrize("buffer", [42, 84])
