@@ -25,7 +25,7 @@
 #define PATHS_MAX	4096		/* kernel/paths.c */
 #define IDLE_S		600		/* likewise */
 #define FEW		300		/* objects that come and go without us */
-#define TIME_WAIT_S	90		/* no socket is left after that; its memory may be counted */
+#define TIME_WAIT_S	90		/* after that no socket is left, whose memory counts */
 
 /* A namespace that nobody else is in, with 127.0.0.0/8, ::1 and fd00::/64. TCP keeps nothing of a
  * destination either.
@@ -34,10 +34,11 @@ static void own_namespace(void)
 {
 	ns_enter(NS_TX);
 	TRY(unshare(CLONE_NEWNET));
-	CHECK_EQ(system("ip link set lo up && ip -6 route add local fd00::/64 dev lo &&"
-			" echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save &&"
-			" echo 8192 >/proc/sys/net/core/somaxconn &&"
-			" echo 8192 >/proc/sys/net/ipv4/tcp_max_syn_backlog"), 0);
+	CHECK_EQ(system("ip link set lo up"), 0);
+	CHECK_EQ(system("ip -6 route add local fd00::/64 dev lo"), 0);
+	CHECK_EQ(system("echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save"), 0);
+	CHECK_EQ(system("echo 8192 >/proc/sys/net/core/somaxconn"), 0);
+	CHECK_EQ(system("echo 8192 >/proc/sys/net/ipv4/tcp_max_syn_backlog"), 0);
 }
 
 /* A listener on all addresses, IPv4 too, in the namespace that we are in. */
@@ -331,7 +332,7 @@ static void group_of_a_listener(void)
 	}
 }
 
-/* Objects in the caches that an entry may come from. How large it is is core/'s to say. */
+/* Objects in the caches that an entry may come from. Its size is core/'s. */
 static long slab_objects(void)
 {
 	static const char *const caches[] = { "cg-192", "cg-256", "cg-512", "192", "256", "512" };
