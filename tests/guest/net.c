@@ -65,8 +65,8 @@ void ns_enter(const char *name)
 /* Whose sockets those are that come. */
 static uid_t user = FIRST_USER;
 
-/* Connections of a user to one destination share what they know of the path: what comes from here on
- * knows nothing yet. Each test begins so.
+/* Connections of a user to one destination share what they know of the path: those from here on
+ * know nothing yet. Each test begins so.
  */
 void another_user(void)
 {
