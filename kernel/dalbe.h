@@ -99,8 +99,8 @@ struct dalbe_flow {
  * @goal_check: what dalbe_goal_check() says of these
  * @settings: see there
  * @controlled: sender.control sets w: there is a goal, or the controller needs none
- * @group: flows of a user that share a path whatever their destination; 0: none. Of 32 bits, so that
- *	no child inherits half of one
+ * @group: of flows of a user that share a path whatever their destination; 0: none. Of 32 bits,
+ *	so that no child inherits half of one
  * @self: this area, once it is ours; not in a copy, nor where there is another's data
  *
  * It holds plain data, which a listener's children inherit by copy: the goal, the settings and the

@@ -25,9 +25,9 @@
  *	path_memory.lock	core/'s; neither of these two is taken under the other
  *
  * The user is the socket's, sk_uid: whoever created it, or owns it since fchown(). A child of a
- * listener has the listener's until accept(), and then that of the process which accepts it. It
- * changes its entry where a goal or a setting comes into force, and at the end of Tw, as does a flow
- * whose route has changed.
+ * listener has the listener's until accept(), and then that of the process which accepts it. A flow
+ * whose user or route has changed changes its entry where a goal or a setting comes into force, and
+ * at the end of Tw.
  */
 #include <linux/hashtable.h>
 #include <linux/sched/mm.h>
@@ -114,7 +114,7 @@ struct dalbe_path {
  */
 struct dalbe_paths {
 	DECLARE_HASHTABLE(buckets, DALBE_PATHS_BITS);
-	spinlock_t lock;
+	spinlock_t lock;	/* see @lock */
 	struct list_head idle;
 	struct delayed_work work;
 	u32 entries;

@@ -18,7 +18,7 @@
 /* A queue below 1/64 of the base RTT, or 1 ms, is too short to judge by. CoDel keeps 5 ms, which has
  * to show on paths of 100 ms and more. With half of it the noise of end systems passes for a queue
  * that others have made; with twice (1/32) we take the link again and again behind CoDel on long
- * paths (50 Mbit/s, 100 ms: a share of 48 % with 1/16).
+ * paths (50 Mbit/s, 100 ms: a share of 32 % with 1/16).
  */
 #define QUEUE_SHORTEST_SHIFT	6
 #define QUEUE_SHORTEST_US	1000

@@ -18,8 +18,7 @@
 #include <linux/types.h>
 
 /* A lock that is taken in softirq and in process context; nothing sleeps under it. */
-typedef spinlock_t port_lock_t;
-
+#define port_lock_t		spinlock_t
 #define port_lock_init(lock)	spin_lock_init(lock)	/* a macro: one lockdep class per caller */
 
 static inline void port_lock(port_lock_t *lock)

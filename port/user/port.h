@@ -90,7 +90,7 @@ static inline u32 usecs_to_jiffies(u32 us)
 }
 
 /* One thread: there is nothing to lock. */
-typedef int port_lock_t;
+#define port_lock_t	int
 
 static inline void port_lock_init(port_lock_t *lock)
 {
