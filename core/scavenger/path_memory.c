@@ -36,6 +36,25 @@ void path_memory_init(struct path_memory *m)
 }
 
 /**
+ * path_memory_known - for a flow that begins, and for reports
+ * @m: the memory
+ */
+struct path_known path_memory_known(struct path_memory *m)
+{
+	struct path_known known;
+
+	port_lock(&m->lock);
+	known = (struct path_known) {
+		.base_rtt_us = m->group ? 0 : m->base_rtt_us,
+		.cuts = m->cuts,
+		.rate_q16 = m->rate_q16,
+		.carried_q16 = m->carried_q16,
+	};
+	port_unlock(&m->lock);
+	return known;
+}
+
+/**
  * path_memory_join - one flow more is on the path
  * @m: what is known of it
  * @now_us: TCP's clock

@@ -186,7 +186,22 @@ struct path_round {
 	u32 cuts;
 };
 
+/**
+ * struct path_known - what is known of a path
+ * @base_rtt_us: lowest RTT; 0: not known, or of a group
+ * @cuts: see struct path_memory
+ * @rate_q16: what it carries for us, packets per second; 0 while we are not alone
+ * @carried_q16: the most that it has carried; 0: not known
+ */
+struct path_known {
+	u32 base_rtt_us;
+	u32 cuts;
+	u64 rate_q16;
+	u64 carried_q16;
+};
+
 void path_memory_init(struct path_memory *m);
+struct path_known path_memory_known(struct path_memory *m);
 void path_memory_join(struct path_memory *m, u64 now_us);
 void path_memory_leave(struct path_memory *m, struct path_part *part);
 void path_memory_pause(struct path_memory *m, struct path_part *part);

@@ -29,12 +29,13 @@ static void scavenger_save_undo(struct scavenger *sc)
 static void scavenger_start(struct sender *s, struct tcp_path *p)
 {
 	struct scavenger *sc = &s->scavenger;
-	u32 known_us = s->memory->group ? 0 : READ_ONCE(s->memory->base_rtt_us);
+	struct path_known known = path_memory_known(s->memory);
+	u32 base_rtt_us = cdg_base_rtt_us(&s->cdg);
 
 	cdg_set_g(&s->cdg, QUEUE_ALONE_G_NS);
-	if (known_us && (!cdg_base_rtt_us(&s->cdg) || known_us < cdg_base_rtt_us(&s->cdg)))
-		cdg_set_base_rtt(&s->cdg, known_us);
-	sc->cuts = READ_ONCE(s->memory->cuts);
+	if (known.base_rtt_us && (!base_rtt_us || known.base_rtt_us < base_rtt_us))
+		cdg_set_base_rtt(&s->cdg, known.base_rtt_us);
+	sc->cuts = known.cuts;
 	cubic_start(&sc->best_effort, (u64)p->cwnd << 16, 0);
 	scavenger_save_undo(sc);	/* of a cut before the goal */
 	sender_begin_round(s, p);
@@ -232,8 +233,8 @@ static u32 scavenger_lose_alone(struct sender *s, const struct tcp_path *p)
 	struct scavenger *sc = &s->scavenger;
 	struct path_round r = scavenger_seen(s, p);
 
-	if (path_memory_lost(s->memory, &r))
-		sc->stands_back = true;
+	sc->stands_back = path_memory_lost(s->memory, &r);
+	sc->held_us = min_t(u64, r.held_us, U32_MAX);
 	cubic_follow(&sc->best_effort, p->cwnd);
 	cubic_loss(&sc->best_effort);
 	sc->kept_cwnd = cubic_beta(sc->kept_cwnd);
@@ -268,7 +269,7 @@ static void scavenger_recovery(struct sender *s, struct tcp_path *p)
 
 	if (!s->scavenger.stands_back || sender_not_alone(s))
 		return;
-	scavenger_stand_back(s, p, s->memory->held_us);
+	scavenger_stand_back(s, p, s->scavenger.held_us);
 	p->ssthresh = min(answer, p->cwnd);
 }
 
@@ -323,13 +324,14 @@ static void scavenger_price(const struct sender *s, struct control_sample *sampl
 
 static void scavenger_report(const struct sender *s, struct base_report *report)
 {
-	const struct path_memory *m = s->memory;
+	struct path_known known = path_memory_known(s->memory);
 
 	*report = (struct base_report) {
 		.regime = sender_not_alone(s) ? DALBE_REGIME_CONTENDED : DALBE_REGIME_ALONE,
 		.yields = s->scavenger.yields,
-		.ours_ppm = fp_ppm(fp_ratio_q16(m->rate_q16, m->carried_q16)),
-		.carried_pps = min_t(u64, m->carried_q16 >> 16, U32_MAX),
+		.ours_ppm = known.carried_q16 ?
+			    fp_ppm(fp_ratio_q16(known.rate_q16, known.carried_q16)) : 0,
+		.carried_pps = min_t(u64, known.carried_q16 >> 16, U32_MAX),
 		.best_effort = s->scavenger.best_effort.window_q16 >> 16,
 	};
 }

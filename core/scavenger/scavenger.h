@@ -60,6 +60,7 @@ enum regime {
  * @yields: how often it stood back
  * @steady_rounds: since slow start, saturating
  * @stands_back: a loss has told that others are there; when TCP repairs it we stand back
+ * @held_us: for so long we had been alone then, saturating
  * @kept_cwnd: alone: B, when we took the path, as losses have cut it since: packets
  * @undo_window_q16: B before the last answer to a loss, packets
  * @undo_origin_q16: W_max then
@@ -70,6 +71,7 @@ struct scavenger {
 	u32 yields;
 	u8 steady_rounds;
 	bool stands_back;
+	u32 held_us;
 	u32 kept_cwnd;
 	u64 undo_window_q16;
 	u64 undo_origin_q16;

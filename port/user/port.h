@@ -107,6 +107,4 @@ static inline void port_unlock(port_lock_t *lock)
 	(void)lock;
 }
 
-#define READ_ONCE(x)	(x)
-
 #endif /* DALBE_PORT_H */
