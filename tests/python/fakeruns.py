@@ -108,7 +108,7 @@ class Site:
         self.write_rounds(run, [(0.0, 0)])
 
     def write_rounds(self, run: Run, regimes: list[tuple[float, int]]) -> None:
-        """Write when (s) each of our flows came to be alone (0), yielding (1) or contended (2)."""
+        """Write when (s) each of our flows came to be alone (0) or contended (1)."""
         ours = [flow.name for flow in run.point.experiment.flows if flow.w is not None]
         rows = [
             {"t_s": t_s, "flow": name, "regime_state": effect}

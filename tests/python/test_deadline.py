@@ -66,7 +66,7 @@ def write(
     pl.DataFrame(flows).write_parquet(directory / "flows.parquet")
     times = [400 + n * 0.05 for n in range(26000)]
     alone = [1001 <= t < 1010 + (rounds - 1) * 0.05 - 1e-6 for t in times]
-    states = [2 - 2 * a for a in alone]
+    states = [1 - a for a in alone]
     rounds_of = {"t_s": times, "flow": ["ours"] * len(times), "regime_state": states}
     pl.DataFrame(rounds_of).write_parquet(directory / "rounds.parquet")
     updates = range(1, 131)

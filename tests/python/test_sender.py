@@ -20,6 +20,7 @@ W_LEAST = Q16 // 100
 MEMORIES: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # of senders, while these are used
 FROM_S, TO_S, END_S = 20, 60, 80  # a CUBIC flow comes, and leaves
 RATE_PPS = 833
+LONG_AGO_US = 3_600_000_000
 TOGETHER_TO_S, TOGETHER_END_S, HALF_S = 130, 131, 60
 
 
@@ -72,13 +73,13 @@ def test_a_scavenger_takes_an_idle_link_and_leaves_a_busy_one(pure: Any) -> None
         [getattr(r, name) for r in runs] for name in ("alone", "beside", "after")
     )
     assert part(alone, 0.5) >= 0.97
-    assert part(alone, 0.05) >= 0.9
-    assert min(alone) >= 0.75
-    assert part(beside, 0.5) <= 0.01
-    assert part(beside, 0.95) <= 0.04
-    assert max(beside) <= 0.2
+    assert part(alone, 0.05) >= 0.95
+    assert min(alone) >= 0.9
+    assert part(beside, 0.5) <= 0.008
+    assert part(beside, 0.95) <= 0.03
+    assert max(beside) <= 0.05
     assert part(after, 0.5) >= 0.88
-    assert part(after, 0.05) >= 0.55
+    assert part(after, 0.05) >= 0.7
     assert min(after) >= 0.3
 
 
@@ -168,7 +169,7 @@ def test_a_link_is_left_to_cubic_and_taken_back(pure: Any, ours: int, theirs: in
 
 
 def test_at_w_one_it_is_a_flow_like_others(pure: Any) -> None:
-    runs = [run(pure, FIRST_SEED + n, w_q16=Q16) for n in range(300)]
+    runs = [run(pure, FIRST_SEED + n, w_q16=Q16) for n in range(100)]
     assert {r.bad for r in runs} == {(0, 0, 0, 0)}
     shares = [r.beside for r in runs]
     assert 0.43 <= part(shares, 0.5) <= 0.54
@@ -179,7 +180,7 @@ def test_at_w_one_it_is_a_flow_like_others(pure: Any) -> None:
 
 def test_more_weight_is_more_of_the_link(pure: Any) -> None:
     medians = [
-        part([run(pure, FIRST_SEED + n, w_q16=w).beside for n in range(100)], 0.5)
+        part([run(pure, FIRST_SEED + n, w_q16=w).beside for n in range(40)], 0.5)
         for w in (Q16 // 100, Q16 // 10, Q16 // 2, Q16)
     ]
     assert medians == sorted(medians)
@@ -197,17 +198,26 @@ def test_stalls_hide_no_competitor(pure: Any, stall_ms: int, every_ms: int) -> N
     assert out.ours <= 0.02 * (out.ours + out.theirs)
 
 
-@pytest.mark.parametrize(("stall_ms", "others"), [(20, True), (10, False)])
-def test_a_scavenger_yields_where_others_have_the_processor(
-    pure: Any, stall_ms: int, others: bool
+@pytest.mark.parametrize(
+    ("rate_pps", "base_us", "stall_ms", "every_ms"),
+    [
+        (20_000, 500, 10, 25),
+        (8_333, 5_000, 5, 100),
+        (1_667, 50_000, 5, 25),
+        (1_667, 50_000, 50, 1000),
+    ],
+)
+def test_a_path_that_stands_still_now_and_then_is_used(
+    pure: Any, rate_pps: int, base_us: int, stall_ms: int, every_ms: int
 ) -> None:
-    """They have no queue before ours, but the path stands still for so many of each 25 ms."""
-    out = drive(
-        pure, 1, end_s=31, rate_pps=20_000, base_us=500, buffer=4000, ours=1,
-        stall_ms=stall_ms, stall_every_ms=25, to_ms=30_000,
-    )  # fmt: skip
-    assert (out.contended_ms >= 9_000) is others
-    assert (out.ours >= 0.9 * 10 * 20_000 * (1 - stall_ms / 25)) is not others
+    """As one that ends in a busy guest, or a radio's: nobody else is there."""
+    path = {
+        "rate_pps": rate_pps, "base_us": base_us, "buffer": max(83, rate_pps * base_us // 10**6),
+        "stall_ms": stall_ms, "stall_every_ms": every_ms, "to_ms": 30_000,
+    }  # fmt: skip
+    out = drive(pure, 1, end_s=31, ours=1, **path)
+    cubic = drive(pure, 1, end_s=31, theirs=1, **path)
+    assert out.ours >= 0.8 * cubic.theirs
 
 
 def test_losses_and_stalls_break_no_rule(pure: Any) -> None:
@@ -240,7 +250,7 @@ def standing_back(pure: Any, w_q16: int, held_us: int) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize(
     ("w_q16", "held_us", "best_effort"),
-    [(W_LEAST, 3_600_000_000, 50), (Q16, 3_600_000_000, 50), (Q16, 1_000_000, 80),
+    [(W_LEAST, LONG_AGO_US, 50), (Q16, LONG_AGO_US, 50), (Q16, 1_000_000, 80),
      (W_LEAST, 1_000_000, 50)],
 )  # fmt: skip
 def test_a_newcomer_gets_half_of_what_was_ours_but_who_may_have_been_there_no_more_than_it_had(
@@ -255,7 +265,7 @@ def test_a_newcomer_gets_half_of_what_was_ours_but_who_may_have_been_there_no_mo
 
 
 def test_a_loss_that_tcp_takes_back_leaves_b_as_it_was(pure: Any) -> None:
-    sender, path = standing_back(pure, W_LEAST, 0)
+    sender, path = standing_back(pure, W_LEAST, LONG_AGO_US)
     path.nxt = path.una = 201
     pure.sender_ssthresh(sender, path)
     assert sender.scavenger.best_effort.window_q16 < 50 * Q16
@@ -265,7 +275,7 @@ def test_a_loss_that_tcp_takes_back_leaves_b_as_it_was(pure: Any) -> None:
 
 def test_a_flow_that_shares_a_path_leaves_nothing_of_itself_there(pure: Any) -> None:
     """Whatever base it runs when it leaves."""
-    sender, path = standing_back(pure, W_LEAST, 0)
+    sender, path = standing_back(pure, W_LEAST, LONG_AGO_US)
     memory = sender.memory
     sender.part.rate_q16 = memory.rate_q16 = 1000 * Q16
     pure.sender_set_base(sender, path, pure.base("vegas"))

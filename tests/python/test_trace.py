@@ -30,7 +30,8 @@ ROUND = (
     "          <idle>-0       [000] ..s1.    {t:.6f}: dalbe_round: sport=4 dport={dport} "
     "rtt_min_us=50100 rtt_max_us=61000 gradient_min_ns=-125 gradient_max_ns=4875 "
     "gradient_ns=4875 g_ns=3000000 g_used_ns=20000000 cwnd={cwnd} ssthresh={ssthresh} "
-    "base_rtt_us=50000 regime_state=2 drained_ppm=125000 best_effort=40 backoff={backoff}\n"
+    "base_rtt_us=50000 regime_state=1 ours_ppm=125000 carried_pps=833 "
+    "best_effort=40 backoff={backoff}\n"
 )
 LOSS = (
     "          <idle>-0       [000] ..s1.    {t:.6f}: dalbe_loss: sport=4 dport={dport} "
@@ -71,8 +72,8 @@ def test_both_events_from_one_file(tmp_path: Path):
     assert rounds["ssthresh"].to_list() == [None, 7]
     assert rounds["backoff"].to_list() == [False, True]
     assert rounds["g_used_ns"].dtype == pl.Int64
-    effect = rounds.select("base_rtt_us", "regime_state", "drained_ppm", "best_effort")
-    assert effect.unique().rows() == [(50000, 2, 125000, 40)]
+    effect = rounds.select("base_rtt_us", "regime_state", "ours_ppm", "carried_pps")
+    assert effect.unique().rows() == [(50000, 1, 125000, 833)]
 
 
 def loss(cwnd: int = 40, ssthresh: int = 28, episodes: int = 3, answers: int = 3) -> str:

@@ -204,7 +204,7 @@ def test_the_regimes_errors_are_our_flows_alone(tmp_path: Path):
     for run in site.runs:
         site.write(run, {"ours1": 8.0}, {"ours1": 0.1, "cubic1": 9.9})
         if run.point.values["who"] == "w0.01":  # what counts is 11.3 to 60 and 75 to 180 s
-            site.write_rounds(run, [(1, 2), (2, 0), (20.3, 1), (25.17, 0), (60, 2), (159, 0)])
+            site.write_rounds(run, [(1, 1), (2, 0), (20.3, 1), (25.17, 0), (60, 1), (159, 0)])
     found = tradeoff.STUDY.find(site.results(), site.sweep)
     rows = found.summary.select("who", *tradeoff.ERRORS)
     assert rows.row(0)[1:] == pytest.approx((60 / 48.7, 10.0, 20.0))

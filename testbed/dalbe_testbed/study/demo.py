@@ -211,7 +211,7 @@ SENDERS = {
     "background_mbps": "D-ITG background",
 }
 RATES = {"measured_mbps": "measured by the module", "target_mbps": TARGET}
-REGIME = {1: "alone", 2: "yielding", 3: "contended"}  # DALBE_REGIME_*
+REGIME = {1: "alone", 3: "contended"}  # DALBE_REGIME_*
 COMPETES_MBPS = 0.01
 """CUBIC competes in bins in which it has more."""
 

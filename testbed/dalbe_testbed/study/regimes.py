@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How often the regime errs: yields when alone, carries on when contended.
+"""How often the regime errs: stands back when alone, carries on when contended.
 
 A flow's regime is what its last judged RTT round ended in: `regime_state` of rounds.parquet.
 It holds until the flow's next round and into whatever window follows; a flow begins alone.
@@ -14,7 +14,7 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.study.results import Window
 
 ALONE = 0
-"""The regime of a flow that sees nobody else's queue; in the others it holds back."""
+"""The regime of a flow that finds nobody else on the path; in the other it holds back."""
 
 
 def spans(rounds: pl.DataFrame, flows: Sequence[str], during: Window) -> pl.DataFrame:
