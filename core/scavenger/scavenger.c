@@ -2,12 +2,12 @@
 /*
  * The scavenger as a base congestion control.
  *
- *	losses, ACKs ----> B (cubic.c) <----- take the path, or stand back ----- path_memory.c
- *	                   |                                                     |
- *	                   | 1/B every Tw                                        | alone or contended
- *	                   v                                                     v
- *	              control.c ------------------- w ------------------> window: alone B,
- *	                                                                  beside others w * B
+ *	losses, ACKs ----> B (cubic.c) <---- take the path, or stand back ---- path_memory.c
+ *	                   |                                                   |
+ *	                   | 1/B every Tw                                      | alone or contended
+ *	                   v                                                   v
+ *	              control.c ------------------ w -----------------> window: alone B,
+ *	                                                                beside others w * B
  *
  * While alone it makes room for delay as CDG does, at a G of its own, but keeps the path full.
  */
