@@ -30,7 +30,6 @@ static void scavenger_start(struct sender *s, struct tcp_path *p)
 {
 	struct scavenger *sc = &s->scavenger;
 	struct path_known known = path_memory_known(s->memory);
-	u64 rate_q16 = min(known.rate_q16, known.carried_q16);	/* a round may exceed the mean */
 	u32 base_rtt_us = cdg_base_rtt_us(&s->cdg);
 
 	cdg_set_g(&s->cdg, QUEUE_ALONE_G_NS);
