@@ -456,14 +456,19 @@ static void pacing_rate_holds(void)
 }
 
 /* A connection's next goal knows what the first has learned of the path; and
- * a connection that has none any more goes on from best effort's window, not from its part.
+ * a connection that has none any more goes on from best effort's window, not from its part: a
+ * tenth, as best effort's own is two packets at times where it grows by a hundredth only.
  */
 static void next_goal_knows_the_path(void)
 {
-	struct pair pair = pair_open(DALBE_CC_CDG), cubic = pair_open("cubic");
+	struct pair pair = pair_open(DALBE_CC_CDG), cubic;
 	struct dalbe_state s;
 
+	params_set(pair.tx, (struct dalbe_params) {
+		.flags = DALBE_PARAM_WMIN, .wmin_ppm = 100000 });
 	relaxed_goal(pair.tx);
+	flow_for(&pair, 3000);
+	cubic = pair_open("cubic");
 	wanted_regime = DALBE_REGIME_CONTENDED;
 	CHECK(compete(&pair, &cubic, 10000, in_regime));
 	compete(&pair, &cubic, 3000, NULL);
