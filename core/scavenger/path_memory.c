@@ -124,10 +124,10 @@ u32 path_memory_cut(struct path_memory *m)
 /* The queue, us, of a few packets that left together (PATH_TOGETHER): it is none. */
 static u32 path_packets_us(const struct path_memory *m)
 {
-	u64 packets_us = m->carried_q16 ? div64_u64((u64)PATH_TOGETHER * USEC_PER_SEC << 16,
-						    m->carried_q16) : 0;
+	const u64 packets_q16 = (u64)PATH_TOGETHER << 16;
 
-	return min_t(u64, packets_us, PATH_TOGETHER_MAX_US);
+	return m->carried_q16 ? min_t(u64, fp_mul_div(packets_q16, USEC_PER_SEC, m->carried_q16),
+				      PATH_TOGETHER_MAX_US) : 0;
 }
 
 static void path_forget_looks(struct path_memory *m, u64 now_us)

@@ -36,6 +36,7 @@ static void scavenger_start(struct sender *s, struct tcp_path *p)
 	if (known.base_rtt_us && (!base_rtt_us || known.base_rtt_us < base_rtt_us))
 		cdg_set_base_rtt(&s->cdg, known.base_rtt_us);
 	sc->cuts = known.cuts;
+	sc->stalled_us = (u32)p->now_us - U32_MAX / 2;
 	cubic_start(&sc->best_effort, (u64)p->cwnd << 16, 0);
 	scavenger_save_undo(sc);	/* of a cut before the goal */
 	sender_begin_round(s, p);
@@ -85,6 +86,15 @@ static void scavenger_stand_back(struct sender *s, struct tcp_path *p, u64 held_
 static u64 scavenger_fits(const struct path_round *r, u32 queue_us)
 {
 	return fp_mul_div(r->fits_q16, (u64)r->base_rtt_us + queue_us, USEC_PER_SEC) >> 16;
+}
+
+/* How long no ACK has to come for a stall, us; 0: not known. */
+static u32 scavenger_stall_us(const struct path_round *r)
+{
+	u64 packets_q16 = (u64)SCAVENGER_STALL_PACKETS << 16;
+
+	return r->fits_q16 ? clamp_t(u64, fp_mul_div(packets_q16, USEC_PER_SEC, r->fits_q16),
+				     SCAVENGER_STALL_US, U32_MAX) : 0;
 }
 
 /* Alone, for all we know: slow start from a part of what the path carried up to all of it and a
@@ -173,6 +183,7 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	struct scavenger *sc = &s->scavenger;
 	u32 elapsed_us = (u32)p->now_us - s->round.start_us, w_q16 = Q16_ONE;
 	u64 delivered_q16 = (u64)(path_delivered(p) - s->round.delivered) << 16;
+	enum path_verdict verdict;
 	struct path_round r;
 
 	s->interval.rounds++;
@@ -182,13 +193,18 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 		sc->steady_rounds += sc->steady_rounds < U8_MAX;
 	r = scavenger_seen(s, p);
 	r.rate_q16 = elapsed_us ? fp_mul_div(delivered_q16, USEC_PER_SEC, elapsed_us) : 0;
-	r.judged = elapsed_us && !s->round.app_limited;
+	r.judged = elapsed_us && !s->round.app_limited && !sc->stalled;
+	if (sc->stalled)	/* the silence is in the time */
+		r.rate_q16 = s->part.rate_q16;
 	if (sender_not_alone(s)) {
 		s->interval.not_alone_rounds++;
 		s->interval.best_effort_sum_q16 += sc->best_effort.window_q16;
 		w_q16 = s->control.w_q16;
 	}
-	if (!scavenger_act(s, p, path_memory_round(s->memory, &s->part, &r), &r))
+	verdict = path_memory_round(s->memory, &s->part, &r);
+	sc->stall_us = scavenger_stall_us(&r);
+	sc->stalled = false;
+	if (!scavenger_act(s, p, verdict, &r))
 		return ROUND_SET;
 	/* time in which the window was not in use does not count, RFC 9438, 4.2 */
 	if (!r.judged || !s->round.cwnd_limited)
@@ -197,6 +213,24 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	if (sender_not_alone(s))
 		return ROUND_SET;
 	return scavenger_makes_room(s, p, &r, gradient_sum_us) ? ROUND_CUT : ROUND_NONE;
+}
+
+/* We drop an RTT during which the path stood still: its delay is no queue. In slow start our own
+ * window leaves at a time, and no ACK comes for most of a round trip.
+ */
+static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, u32 rtt_us)
+{
+	struct scavenger *sc = &s->scavenger;
+
+	if (sc->stall_us && sample->silence_us >= sc->stall_us && !sender_not_alone(s) &&
+	    sc->steady_rounds >= PATH_STEADY_ROUNDS && !s->round.app_limited) {
+		sc->stalled_us = sample->now_us;
+		sc->stalled = true;
+	}
+	if ((u32)sample->now_us - sc->stalled_us < rtt_us)
+		sc->stalled = true;
+	else
+		cdg_rtt_sample(&s->cdg, rtt_us, sample->packets, sample->sacked);
 }
 
 /* Alone, B is the window itself; in slow start TCP sets that, and B follows when it has ended. */
@@ -342,6 +376,7 @@ const struct lbe_base scavenger_base = {
 	.model_q40	= cdg_base_model_q40,	/* 1/W as its price is 1/B: so w = W / B */
 	.price		= scavenger_price,
 	.event		= scavenger_event,
+	.sample		= scavenger_sample,
 	.round		= scavenger_round,
 	.use_hystart	= true,
 	.report		= scavenger_report,

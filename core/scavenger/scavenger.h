@@ -48,6 +48,16 @@
  */
 #define SCAVENGER_DOUBT_US	16000000
 
+/* The path stood still where no ACK has come for as long as it takes for 28 packets: what is late
+ * then is no queue. A newcomer's second window of twenty falls into the gap that its first ten have
+ * left in ours. Half: that window passes for a stall, and the newcomer waits for a round trip more.
+ * Twice: a radio that is silent for 20 ms at 20 Mbit/s passes for a competitor. And for 2 ms at
+ * least, half of G. Half: at 1 Gbit/s the gaps between TCP's bursts pass for stalls. Twice: stalls
+ * of a host's scheduler pass for competitors.
+ */
+#define SCAVENGER_STALL_PACKETS	28
+#define SCAVENGER_STALL_US	2000
+
 enum regime {
 	REGIME_ALONE,		/* for all that the host knows */
 	REGIME_CONTENDED,	/* others are there */
@@ -59,6 +69,9 @@ enum regime {
  * @cuts: the last cut for delay that this flow has made or followed, see path_memory_cut()
  * @yields: how often it stood back
  * @steady_rounds: since slow start, saturating
+ * @stall_us: so long without an ACK the path stands still; 0: not known
+ * @stalled_us: when it last stood still, TCP's clock modulo 2^32
+ * @stalled: it did in the round under way, or the packets of an RTT in it were under way then
  * @stands_back: a loss has told that others are there; when TCP repairs it we stand back
  * @held_us: for so long we had been alone then, saturating
  * @kept_cwnd: alone: B, when we took the path, as losses have cut it since: packets
@@ -69,7 +82,10 @@ struct scavenger {
 	struct cubic best_effort;
 	u32 cuts;
 	u32 yields;
+	u32 stall_us;
+	u32 stalled_us;
 	u8 steady_rounds;
+	bool stalled;
 	bool stands_back;
 	u32 held_us;
 	u32 kept_cwnd;
