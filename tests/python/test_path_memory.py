@@ -179,7 +179,8 @@ def test_a_path_that_carries_the_same_again_is_slower(pure: Any, seen: str, slow
     host.stand_back(sees_them=seen == "queue")
     host.hold(0)
     if seen == "loss":
-        host.lose(LONG_US)
+        host.round(PPS, 0)
+        assert not host.lose(LONG_US)
     host.rounds(LONG_AGO_S / 4, [PPS * 0.45], LONG_US)
     assert host.memory.yields == (1 if slower else 2)
     assert host.memory.carried_q16 == pytest.approx(PPS * (0.45 if slower else 1) * Q16, rel=0.01)
