@@ -158,14 +158,14 @@ struct dalbe_params {
 #define DALBE_STATUS_LATE	4	/* deadline passed, bytes left */
 #define DALBE_STATUS_DONE	5
 
-/* struct dalbe_state, regime: whose queue is it? */
+/* struct dalbe_state, regime: whose path is it? */
 #define DALBE_REGIME_NONE	0	/* not asked: no controller sets w, or
 					 * net.dalbe.effect was 0; dalbe_cubic
 					 * and dalbe_vegas never ask
 					 */
-#define DALBE_REGIME_ALONE	1	/* ours, or there is none */
+#define DALBE_REGIME_ALONE	1	/* ours, and those' who share it */
 /* 2 was a state that is no more */
-#define DALBE_REGIME_CONTENDED	3	/* somebody else's: w decides */
+#define DALBE_REGIME_CONTENDED	3	/* others are there: w decides */
 
 /* struct dalbe_state, flags */
 #define DALBE_STATE_APP_LIMITED	(1u << 0) /* last Tw: sender had too little */

@@ -6,7 +6,7 @@
  *	idle_g_us	least G of a flow with a goal while the
  *			queue is short, us; 0: none		0 .. 125000
  *	effect		of dalbe_cdg where a controller sets w:
- *			ask whose queue it is; 0: yield by a
+ *			ask whose path it is; 0: yield by a
  *			small G				0 .. 1
  *	controller	0 fixed, 1 PID, 2 MBC, 3 weight,
  *			4 rate floor				0 .. 4

@@ -2,12 +2,12 @@
 /*
  * The scavenger as a base congestion control.
  *
- *	losses, ACKs ----> B (cubic.c) <----- take the path, or stand back ----- path_memory.c
- *	                   |                                                     |
- *	                   | 1/B every Tw                                        | alone or contended
- *	                   v                                                     v
- *	              control.c ------------------- w ------------------> window: alone B,
- *	                                                                  beside others w * B
+ *	losses, ACKs ----> B (cubic.c) <---- take the path, or stand back ---- path_memory.c
+ *	                   |                                                   |
+ *	                   | 1/B every Tw                                      | alone or contended
+ *	                   v                                                   v
+ *	              control.c ------------------ w -----------------> window: alone B,
+ *	                                                                beside others w * B
  *
  * While alone it makes room for delay as CDG does, at a G of its own, but keeps the path full.
  */
@@ -359,12 +359,13 @@ static void scavenger_price(const struct sender *s, struct control_sample *sampl
 static void scavenger_report(const struct sender *s, struct base_report *report)
 {
 	struct path_known known = path_memory_known(s->memory);
+	u64 rate_q16 = min(known.rate_q16, known.carried_q16);	/* a round may exceed the mean */
 
 	*report = (struct base_report) {
 		.regime = sender_not_alone(s) ? DALBE_REGIME_CONTENDED : DALBE_REGIME_ALONE,
 		.yields = s->scavenger.yields,
 		.ours_ppm = known.carried_q16 ?
-			    fp_ppm(fp_ratio_q16(known.rate_q16, known.carried_q16)) : 0,
+			    fp_ppm(fp_ratio_q16(rate_q16, known.carried_q16)) : 0,
 		.carried_pps = min_t(u64, known.carried_q16 >> 16, U32_MAX),
 		.best_effort = s->scavenger.best_effort.window_q16 >> 16,
 	};

@@ -28,6 +28,7 @@ static const char usage[] =
 static void prepare(void)
 {
 	link_set(&link_default);
+	another_user();
 }
 
 int main(int argc, char **argv)

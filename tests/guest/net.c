@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #define RX_IPV4		"10.0.2.1"
 #define RX_IPV6		"fd00:2::1"
 #define RX_MAPPED	"::ffff:10.0.2.1"
+#define FIRST_USER	20000
 
 const char *const family_name[FAMILIES] = {
 	[IPV4] = "IPv4", [IPV6] = "IPv6", [IPV4_MAPPED] = "IPv4 in IPv6",
@@ -60,12 +62,27 @@ void ns_enter(const char *name)
 	close(fd);
 }
 
+/* Whose sockets those are that come. */
+static uid_t user = FIRST_USER;
+
+/* Connections of a user to one destination share what they know of the path: those from here on
+ * know nothing yet. Each test begins so.
+ */
+void another_user(void)
+{
+	user++;
+}
+
 /* A socket in a namespace. */
 int sock_open(const char *ns, enum family family, int type)
 {
+	int fd;
+
 	ns_enter(ns);
-	return TRY(socket(family == IPV4 ? AF_INET : AF_INET6,
-			  type | SOCK_CLOEXEC, 0));
+	setfsuid(user);
+	fd = socket(family == IPV4 ? AF_INET : AF_INET6, type | SOCK_CLOEXEC, 0);
+	setfsuid(geteuid());
+	return TRY(fd);
 }
 
 static socklen_t rx_address(enum family family, in_port_t port,
@@ -147,7 +164,12 @@ void sock_connect_deferred(int fd, int listener, enum family family)
 
 int sock_accept(int listener)
 {
-	return TRY(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
+	int fd;
+
+	setfsuid(user);
+	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	setfsuid(geteuid());
+	return TRY(fd);
 }
 
 /* A receiver holds back its ACKs while data waits to be read: until pump() comes by,

@@ -58,6 +58,7 @@ struct pair {
 };
 
 void ns_enter(const char *name);
+void another_user(void);
 int sock_open(const char *ns, enum family family, int type);
 int sock_listen(enum family family, const char *cc);
 void sock_connect(int fd, int listener, enum family family);

@@ -21,7 +21,6 @@
 #define KB		1000ull
 #define MS_IN_US	1000u
 #define PMTU		1000
-#define LEAST_CWND	20
 
 static void weight(int fd, uint32_t w_ppm)
 {
@@ -258,124 +257,6 @@ static void marks_are_answered(void)
 		harness_note("no Accurate ECN in this kernel: run.sh -p -k 7.2 has it");
 	else
 		answer_marks(ACCECN);
-}
-
-static uint32_t cwnd_before;
-
-static bool gives_way(const struct pair *pair)
-{
-	struct dalbe_state s = state_get(pair->tx);
-
-	if (s.regime == DALBE_REGIME_ALONE)
-		cwnd_before = s.cwnd;
-	return s.regime == DALBE_REGIME_YIELDING;
-}
-
-static bool loses(const struct pair *pair)
-{
-	return state_get(pair->tx).loss_episodes || !gives_way(pair);
-}
-
-static void lose_one(struct pair *pair, struct link *link)
-{
-	link->loss_percent = 25;
-	link_set(link);
-	pump(pair, NO_END, 400, loses);
-}
-
-static void lose_all(struct pair *pair, struct link *link)
-{
-	link->loss_percent = 100;
-	link_set(link);
-	pump(pair, NO_END, 700, NULL);
-}
-
-struct after {
-	const char *what;
-	void (*meanwhile)(struct pair *pair, struct link *link);
-	uint32_t most_percent;		/* of the window before, as CUBIC would have */
-};
-
-/* Alone, and the path gets longer, little by little, until the flow stands back for what
- * looks like a queue. False if it did not come to that.
- */
-static bool make_it_yield(struct pair *pair, struct link *link)
-{
-	wanted_regime = DALBE_REGIME_ALONE;
-	CHECK(in_regime(pair));
-	while (link->longer_ms < 40) {
-		link->longer_ms += 4;
-		link_set(link);
-		if (pump(pair, NO_END, 400, gives_way))
-			return true;
-	}
-	return false;
-}
-
-static struct pair alone_on(struct link *link)
-{
-	struct pair pair;
-
-	*link = link_default;
-	link->rate_kbit = 100000;
-	link->rtt_ms = 40;
-	link->queue_packets = 1000;
-	link_set(link);
-	pair = pair_open(DALBE_CC_CDG);
-	weight(pair.tx, 10000);
-	flow_for(&pair, 5000);
-	return pair;
-}
-
-/* While it yields packets are lost, and then the path is as before: the queue "went with
- * us". False if it did not come to that.
- */
-static bool resume_after(const struct after *after)
-{
-	struct link link;
-	struct pair pair = alone_on(&link);
-	bool so = make_it_yield(&pair, &link);
-	uint32_t cwnd = 0;
-
-	if (so)
-		after->meanwhile(&pair, &link);
-	link.loss_percent = 0;
-	link.longer_ms = 0;
-	link_set(&link);
-	/* below that a packet more or less is much of a percentage */
-	so = so && cwnd_before >= LEAST_CWND && !state_get(pair.tx).resumes &&
-	     pump(&pair, NO_END, 3000, in_regime) &&
-	     state_get(pair.tx).resumes == 1 && state_get(pair.tx).loss_episodes;
-	for (int i = 0; i < 5; i++) {
-		if (state_get(pair.tx).cwnd > cwnd)
-			cwnd = state_get(pair.tx).cwnd;
-		pump(&pair, NO_END, 10, NULL);
-	}
-	if (so) {
-		harness_note("window %u, then %u packets; %u of %u losses answered",
-			     cwnd_before, cwnd, state_get(pair.tx).loss_answers,
-			     state_get(pair.tx).loss_episodes);
-		CHECK_OP(cwnd * 100, <=, cwnd_before * after->most_percent);
-	}
-	pair_close(&pair);
-	return so;
-}
-
-static void resume_is_modest(void)
-{
-	static const struct after afters[] = {
-		{ "a loss", lose_one, 75 },
-		{ "a timeout", lose_all, 40 },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(afters); i++) {
-		int met = 0;
-
-		harness_turn("%s", afters[i].what);
-		for (int j = 0; j < 12 && met < 2; j++)
-			met += resume_after(&afters[i]);
-		CHECK_EQ(met, 2);
-	}
 }
 
 /* A window of two that stands for one part in a hundred is not what the path holds. */
@@ -642,7 +523,6 @@ const struct test tests_promises[] = {
 	{ "promise: each loss is answered, whatever is cut for delay",
 	  losses_are_answered },
 	{ "promise: each mark likewise", marks_are_answered },
-	{ "promise: what is lost while yielding is not forgotten", resume_is_modest },
 	{ "promise: the host's next connection begins as it would have",
 	  next_connection_is_not_told },
 	{ "promise: packets that are too large for the path are not lost",

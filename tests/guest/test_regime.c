@@ -45,6 +45,7 @@ static struct seen {
 	unsigned int regime[DALBE_REGIME_CONTENDED + 1];
 	unsigned int level;	/* with a level */
 	unsigned int turns;
+	uint32_t ours_ppm;	/* at most */
 } seen;
 
 static bool look(const struct pair *pair)
@@ -52,9 +53,12 @@ static bool look(const struct pair *pair)
 	struct dalbe_state s = state_get(pair->tx);
 
 	CHECK_OP(s.regime, <=, DALBE_REGIME_CONTENDED);
-	CHECK_OP(s.resumes, <=, s.yields);
-	CHECK_OP(s.drained_ppm, <=, 1000000);
-	CHECK_EQ(!s.level_Bps, s.regime <= DALBE_REGIME_ALONE);
+	CHECK_EQ(!s.level_Bps, s.regime != DALBE_REGIME_CONTENDED);
+	CHECK_EQ(!s.path_flows, s.regime == DALBE_REGIME_NONE);
+	if (s.regime == DALBE_REGIME_CONTENDED)
+		CHECK_OP(s.yields, >, 0);
+	if (s.ours_ppm > seen.ours_ppm)
+		seen.ours_ppm = s.ours_ppm;
 	seen.regime[s.regime]++;
 	seen.level += s.level_Bps > 0;
 	seen.turns++;
@@ -82,8 +86,8 @@ static bool not_asked(int fd)
 {
 	struct dalbe_state s = state_get(fd);
 
-	return s.regime == DALBE_REGIME_NONE && !s.drained_ppm &&
-	       !s.level_Bps && !s.yields && !s.resumes;
+	return s.regime == DALBE_REGIME_NONE && !s.ours_ppm && !s.level_Bps && !s.yields &&
+	       !s.path_flows && !s.carried_kBps;
 }
 
 /* How much of 20 s was alone, and how much of the link used, in percent at least.
@@ -98,15 +102,16 @@ static void nobody_else(bool ack_at_once, unsigned int alone, unsigned int used)
 	sock_ack_at_once(pair.rx, ack_at_once);
 	relaxed_goal(pair.tx);
 	s = look_alone(&pair, 20000);
-	harness_note("alone in %u of %u looks, contended in %u; %llu %% of the link",
+	harness_note("alone in %u of %u looks; %llu %% of the link; carried %u kB/s, ours at most %u ppm",
 		     s.regime[DALBE_REGIME_ALONE], s.turns,
-		     s.regime[DALBE_REGIME_CONTENDED],
-		     pair.received * 100 / (20 * LINK_BPS));
+		     pair.received * 100 / (20 * LINK_BPS),
+		     state_get(pair.tx).carried_kBps, s.ours_ppm);
 	CHECK_OP(s.turns, >, 1000);
 	CHECK_OP(s.regime[DALBE_REGIME_ALONE] * 100, >=, s.turns * alone);
 	CHECK_EQ(s.regime[DALBE_REGIME_NONE], 0);
 	CHECK_OP(state_get(pair.tx).backoffs_delay, >, 0);
-	CHECK_OP(state_get(pair.tx).drained_ppm, >, 0);
+	CHECK_OP(state_get(pair.tx).carried_kBps * KB * 10, >=, LINK_BPS * 8);
+	CHECK_OP(state_get(pair.tx).carried_kBps * KB * 10, <=, LINK_BPS * 11);
 	CHECK_OP(pair.received * 100, >=, 20 * LINK_BPS * used);
 }
 
@@ -259,6 +264,169 @@ static void scavenger_yields_and_returns(void)
 	contest(pair);
 	CHECK_EQ(state_get(pair.tx).status, DALBE_STATUS_NONE);
 	CHECK_OP(state_get(pair.tx).yields, >, 0);
+}
+
+/* A scavenger's connection, of the user of those before. */
+static struct pair relaxed_pair(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+
+	relaxed_goal(pair.tx);
+	return pair;
+}
+
+/* What a second and a third connection have received for @ms beside @pair, in percent of the link
+ * together with what it has; @third may be NULL.
+ */
+static struct pair *third_pair;
+static uint32_t third_regime;
+
+static bool third_too(const struct pair *pair)
+{
+	if (third_pair)
+		pump(third_pair, NO_END, 0, NULL);
+	look(pair);
+	return third_pair && third_regime && in_regime(pair) &&
+	       state_get(third_pair->tx).regime == third_regime;
+}
+
+static unsigned int link_used(struct pair *pair, struct pair *other, struct pair *third,
+			      unsigned int ms)
+{
+	uint64_t before = pair->received + other->received + (third ? third->received : 0);
+
+	seen = (struct seen) {};
+	third_pair = third;
+	third_regime = 0;
+	compete(pair, other, ms, third_too);
+	return (pair->received + other->received + (third ? third->received : 0) - before) *
+	       100 * MS_PER_S / (ms * LINK_BPS);
+}
+
+/* ... until both @pair and @third are in this regime; ms. */
+static unsigned int both_in_regime(struct pair *pair, struct pair *other, struct pair *third,
+				   uint32_t regime, unsigned int timeout_ms)
+{
+	uint64_t begin_ns = now_ns();
+
+	third_pair = third;
+	third_regime = regime;
+	wanted_regime = regime;
+	CHECK(compete(pair, other, timeout_ms, third_too));
+	return (now_ns() - begin_ns) / NS_PER_MS;
+}
+
+/* They know of each other: none is the other's competitor. */
+static void connections_of_one_user(void)
+{
+	struct pair one = relaxed_pair(), two;
+	unsigned int used;
+	uint64_t first, second;
+
+	flow_for(&one, 3000);
+	two = relaxed_pair();
+	CHECK_EQ(state_get(one.tx).path_flows, 2);
+	compete(&one, &two, 5000, NULL);
+	first = one.received;
+	second = two.received;
+	used = link_used(&one, &two, NULL, 30000);
+	first = one.received - first;
+	second = two.received - second;
+	harness_note("alone in %u of %u looks; %u %% of the link, %llu kB beside %llu kB",
+		     seen.regime[DALBE_REGIME_ALONE], seen.turns, used, first / KB, second / KB);
+	CHECK_EQ(seen.regime[DALBE_REGIME_CONTENDED], 0);
+	CHECK_EQ(state_get(two.tx).regime, DALBE_REGIME_ALONE);
+	CHECK_OP(used, >=, 90);
+	CHECK_OP(first * 4, >=, second);
+	CHECK_OP(second * 4, >=, first);
+}
+
+/* One decision for all: beside others none is left alone, and who comes later knows of them. */
+static void connections_of_one_user_beside_cubic(void)
+{
+	struct pair one = relaxed_pair(), two = relaxed_pair(), cubic, late;
+	unsigned int ms, used;
+	uint64_t ours;
+
+	compete(&one, &two, 5000, NULL);
+	cubic = pair_open("cubic");
+	ms = both_in_regime(&one, &cubic, &two, DALBE_REGIME_CONTENDED, 5000);
+	harness_note("contended after %u ms", ms);
+	ours = one.received + two.received;
+	used = link_used(&one, &cubic, &two, 10000);
+	ours = one.received + two.received - ours;
+	harness_note("then %u %% of the link, %llu kB of it ours", used, ours / KB);
+	CHECK_OP(used, >=, 90);
+	CHECK_OP(ours * 10, <=, 10 * LINK_BPS);
+
+	late = relaxed_pair();
+	CHECK_EQ(state_get(late.tx).path_flows, 3);
+	ms = both_in_regime(&late, &cubic, &one, DALBE_REGIME_CONTENDED, 500);
+	harness_note("another one after %u ms", ms);
+	pair_close(&late);
+
+	TRY(shutdown(cubic.tx, SHUT_WR));
+	pair_close(&cubic);
+	cubic = relaxed_pair();
+	ms = both_in_regime(&one, &cubic, &two, DALBE_REGIME_ALONE, 10000);
+	harness_note("alone after %u ms", ms);
+}
+
+/* Another user's scavenger tells us nothing, and yet they leave none of the link idle. */
+static void strangers(void)
+{
+	struct pair one = relaxed_pair(), two;
+	unsigned int used;
+
+	flow_for(&one, 3000);
+	another_user();
+	two = relaxed_pair();
+	CHECK_EQ(state_get(two.tx).path_flows, 1);
+	compete(&one, &two, 5000, NULL);
+	used = link_used(&one, &two, NULL, 30000);
+	harness_note("%u %% of the link; %llu kB beside %llu kB", used, one.received / KB,
+		     two.received / KB);
+	CHECK_OP(used, >=, 80);
+}
+
+/* The third connection sends no more, and all of it has arrived. */
+static bool third_pauses(const struct pair *)
+{
+	pump(third_pair, 0, 0, NULL);
+	return all_acked(third_pair);
+}
+
+/* The program pauses, and others come, or go, meanwhile. */
+static void others_come_and_go_in_a_pause(void)
+{
+	struct pair pair = relaxed_pair(), cubic;
+	uint64_t begin_ns, before;
+
+	flow_for(&pair, 5000);
+	pump(&pair, 0, 2000, all_acked);
+	cubic = pair_open("cubic");
+	flow_for(&cubic, 10000);
+	wanted_regime = DALBE_REGIME_CONTENDED;
+	begin_ns = now_ns();
+	CHECK(compete(&pair, &cubic, 5000, in_regime));
+	harness_note("contended after %llu ms", (now_ns() - begin_ns) / NS_PER_MS);
+
+	compete(&pair, &cubic, 5000, NULL);
+	third_pair = &pair;
+	CHECK(pump(&cubic, NO_END, 60000, third_pauses));
+	CHECK(in_regime(&pair));
+	TRY(shutdown(cubic.tx, SHUT_WR));
+	pair_close(&cubic);
+	sleep_ms(20000);
+	CHECK(in_regime(&pair));		/* nothing new is known */
+	wanted_regime = DALBE_REGIME_ALONE;
+	begin_ns = now_ns();
+	CHECK(pump(&pair, NO_END, 5000, in_regime));
+	harness_note("alone after %llu ms", (now_ns() - begin_ns) / NS_PER_MS);
+	flow_for(&pair, 1000);
+	before = pair.received;
+	flow_for(&pair, 5000);
+	CHECK_OP(pair.received - before, >=, 5 * LINK_BPS * 8 / 10);
 }
 
 /* A rate below the link's, with and without somebody else there. */
@@ -531,6 +699,11 @@ const struct test tests_regime[] = {
 	  yields_and_returns_paced },
 	{ "regime: likewise a scavenger without a goal",
 	  scavenger_yields_and_returns },
+	{ "regime: connections of one user share an idle link", connections_of_one_user },
+	{ "regime: connections of one user stand back together",
+	  connections_of_one_user_beside_cubic },
+	{ "regime: scavengers of two users use an idle link", strangers },
+	{ "regime: others come and go in a pause", others_come_and_go_in_a_pause },
 	{ "regime: SO_MAX_PACING_RATE holds in each", pacing_rate_holds },
 	{ "regime: a trickle is limited by the application", trickle_is_app_limited },
 	{ "regime: a connection's next goal knows the path",

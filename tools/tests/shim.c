@@ -276,19 +276,6 @@ static int set_goal(struct shim_socket *s, const struct dalbe_goal *goal)
 	return 0;
 }
 
-static void get_regime(struct dalbe_state *state)
-{
-	const char *regime = getenv("SHIM_REGIME");
-
-	state->regime = regime ? (__u32)atoi(regime) : DALBE_REGIME_NONE;
-	if (state->regime == DALBE_REGIME_NONE)
-		return;
-	state->ours_ppm = 120000;
-	state->yields = 3;
-	if (state->regime != DALBE_REGIME_ALONE)
-		state->level_Bps = 62500;
-}
-
 /* Sockets of the same group, whether they have a goal or not; without one itself alone. */
 static __u32 sharing(const struct shim_socket *s)
 {
@@ -297,6 +284,22 @@ static __u32 sharing(const struct shim_socket *s)
 	for (int i = 0; i < MAX_SOCKETS; i++)
 		n += s->group && table[i].cookie && table[i].group == s->group;
 	return n ? n : 1;
+}
+
+static void get_regime(const struct shim_socket *s, struct dalbe_state *state)
+{
+	const char *regime = getenv("SHIM_REGIME");
+
+	state->regime = regime ? (__u32)atoi(regime) : DALBE_REGIME_NONE;
+	if (state->regime == DALBE_REGIME_NONE)
+		return;
+	state->yields = 3;
+	state->path_flows = sharing(s);
+	state->carried_kBps = 625;
+	if (state->regime == DALBE_REGIME_ALONE)
+		state->ours_ppm = 120000;
+	if (state->regime == DALBE_REGIME_CONTENDED)
+		state->level_Bps = 62500;
 }
 
 static void get_state(struct shim_socket *s, struct dalbe_state *state)
@@ -314,8 +317,7 @@ static void get_state(struct shim_socket *s, struct dalbe_state *state)
 		return;
 	state->w_ppm = 500000;
 	state->phi_ppm = 1000000;
-	get_regime(state);
-	state->path_flows = sharing(s);
+	get_regime(s, state);
 	if (!s->bytes)
 		return;
 	state->goal_bytes = s->bytes;

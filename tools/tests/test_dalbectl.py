@@ -1212,6 +1212,7 @@ def test_group_of_a_job(b: Bench) -> None:
 
 def test_group(b: Bench) -> None:
     """A group alone can be set, and get shows how many share it."""
+    b.env["SHIM_REGIME"] = "1"
     with running_sender(b, "1000", "0", "100000", "100000") as (pid, (first, _)):
         assert b.run("set", "--scavenger", "--group", "7", pid).returncode == 0
         for n, group in ((2, 7), (1, 0)):
@@ -1235,30 +1236,29 @@ def test_module_without_groups(b: Bench) -> None:
 
 
 def test_regime(b: Bench) -> None:
-    """The regime is shown: what was drained once a cut was tested, the level while not alone."""
-    columns = ("REGIME", "DRAINED", "LEVEL")
+    """The regime is shown: the part that is ours while alone, the level while contended."""
+    columns = ("REGIME", "OURS", "LEVEL", "FLOWS")
     cases = [
-        (0, "none", ("-", "-", "-"), 0),
-        (1, "alone", ("alone", "12%", "-"), 0),
-        (2, "yielding", ("yielding", "12%", "500 kbit/s"), 62500),
-        (3, "contended", ("contended", "12%", "500 kbit/s"), 62500),
-        (4, "unknown", ("unknown", "12%", "500 kbit/s"), 62500),
+        (0, "none", ("-", "-", "-", "-"), (0, 0, 0, 0, 0)),
+        (1, "alone", ("alone", "12%", "-", "1"), (0.12, 0, 3, 1, 625000)),
+        (2, "unknown", ("unknown", "-", "-", "1"), (0, 0, 3, 1, 625000)),
+        (3, "contended", ("contended", "-", "500 kbit/s", "1"), (0, 62500, 3, 1, 625000)),
+        (4, "unknown", ("unknown", "-", "-", "1"), (0, 0, 3, 1, 625000)),
     ]
+    names = ("ours", "level_Bps", "yields", "path_flows", "carried_Bps")
     with running_sender(b, "1000", "0", "100000") as (pid, _):
         assert b.run("set", *GOAL, pid).returncode == 0
-        for number, name, row, level_Bps in cases:  # noqa: N806 (unit)
+        for number, name, row, numbers in cases:
             b.env["SHIM_REGIME"] = str(number)
             header, line = b.run("get", "--verbose", pid).stdout.splitlines()
             assert len(header) == len(line) <= 176, (header, line)
             # From where the column before ends, to where this one does.
-            start, end = header.index("REGIME"), header.index("LEVEL") + len("LEVEL")
+            start, end = header.index("REGIME"), header.index("FLOWS") + len("FLOWS")
             assert header[start:end].split() == list(columns), header
             assert re.split(r" {2,}", line[start:end].strip()) == list(row), line
             (conn,) = json.loads(b.run("get", "--json", pid).stdout)["connections"]
-            assert (conn["regime"], conn["level_Bps"]) == (name, level_Bps), conn
-            tested = number > 0
-            assert conn["drained"] == (0.12 if tested else 0), conn
-            assert (conn["yields"], conn["resumes"]) == ((3, 2) if tested else (0, 0)), conn
+            assert conn["regime"] == name, conn
+            assert tuple(conn[n] for n in names) == numbers, conn
     b.env["SHIM_REGIME"] = "3"
     (conn,) = b.send(SENDER, str(b.sink.port), "120", "0", "1000")["connections"]
     assert conn["last_regime"] == "contended", conn
