@@ -68,12 +68,10 @@ void path_memory_join(struct path_memory *m, u64 now_us)
 }
 
 /* The part of a flow is now so much. */
-static void path_put(struct path_memory *m, struct path_part *part, u64 rate_q16, u64 mean_q16)
+static void path_put(struct path_memory *m, struct path_part *part, u64 rate_q16)
 {
 	m->rate_q16 += rate_q16 - part->rate_q16;
-	m->mean_q16 += mean_q16 - part->mean_q16;
 	part->rate_q16 = rate_q16;
-	part->mean_q16 = mean_q16;
 }
 
 /**
@@ -85,10 +83,10 @@ static void path_put(struct path_memory *m, struct path_part *part, u64 rate_q16
  */
 void path_memory_pause(struct path_memory *m, struct path_part *part)
 {
-	if (!part->rate_q16 && !part->mean_q16)
+	if (!part->rate_q16)
 		return;
 	port_lock(&m->lock);
-	path_put(m, part, 0, 0);
+	path_put(m, part, 0);
 	port_unlock(&m->lock);
 }
 
@@ -100,7 +98,7 @@ void path_memory_pause(struct path_memory *m, struct path_part *part)
 void path_memory_leave(struct path_memory *m, struct path_part *part)
 {
 	port_lock(&m->lock);
-	path_put(m, part, 0, 0);
+	path_put(m, part, 0);
 	m->flows--;
 	port_unlock(&m->lock);
 }
@@ -160,6 +158,7 @@ static enum path_verdict path_take(struct path_memory *m, const struct path_roun
 {
 	m->contended = false;
 	m->longer = false;
+	m->mean_q16 = 0;
 	m->since_us = r->now_us;
 	m->poor_us = 0;
 	return PATH_TAKE;
@@ -197,6 +196,10 @@ static enum path_verdict path_round_alone(struct path_memory *m, const struct pa
 
 	if (!r->judged || !r->steady)
 		return PATH_AS_IT_IS;
+	if (!m->mean_q16)
+		m->mean_q16 = m->rate_q16;
+	/* each flow has a round in a round trip */
+	m->mean_q16 += div_s64((s64)(m->rate_q16 - m->mean_q16), PATH_MEAN * m->flows);
 	if (m->mean_q16 >= m->carried_q16 || r->now_us - m->carried_us >= PATH_FORGET_US)
 		m->carried_q16 = m->mean_q16;
 	if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
@@ -255,15 +258,9 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
 				    struct path_round *r)
 {
 	enum path_verdict verdict;
-	u64 mean_q16;
 
 	port_lock(&m->lock);
-	mean_q16 = part->mean_q16 ? part->mean_q16 - part->mean_q16 / PATH_MEAN +
-				    r->rate_q16 / PATH_MEAN : r->rate_q16;
-	if (m->contended)
-		path_put(m, part, 0, 0);
-	else
-		path_put(m, part, r->rate_q16, mean_q16);
+	path_put(m, part, m->contended ? 0 : r->rate_q16);
 	r->queue_us = max(queue_shortest_us(r->base_rtt_us), path_packets_us(m));
 	if (m->contended && !r->contended)
 		verdict = PATH_STAND_BACK;

@@ -86,11 +86,9 @@
 /**
  * struct path_part - one flow's part of what the path carries for us
  * @rate_q16: in its last round, packets per second; 0: none, or not known
- * @mean_q16: the same, a mean of PATH_MEAN rounds
  */
 struct path_part {
 	u64 rate_q16;
-	u64 mean_q16;
 };
 
 /**
@@ -113,7 +111,7 @@ struct path_part {
  * @poor_us: since when the path carries too little for us while it is busy; 0: it does not
  * @held_us: for so long we had been alone when we stood back
  * @rate_q16: sum of the parts, packets per second
- * @mean_q16: the same of their means
+ * @mean_q16: of that, while alone, a mean of PATH_MEAN round trips; 0: not known
  * @carried_q16: the most that @mean_q16 was
  * @carried_us: when the path last carried PATH_OURS_PART() of that
  * @same_q16: what the path carried when we stood back, where no queue was seen since; else 0

@@ -58,6 +58,12 @@
 #define SCAVENGER_STALL_PACKETS	28
 #define SCAVENGER_STALL_US	2000
 
+/* But a path that is silent more often than once in eight base RTTs sends in clumps, as a competitor
+ * with a large window does. Half: beside CUBIC at 120 Mbit/s too many rounds are excused. Twice: of
+ * two stalls in a row the second makes us leave the path.
+ */
+#define SCAVENGER_STALL_APART_RTTS	8
+
 enum regime {
 	REGIME_ALONE,		/* for all that the host knows */
 	REGIME_CONTENDED,	/* others are there */

@@ -242,7 +242,7 @@ def standing_back(pure: Any, w_q16: int, held_us: int) -> tuple[Any, Any]:
     pure.sender_init(sender, path, 0)
     pure.sender_join(sender, memory, path.now_us)
     pure.sender_set_base(sender, path, pure.base("scavenger"))
-    sender.control.w_q16, memory.held_us = w_q16, held_us
+    sender.control.w_q16, sender.scavenger.held_us = w_q16, held_us
     sender.scavenger.stands_back, sender.scavenger.kept_cwnd = True, 80
     pure.sender_begin_repair(sender, path, RECOVERY)
     return sender, path
@@ -280,7 +280,7 @@ def test_a_flow_that_shares_a_path_leaves_nothing_of_itself_there(pure: Any) -> 
     sender.part.rate_q16 = memory.rate_q16 = 1000 * Q16
     pure.sender_set_base(sender, path, pure.base("vegas"))
     pure.sender_leave(sender)
-    assert (memory.flows, memory.rate_q16, memory.mean_q16) == (0, 0, 0)
+    assert (memory.flows, memory.rate_q16) == (0, 0)
     assert sender.memory == pure.ffi.NULL
 
 
@@ -289,8 +289,12 @@ def test_the_same_seed_is_the_same_run(pure: Any) -> None:
     assert first == again
 
 
-@pytest.mark.parametrize("buffer", [42, 84])
-@pytest.mark.parametrize(("rate_pps", "base_us"), [(833, 50_000), (833, 20_000), (400, 40_000)])
+# Not in 42 packets at 400 packets/s and 40 ms, where it may be a minute late: docs/design.md says so.
+@pytest.mark.parametrize(
+    ("rate_pps", "base_us", "buffer"),
+    [(833, 50_000, 42), (833, 50_000, 84), (833, 20_000, 42), (833, 20_000, 84),
+     (400, 40_000, 84), (1666, 50_000, 83), (4166, 50_000, 208)],
+)  # fmt: skip
 def test_a_latecomer_takes_no_competitor_for_one_of_ours(
     pure: Any, rate_pps: int, base_us: int, buffer: int
 ) -> None:
