@@ -16,10 +16,10 @@
 #define QUEUE_ALONE_G_NS	4000000
 
 /* A queue below 1/64 of the base RTT, or 2.5 ms, is too short to judge by. TCP's timestamps tell a
- * queue on the way there within two of their ticks of a millisecond. CoDel keeps 5 ms, which has to
- * show on paths of 100 ms and more. With half of it a queue of the ACKs passes for one of others
- * (20 Mbit/s, 50 ms, a CUBIC flow the other way: 58 instead of 88 % used); with four times (1/16) we
- * take the path again and again behind CoDel at 100 ms (a share of 32 %).
+ * queue on the way there within two of their ticks of a millisecond. CoDel keeps 5 ms, which has
+ * to show on paths of 100 ms and more. With half of it a queue of the ACKs passes for one of
+ * others (20 Mbit/s, 50 ms, a CUBIC flow the other way: 58 instead of 88 % used). With twice we
+ * take the path again and again behind CoDel at 100 ms (1/16: a share of 32 %).
  */
 #define QUEUE_SHORTEST_SHIFT	6
 #define QUEUE_SHORTEST_US	2500
