@@ -8,6 +8,7 @@ PREFIX	?= /usr/local
 DESTDIR	?=
 OUT	?=
 SEEDS	?= 1
+SEED	?= 1
 
 ifneq ($(words $(MAKEFILE_LIST) $(abspath $(lastword $(MAKEFILE_LIST)))),2)
 $(error make cannot handle a path with a blank: move this clone to another)
@@ -36,7 +37,7 @@ export PREFIX DESTDIR
 
 .DEFAULT_GOAL := all
 .PHONY: help all modules tools install uninstall dkms-install dkms-remove demo \
-	reproduce reproduce-full cells scoreboard check lint test-python test-kunit test-guest test-vng test-tools test-install \
+	reproduce reproduce-full cells scoreboard hunt check lint test-python test-kunit test-guest test-vng test-tools test-install \
 	kernel-matrix guest setup clean clean-modules distclean have-kdir deb quick fresh
 
 help:	## List the targets
@@ -100,6 +101,10 @@ cells:	## Of that, 12 cells with dalbe_cdg beside the in-tree cdg
 scoreboard:	## A goal beside rate caps, peers and strict priority, under a load that varies
 	@$(HERE)/scripts/reproduce.sh --sweep scoreboard --sweep scoreboard-framework $(or $(OUT),scoreboard)
 
+hunt:	## Search the simulator for the scavenger's worst scenarios: OUT=hunt (SECONDS=300 or RUNS=1000; SEED=1)
+	@$(HERE)/scripts/testbed.sh hunt --out $(or $(OUT),hunt) --seed $(SEED) \
+	  $(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS))
+
 check:	## Every test there is; installs what it needs
 	@$(HERE)/scripts/check.sh
 
@@ -148,6 +153,6 @@ clean: clean-modules	## Remove what was built here
 	+@$(MAKE) -C $(HERE)/tools clean
 
 distclean: clean	## And the results, the demo and the cache
-	@rm -rf $(HERE)/results $(HERE)/demo $(HERE)/reproduction $(HERE)/scoreboard
+	@rm -rf $(HERE)/results $(HERE)/demo $(HERE)/reproduction $(HERE)/scoreboard $(HERE)/hunt
 	@if [ "$$DALBE_CACHE" ]; then echo "Left, as others may use it: $$DALBE_CACHE"; \
 	  else rm -rf ~/.cache/dalbe 2>/dev/null || $(SUDO) rm -rf ~/.cache/dalbe; fi

@@ -146,18 +146,19 @@ static u64 dalbe_level_Bps(const struct sock *sk)
 /**
  * dalbe_get_regime - alone or not, and what is known of the path
  * @sk: a locked socket of ours, established
- * @state: all that tells of the path is set, to 0 where the base does not look for others; level_Bps only while the flow is not alone
+ * @state: all that tells of the path is set, to 0 where the base does not look for others;
+ *	level_Bps only while the flow is not alone
  */
 void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state)
 {
 	const struct sender *s = &dalbe_sk(sk)->flow->sender;
 	struct base_report report = sender_report(s);
+	u64 carried_Bps = (u64)report.carried_pps * tcp_sk(sk)->mss_cache;
 
 	state->regime = report.regime;
 	state->ours_ppm = report.ours_ppm;
 	state->yields = report.yields;
-	state->carried_kBps = min_t(u64, div_u64((u64)report.carried_pps * tcp_sk(sk)->mss_cache, 1000),
-				    U32_MAX);
+	state->carried_kBps = min_t(u64, div_u64(carried_Bps, 1000), U32_MAX);
 	if (sender_not_alone(s))
 		state->level_Bps = dalbe_level_Bps(sk);
 }

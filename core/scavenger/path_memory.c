@@ -5,8 +5,8 @@
  *	A busy path that carries less for all of us together than it has carried
  *	carries the rest for others.
  *
- * A path is busy where a queue stands, or where it loses a packet behind one. What it has carried is
- * the most that the mean of our rates was.
+ * A path is busy where a queue stands, or where it loses a packet behind one. What it has carried
+ * is the most that the mean of our rates was.
  *
  *	        two round trips in a row the busy path carried less for us
  *	      -------------------------------------------------------------->

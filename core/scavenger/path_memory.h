@@ -36,8 +36,8 @@
  */
 #define PATH_STEADY_ROUNDS	4
 
-/* So many packets are no queue. Half: a pair of ours that leaves together is one. Twice: a competitor
- * in a buffer of six packets passes for nobody.
+/* So many packets are no queue. Half: a pair of ours that leaves together is one. Twice: a
+ * competitor in a buffer of six packets passes for nobody.
  */
 #define PATH_TOGETHER		3
 #define PATH_TOGETHER_MAX_US	50000
@@ -73,8 +73,8 @@
 #define PATH_STILL_US		16000000
 
 /* Others were there all the time where we stand back so soon after we took the path. Half: short
- * flows that come every 10 s cost each of them a trial. Twice: a newcomer makes us wait as if it had
- * been there.
+ * flows that come every 10 s cost each of them a trial. Twice: a newcomer makes us wait as if it
+ * had been there.
  */
 #define PATH_SOON_US		16000000
 

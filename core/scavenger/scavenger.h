@@ -6,14 +6,14 @@
  * memory of the path (path_memory.c). In core/ a scavenger is a flow that runs this base, at any
  * w; in the interface (net.dalbe.scavenger, DALBE_AFTER_SCAVENGER) one at w = wmin.
  *
- * The answer to a loss or a mark cuts the window W at least as deep as CUBIC does; else a goal would
- * buy more than best effort. Where a cut for delay is under way, the lower of both counts
+ * The answer to a loss or a mark cuts the window W at least as deep as CUBIC does; else a goal
+ * would buy more than best effort. Where a cut for delay is under way, the lower of both counts
  * (sender_ssthresh()).
  *
- *	alone		B and the window become 0.7 W. Where the path carries others (path_memory_lost())
- *			and TCP repairs the loss, we stand back: the window becomes w * B. A mark, or
- *			a loss that TCP's tail loss probe has repaired (PATH_CWR): the same, at the
- *			end of the next round
+ *	alone		B and the window become 0.7 W. Where the path carries others
+ *			(path_memory_lost()) and TCP repairs the loss, we stand back: the
+ *			window becomes w * B. A mark, or a loss that TCP's tail loss probe has
+ *			repaired (PATH_CWR): the same, at the end of the next round
  *	contended	B becomes 0.7 B, and the window w * B, at most 0.7 W. B is lowered to
  *			(W + 1) / w before, as the path does not hold more
  *	a timeout	the same, and TCP goes up to it by slow start
@@ -58,9 +58,9 @@
 #define SCAVENGER_STALL_PACKETS	28
 #define SCAVENGER_STALL_US	2000
 
-/* But a path that is silent more often than once in eight base RTTs sends in clumps, as a competitor
- * with a large window does. Half: beside CUBIC at 120 Mbit/s too many rounds are excused. Twice: of
- * two stalls in a row the second makes us leave the path.
+/* But a path that is silent more often than once in eight base RTTs sends in clumps, as a
+ * competitor with a large window does. Half: beside CUBIC at 120 Mbit/s too many rounds are
+ * excused. Twice: of two stalls in a row the second makes us leave the path.
  */
 #define SCAVENGER_STALL_APART_RTTS	8
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command line: dalbe-testbed run, numeric, sweep run, sweep report."""
+"""The command line: dalbe-testbed run, numeric, hunt, sweep run, sweep report."""
 
 import tempfile
 from pathlib import Path
@@ -125,6 +125,41 @@ def numeric_command(
     means = summary.select("scheme", "eta", cs.ends_with("_mean"))
     _show("The framework paper's numerical experiments, means over the seeds", means)
     console.print(f"Tables and figure: {out}", highlight=False)
+
+
+@app.command("hunt")
+def hunt_command(
+    out: Out,
+    seed: Seed = 1,
+    runs: Annotated[int | None, typer.Option(min=1, help="How many scenarios.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=0.1, help="How long, at most; 300 without --runs.")
+    ] = None,
+    base: Annotated[
+        str | None, typer.Option(help="In the scavenger's place: cdg, cubic, vegas, reno.")
+    ] = None,
+    fix: Annotated[
+        list[str] | None, typer.Option("--fix", help="Fix a choice: disc=tail, ours=1.")
+    ] = None,
+) -> None:
+    """Search the simulator for the scenarios in which the scavenger does worst.
+
+    Leaves finds.txt, a line for each that sim/tools/grid takes, and hunt-N.toml, an experiment, for
+    those that the testbed can make. The same seed and number of runs find the same.
+    """
+    # a run, which shares this command line, need not wait for cffi
+    from dalbe_testbed import purecode  # noqa: PLC0415
+    from dalbe_testbed.hunt import finds, search  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory() as build:
+        fast = purecode.load(Path(build), "-O2", "-fno-sanitize=all")
+        hunt = search.Hunt(fast, seed, base, fix)
+        hunt.search(runs, seconds if seconds or runs else 300)
+        console.print(f"{hunt.runs} scenarios; now what was found is shrunk", highlight=False)
+        lines = finds.write(hunt, out)
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    console.print(f"{len(lines)} finds: {out}", highlight=False, soft_wrap=True)
 
 
 @sweep_app.command("run")

@@ -415,9 +415,8 @@ static void assert_sums(struct kunit *test, size_t number, const struct path_mem
 	u64 rate_q16 = 0;
 	size_t n;
 
-	for (n = 0; n < flows; n++) {
+	for (n = 0; n < flows; n++)
 		rate_q16 += parts[n].rate_q16;
-	}
 	KUNIT_ASSERT_EQ_MSG(test, m->rate_q16, rate_q16, "row %zu", number);
 	KUNIT_ASSERT_EQ(test, m->flows, (u32)flows);
 }

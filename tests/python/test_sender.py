@@ -289,7 +289,7 @@ def test_the_same_seed_is_the_same_run(pure: Any) -> None:
     assert first == again
 
 
-# Not in 42 packets at 400 packets/s and 40 ms, where it may be a minute late: docs/design.md says so.
+# Not 42 packets at 400 packets/s and 40 ms, where it may be a minute late: see docs/design.md.
 @pytest.mark.parametrize(
     ("rate_pps", "base_us", "buffer"),
     [(833, 50_000, 42), (833, 50_000, 84), (833, 20_000, 42), (833, 20_000, 84),
