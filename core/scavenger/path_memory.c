@@ -62,8 +62,12 @@ struct path_known path_memory_known(struct path_memory *m)
 void path_memory_join(struct path_memory *m, u64 now_us)
 {
 	port_lock(&m->lock);
-	if (!m->flows++ && !m->contended)	/* the first: alone, for all we know */
+	if (!m->flows && !m->contended) {	/* the first: alone, for all we know */
 		m->since_us = now_us;
+		m->taken = 0;
+	}
+	m->flows++;
+	m->taken += !m->contended;
 	port_unlock(&m->lock);
 }
 
@@ -100,6 +104,7 @@ void path_memory_leave(struct path_memory *m, struct path_part *part)
 	port_lock(&m->lock);
 	path_put(m, part, 0);
 	m->flows--;
+	m->taken = min(m->taken, m->flows);
 	port_unlock(&m->lock);
 }
 
@@ -122,7 +127,7 @@ u32 path_memory_cut(struct path_memory *m)
 /* The queue, us, of a few packets that left together (PATH_TOGETHER): it is none. */
 static u32 path_packets_us(const struct path_memory *m)
 {
-	const u64 packets_q16 = (u64)PATH_TOGETHER << 16;
+	const u64 packets_q16 = (u64)max(PATH_TOGETHER, m->flows + 1) << 16;
 
 	return m->carried_q16 ? min_t(u64, fp_mul_div(packets_q16, USEC_PER_SEC, m->carried_q16),
 				      PATH_TOGETHER_MAX_US) : 0;
@@ -159,6 +164,7 @@ static enum path_verdict path_take(struct path_memory *m, const struct path_roun
 	m->contended = false;
 	m->longer = false;
 	m->mean_q16 = 0;
+	m->taken = 0;
 	m->since_us = r->now_us;
 	m->poor_us = 0;
 	return PATH_TAKE;
@@ -169,7 +175,10 @@ static enum path_verdict path_take(struct path_memory *m, const struct path_roun
  */
 static bool path_carries_others(struct path_memory *m, const struct path_round *r, bool busy)
 {
-	if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16)) {
+	/* Flows that stand back take the path when they look next: until then theirs is missing. */
+	u64 ours_q16 = div_u64(PATH_OURS_PART(m->carried_q16), m->flows) * m->taken;
+
+	if (m->rate_q16 >= ours_q16) {
 		m->poor_us = 0;
 		return false;
 	}
@@ -268,6 +277,8 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
 		verdict = m->longer ? PATH_LONGER : PATH_TAKE;
 	else
 		verdict = path_judge(m, r);
+	if (verdict == PATH_TAKE || verdict == PATH_LONGER)
+		m->taken = min(m->taken + 1, m->flows);
 	r->fits_q16 = div_u64(m->carried_q16, max(m->flows, 1U));
 	r->held_us = m->held_us;
 	r->cuts = m->cuts;

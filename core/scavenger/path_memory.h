@@ -39,7 +39,7 @@
 /* So many packets are no queue. Half: a pair of ours that leaves together is one. Twice: a
  * competitor in a buffer of six packets passes for nobody.
  */
-#define PATH_TOGETHER		3
+#define PATH_TOGETHER		3U
 #define PATH_TOGETHER_MAX_US	50000
 
 /* What is carried is a mean of eight rounds, as CDG's gradients are. Half: the bursts of one round
@@ -95,6 +95,7 @@ struct path_part {
  * struct path_memory - what is known of a path
  * @lock: of all that follows
  * @flows: that share it
+ * @taken: of these, alone: those that know it
  * @cuts: cuts for delay, modulo 2^32: where one flow makes room, all do
  * @base_rtt_us: lowest RTT of the flow that looked last, or of another since; 0: not known
  * @full_us: the longest queue at which a packet was lost while all of it was ours
@@ -122,6 +123,7 @@ struct path_part {
 struct path_memory {
 	port_lock_t lock;
 	u32 flows;
+	u32 taken;
 	u32 cuts;
 	u32 base_rtt_us;
 	u32 full_us;
