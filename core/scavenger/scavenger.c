@@ -225,12 +225,15 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 	u32 since_us = (u32)sample->now_us - sc->stalled_us;
 
 	if (sc->stall_us && sample->silence_us >= sc->stall_us && !sender_not_alone(s) &&
-	    sc->steady_rounds >= PATH_STEADY_ROUNDS && !s->round.app_limited &&
-	    since_us >= SCAVENGER_STALL_APART_RTTS * (u64)cdg_base_rtt_us(&s->cdg)) {
+	    sc->steady_rounds >= PATH_STEADY_ROUNDS && !s->round.app_limited) {
+		/* a path that stands still for most of the time carries others meanwhile */
+		sc->excused = since_us >= SCAVENGER_STALL_APART_RTTS *
+					  (u64)cdg_base_rtt_us(&s->cdg) &&
+			      since_us / 2 >= sample->silence_us;
 		sc->stalled_us = sample->now_us;
 		since_us = 0;
 	}
-	if (since_us < rtt_us)
+	if (sc->excused && since_us < rtt_us)
 		sc->stalled = true;
 	else
 		cdg_rtt_sample(&s->cdg, rtt_us, sample->packets, sample->sacked);
