@@ -237,7 +237,7 @@ static enum path_verdict path_round_beside(struct path_memory *m, struct path_ro
 	if (r->now_us - m->looks_us < PATH_STILL_US)
 		return PATH_AS_IT_IS;
 	longer = queue_above_us(m->look_least_us, r->base_rtt_us) > r->queue_us &&
-		 m->look_most_us - m->look_least_us <= max(r->queue_us, m->noise_us);
+		 m->look_most_us - m->look_least_us <= queue_shortest_us(r->base_rtt_us);
 	r->rtt_us = m->look_least_us;
 	path_forget_looks(m, r->now_us);
 	if (!longer)

@@ -77,7 +77,7 @@ def test_a_scavenger_takes_an_idle_link_and_leaves_a_busy_one(pure: Any) -> None
     assert min(alone) >= 0.9
     assert part(beside, 0.5) <= 0.008
     assert part(beside, 0.95) <= 0.03
-    assert max(beside) <= 0.05
+    assert max(beside) <= 0.06
     assert part(after, 0.5) >= 0.88
     assert part(after, 0.05) >= 0.7
     assert min(after) >= 0.3
