@@ -22,7 +22,7 @@
  */
 #define PATH_SAME_PART(carried)		((carried) / 8 * 7)
 
-/* What the path has carried is forgotten where it has not carried three quarters of it for ten
+/* We forget what the path has carried where it has not carried three quarters of it for ten
  * minutes. A slower path that loses packets, and one whose router serves each flow in turn while
  * others are there (FQ-CoDel), look alike: both carry the same less again and again, and no queue
  * of others shows. Half: behind FQ-CoDel others have their fair share only after five minutes.
@@ -42,7 +42,7 @@
 #define PATH_TOGETHER		3U
 #define PATH_TOGETHER_MAX_US	50000
 
-/* What is carried is a mean of eight rounds, as CDG's gradients are. Half: the bursts of one round
+/* The rate that counts is a mean of eight rounds, as CDG's gradients are. Half: the bursts of one round
  * trip pass for what the path carries, and then its usual rate seems too little. Twice: a path that
  * has become faster is known a second later.
  */

@@ -119,7 +119,7 @@ static void scavenger_take(struct sender *s, struct tcp_path *p, const struct pa
 	cdg_restart(&s->cdg, p->cwnd);
 }
 
-/* What the memory is to know of the round that has ended, or of the last one before a loss. */
+/* Tell the memory of the round that has ended, or of the last one before a loss. */
 static struct path_round scavenger_seen(const struct sender *s, const struct tcp_path *p)
 {
 	return (struct path_round) {

@@ -167,7 +167,7 @@ static void while_the_base_shares(void)
 	CHECK_EQ(sharing(fd[1]), 0);
 }
 
-/* Who owns a socket is known where a goal comes into force, and at the end of Tw. */
+/* We look who owns a socket where a goal comes into force, and at the end of Tw. */
 static void other_users(void)
 {
 	int listener, one, two, other;
