@@ -42,9 +42,9 @@
 #define PATH_TOGETHER		3U
 #define PATH_TOGETHER_MAX_US	50000
 
-/* The rate that counts is a mean of eight rounds, as CDG's gradients are. Half: the bursts of one round
- * trip pass for what the path carries, and then its usual rate seems too little. Twice: a path that
- * has become faster is known a second later.
+/* The rate that counts is a mean of eight rounds, as CDG's gradients are. Half: the bursts of one
+ * round trip pass for what the path carries, and then its usual rate seems too little. Twice: a
+ * path that has become faster is known a second later.
  */
 #define PATH_MEAN		8
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The search: scenarios are drawn, the worst of each kind mutated, and what is found is shrunk.
 
-A scenario that is worse than the one that it was made from takes its place. A find's choices go back to
-plain ones, one by one, as long as half of the fitness stays.
+A scenario that is worse than the one that it was made from takes its place. A find's choices go
+back to plain ones, one by one, as long as half of the fitness stays.
 
 The fitness of a kind is by how much a figure is beyond what is allowed; 0 or less is fine:
 
