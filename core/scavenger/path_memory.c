@@ -163,6 +163,7 @@ static enum path_verdict path_take(struct path_memory *m, const struct path_roun
 {
 	m->contended = false;
 	m->longer = false;
+	m->spare = true;
 	m->mean_q16 = 0;
 	m->taken = 0;
 	m->since_us = r->now_us;
@@ -199,7 +200,7 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 	return true;
 }
 
-static enum path_verdict path_round_alone(struct path_memory *m, const struct path_round *r)
+static enum path_verdict path_round_alone(struct path_memory *m, struct path_round *r)
 {
 	bool busy = queue_above_us(r->rtt_us, r->base_rtt_us) >= r->queue_us;
 
@@ -213,6 +214,8 @@ static enum path_verdict path_round_alone(struct path_memory *m, const struct pa
 		m->carried_q16 = m->mean_q16;
 	if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
 		m->carried_us = r->now_us;
+	m->spare &= !busy;
+	r->spare = m->spare && m->rate_q16 >= m->carried_q16;
 	m->noise_us += (s32)(r->rtt_max_us - r->rtt_us - m->noise_us) / PATH_MEAN;
 	return path_carries_others(m, r, busy) ? path_stand_back(m, r) : PATH_AS_IT_IS;
 }
@@ -303,6 +306,7 @@ bool path_memory_lost(struct path_memory *m, struct path_round *r)
 
 	port_lock(&m->lock);
 	m->same_q16 = 0;
+	m->spare = false;
 	if (r->steady && !m->contended) {
 		if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
 			m->full_us = max(m->full_us, queue_us);

@@ -104,6 +104,7 @@ struct path_part {
  * @group: its flows have different destinations, and base RTTs: @base_rtt_us is of no use
  * @contended: others are there; else we are alone
  * @longer: alone: as the path has become longer
+ * @spare: alone: since we took it no queue stood, and no packet was lost
  * @since_us: since when
  * @queue_us: contended: when a queue was last seen
  * @looks_us: contended: since when the next two are measured
@@ -135,6 +136,7 @@ struct path_memory {
 	bool group;
 	bool contended;
 	bool longer;
+	bool spare;
 	u64 since_us;
 	u64 queue_us;
 	u64 looks_us;
@@ -170,6 +172,7 @@ enum path_verdict {
  * @queue_us: the shortest queue that counts
  * @cuts: path_memory.cuts
  * @held_us: path_memory.held_us
+ * @spare: since we took the path no queue stood, and it carries as much as ever: it carries more
  */
 struct path_round {
 	u64 now_us;
@@ -180,6 +183,7 @@ struct path_round {
 	bool contended;
 	bool judged;
 	bool steady;
+	bool spare;
 	u64 fits_q16;
 	u64 held_us;
 	u32 queue_us;

@@ -209,6 +209,9 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	/* time in which the window was not in use does not count, RFC 9438, 4.2 */
 	if (!r.judged || !s->round.cwnd_limited)
 		elapsed_us = 0;
+	else if (r.spare)
+		cubic_regain(&sc->best_effort, sc->best_effort.window_q16 +
+					       sc->best_effort.window_q16 / SCAVENGER_SPARE_PART);
 	cubic_round(&sc->best_effort, fp_mul_q16(elapsed_us, w_q16), r.base_rtt_us);
 	if (sender_not_alone(s))
 		return ROUND_SET;

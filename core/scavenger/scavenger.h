@@ -41,6 +41,13 @@
  */
 #define SCAVENGER_TRIAL_PART	2
 
+/* Where a path that we have taken carries more than it ever has for us, and no queue stands, others
+ * have left it, and the window grows by an eighth per round trip, not as CUBIC's does. Half: at
+ * 100 Mbit/s and 200 ms we use 71 instead of 73 % in the half minute after. Twice: a fourth more
+ * packets are lost where it ends, at 200 Mbit/s.
+ */
+#define SCAVENGER_SPARE_PART	8
+
 /* For so long after we took the path, times the urgency (the most that w was lately), a competitor
  * may have been there all the time, in a pause after a loss: the mistake must not cost an urgent
  * flow its share. Half: w = 1 loses a part of its share to competitors in long buffers. Twice: a

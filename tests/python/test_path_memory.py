@@ -363,6 +363,14 @@ def test_flows_of_one_host_that_come_and_go_seldom_stand_back_for_each_other(pur
     assert max(out.yields for out in outs) <= 3  # as often as flows are there
 
 
+def test_what_others_leave_that_were_there_from_our_beginning_is_found(pure: Any) -> None:
+    """The path has never carried more than a part for us; as CUBIC grows, 0.70 of it is used."""
+    fast = {"rate_pps": 10 * FAST_PPS, "buffer": 583, "ours": 1, "theirs": 1}
+    when = {"from_ms": 0, "to_ms": 20_000, "end_ms": 50_000}
+    after = sum(drive(pure, seed=seed, **fast, **when).after for seed in range(1, 5))
+    assert after >= 0.84 * 4 * 30 * 10 * FAST_PPS
+
+
 def test_a_path_that_becomes_slower_and_faster_is_used(pure: Any) -> None:
     rows = pure.ffi.new("u32[]", 8)
     rates = [FAST_PPS, FAST_PPS, *[FAST_PPS // 2] * 3, *[FAST_PPS] * 3]
