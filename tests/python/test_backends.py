@@ -310,9 +310,9 @@ def test_a_run_ends_when_all_that_the_guest_said_is_printed(
     assert (done.returncode, (tmp_path / "console").read_text()) == (0, "the last word\n")
 
 
-def of_guest(pid_dir: Path, program: str = "") -> bool:
+def of_guest(pid_dir: Path, tmp_dir: Path, program: str = "") -> bool:
     try:
-        ours = "dalbe-qemu." in (pid_dir / "cmdline").read_text()
+        ours = f"{tmp_dir}/dalbe-qemu." in (pid_dir / "cmdline").read_text()
         return ours and (pid_dir / "exe").readlink().name.startswith(program)
     except OSError:
         return False
@@ -333,7 +333,7 @@ def test_a_killed_boot_leaves_no_guest(qemu: backends.Backend, tmp_path: Path):
     )
 
     def guests(program: str = "") -> list[Path]:
-        return [p for p in Path("/proc").glob("[0-9]*") if of_guest(p, program)]
+        return [p for p in Path("/proc").glob("[0-9]*") if of_guest(p, tmp_path / "tmp", program)]
 
     def within(seconds: float, what: Callable[[], object]) -> bool:
         end = time.monotonic() + seconds
