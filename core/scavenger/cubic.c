@@ -49,6 +49,17 @@ static u32 cubic_root(u64 x)
 }
 
 /**
+ * cubic_k_ms - K, the time in which the curve grows by so much up to its flat part: RFC 9438, R(2)
+ * @growth_q16: packets; a loss at W takes (1 - beta) W
+ *
+ * Return: ms, below 2^21.
+ */
+u32 cubic_k_ms(u64 growth_q16)
+{
+	return cubic_root(fp_mul_div(growth_q16, 1000000000, CUBIC_C_Q16));
+}
+
+/**
  * cubic_start - a curve begins
  * @c: the window; anything before the first start
  * @window_q16: B, packets; held to 2 .. CUBIC_WINDOW_MAX
@@ -66,8 +77,7 @@ void cubic_start(struct cubic *c, u64 window_q16, u64 origin_q16)
 	c->reno_q16 = c->window_q16;
 	c->step_q16 = 0;
 	c->time_us = 0;
-	c->k_ms = cubic_root(fp_mul_div(c->origin_q16 - c->window_q16,
-					1000000000, CUBIC_C_Q16));	/* R(2) */
+	c->k_ms = cubic_k_ms(c->origin_q16 - c->window_q16);
 }
 
 /* R(1): W_cubic(t), whole packets away from W_max, in Q16. */

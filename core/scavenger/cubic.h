@@ -48,6 +48,7 @@ struct cubic {
 };
 
 u32 cubic_beta(u32 cwnd);
+u32 cubic_k_ms(u64 growth_q16);
 void cubic_start(struct cubic *c, u64 window_q16, u64 origin_q16);
 void cubic_round(struct cubic *c, u64 elapsed_us, u32 rtt_us);
 void cubic_lower(struct cubic *c, u64 window_q16);

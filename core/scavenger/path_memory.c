@@ -24,6 +24,7 @@
  * a single one would drain a part of the queue only, and the others would keep theirs.
  */
 #include "core/scavenger/path_memory.h"
+#include "core/scavenger/cubic.h"
 
 /**
  * path_memory_init - a path of which nothing is known
@@ -140,10 +141,21 @@ static void path_forget_looks(struct path_memory *m, u64 now_us)
 	m->look_most_us = 0;
 }
 
+/* How long a competitor may leave the path without a queue at first: until CUBIC's window is half
+ * way back from a loss of all that the path holds, and three looks.
+ */
+static u32 path_patience_us(const struct path_memory *m, u32 base_rtt_us)
+{
+	u64 full_q16 = fp_mul_div(m->carried_q16, base_rtt_us, USEC_PER_SEC);
+	u64 lost_q16 = fp_mul_div(full_q16, 1024 - CUBIC_BETA_Q10, 1024);
+
+	return max_t(u64, cubic_k_ms(lost_q16) * 1000ull / PATH_PATIENCE_PART,
+		     PATH_PATIENCE_LOOKS * path_look_us(base_rtt_us));
+}
+
 static enum path_verdict path_stand_back(struct path_memory *m, const struct path_round *r)
 {
-	u32 least_us = max_t(u64, PATH_PATIENCE_US,
-			     PATH_PATIENCE_LOOKS * path_look_us(r->base_rtt_us));
+	u32 least_us = path_patience_us(m, r->base_rtt_us);
 	bool soon = r->now_us - m->since_us < PATH_SOON_US;
 
 	m->patience_us = soon ? clamp_t(u32, 2 * m->patience_us, least_us,

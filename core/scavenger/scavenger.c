@@ -66,7 +66,7 @@ static void scavenger_apply_level(struct sender *s, struct tcp_path *p, u32 acke
 
 /* Others are there: the window becomes w * B at once. A newcomer gets half of our window. But
  * where we took the path only lately (SCAVENGER_DOUBT_US) it may have been there all along: B is at
- * least what it was then.
+ * least what it has been since, whatever we gave up for delay.
  */
 static void scavenger_stand_back(struct sender *s, struct tcp_path *p, u64 held_us)
 {
@@ -215,6 +215,7 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	cubic_round(&sc->best_effort, fp_mul_q16(elapsed_us, w_q16), r.base_rtt_us);
 	if (sender_not_alone(s))
 		return ROUND_SET;
+	sc->kept_cwnd = max(sc->kept_cwnd, p->cwnd);
 	return scavenger_makes_room(s, p, &r, gradient_sum_us) ? ROUND_CUT : ROUND_NONE;
 }
 

@@ -88,7 +88,7 @@ enum regime {
  * @stalled: it did in the round under way, or the packets of an RTT in it were under way then
  * @stands_back: a loss has told that others are there; when TCP repairs it we stand back
  * @held_us: for so long we had been alone then, saturating
- * @kept_cwnd: alone: B, when we took the path, as losses have cut it since: packets
+ * @kept_cwnd: alone: the largest B since we took the path, as losses have cut it: packets
  * @undo_window_q16: B before the last answer to a loss, packets
  * @undo_origin_q16: W_max then
  */

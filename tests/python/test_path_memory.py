@@ -360,15 +360,15 @@ def test_flows_of_one_host_that_come_and_go_seldom_stand_back_for_each_other(pur
         for seed in range(1, 5)
     ]
     assert sum(out.yields > 0 for out in outs) <= 1
-    assert max(out.yields for out in outs) <= 3  # as often as flows are there
+    assert max(out.yields for out in outs) <= 4  # one decision: four flows are there at a time
 
 
 def test_what_others_leave_that_were_there_from_our_beginning_is_found(pure: Any) -> None:
-    """The path has never carried more than a part for us; as CUBIC grows, 0.70 of it is used."""
+    """The path has never carried more than a part for us; as CUBIC grows, 0.59 of it is used."""
     fast = {"rate_pps": 10 * FAST_PPS, "buffer": 583, "ours": 1, "theirs": 1}
     when = {"from_ms": 0, "to_ms": 20_000, "end_ms": 50_000}
     after = sum(drive(pure, seed=seed, **fast, **when).after for seed in range(1, 5))
-    assert after >= 0.84 * 4 * 30 * 10 * FAST_PPS
+    assert after >= 0.76 * 4 * 30 * 10 * FAST_PPS
 
 
 def test_a_path_that_becomes_slower_and_faster_is_used(pure: Any) -> None:
@@ -379,6 +379,15 @@ def test_a_path_that_becomes_slower_and_faster_is_used(pure: Any) -> None:
         steps=[(120, FAST_PPS // 2), (300, FAST_PPS)],
     )  # fmt: skip
     assert [n for n in range(8) if rows[n] < 0.9 * 60 * rates[n]] == []
+
+
+def test_a_competitor_of_a_large_window_gets_the_path_back(pure: Any) -> None:
+    """After a loss it needs seconds to fill a short buffer again: we wait for half of them."""
+    large = {"rate_pps": 32_000, "buffer": 320, "ours": 1, "theirs": 1}
+    when = {"from_ms": 30_000, "to_ms": 120_000, "end_ms": 120_001}
+    for seed in range(1, 3):
+        without = drive(pure, seed=seed, **(large | {"ours": 0}), **when)
+        assert drive(pure, seed=seed, **large, **when).theirs >= 0.96 * without.theirs
 
 
 def test_a_receiver_that_lies_buys_nothing(pure: Any) -> None:
