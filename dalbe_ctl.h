@@ -18,12 +18,13 @@
  * the goal and counts its own bytes; a relative deadline counts from the call,
  * not from the accept) and while data flows. No privilege is needed beyond
  * opening the device: a goal makes a connection more modest than an ordinary
- * one. But at w = 1 dalbe_vegas has to hold its own beside CUBIC: it keeps 15 phi
- * packets in the queue and answers one of phi losses, where phi, 1 to 2.3 as
- * measured, is the price that it pays over the others'.
+ * one. dalbe_vegas is the exception: at w = 1 it keeps 15 phi packets in the queue and
+ * answers one of phi losses and marks, where phi, 1 to 2.3 as measured beside CUBIC
+ * (docs/framework.md), is the price that it pays over the others'. So it needs
+ * CAP_NET_ADMIN, unless net.ipv4.tcp_allowed_congestion_control names it.
  *
  * Rules of every command:
- *   - structures lie at their natural alignment, and have no implicit padding;
+ *   - structures have no implicit padding, and may lie anywhere;
  *   - flags that are not defined here, and reserved fields that are not zero,
  *     are refused, so that they can get a meaning later;
  *   - a call that fails changes nothing.
@@ -33,8 +34,8 @@
  *   ENOTSOCK    fd is not a socket
  *   EOPNOTSUPP  the socket is not TCP
  *   ENOPROTOOPT the socket's congestion control is not one of ours
- *   EINVAL      unknown flag, non-zero reserved field, misaligned structure or
- *               a size that differs from this header's
+ *   EINVAL      unknown flag, non-zero reserved field, or a number of ours whose size or
+ *               direction differs from this header's
  *   EFAULT      the structure does not lie in readable (GET_STATE: and writable)
  *               memory
  *   ENOTTY      unknown command
@@ -291,10 +292,10 @@ struct dalbe_group {
 };
 
 #define DALBE_IOC_MAGIC		0xDA
-#define DALBE_IOC_SET_GOAL	_IOWR(DALBE_IOC_MAGIC, 1, struct dalbe_goal)
+#define DALBE_IOC_SET_GOAL	_IOW(DALBE_IOC_MAGIC, 1, struct dalbe_goal)
 #define DALBE_IOC_GET_STATE	_IOWR(DALBE_IOC_MAGIC, 2, struct dalbe_state)
-#define DALBE_IOC_CLEAR_GOAL	_IOWR(DALBE_IOC_MAGIC, 3, struct dalbe_clear)
-#define DALBE_IOC_SET_PARAMS	_IOWR(DALBE_IOC_MAGIC, 4, struct dalbe_params)
-#define DALBE_IOC_SET_GROUP	_IOWR(DALBE_IOC_MAGIC, 5, struct dalbe_group)
+#define DALBE_IOC_CLEAR_GOAL	_IOW(DALBE_IOC_MAGIC, 3, struct dalbe_clear)
+#define DALBE_IOC_SET_PARAMS	_IOW(DALBE_IOC_MAGIC, 4, struct dalbe_params)
+#define DALBE_IOC_SET_GROUP	_IOW(DALBE_IOC_MAGIC, 5, struct dalbe_group)
 
 #endif /* _UAPI_DALBE_CTL_H */

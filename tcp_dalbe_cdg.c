@@ -21,9 +21,19 @@
  */
 #include "kernel/dalbe.h"
 
+/* Open to everybody but for Vegas, which at w = 1 answers one of mu losses and marks only. */
 struct dalbe_cc dalbe_controls[] __read_mostly = {
-	{ .ops.name = DALBE_CC_CDG, .uncontrolled = &cdg_base, .controlled = &scavenger_base },
-	{ .ops.name = DALBE_CC_CUBIC, .uncontrolled = &cubic_base, .controlled = &cubic_base },
-	{ .ops.name = DALBE_CC_VEGAS, .uncontrolled = &vegas_base, .controlled = &vegas_base },
+	{
+		.ops.name = DALBE_CC_CDG, .ops.flags = TCP_CONG_NON_RESTRICTED,
+		.uncontrolled = &cdg_base, .controlled = &scavenger_base,
+	},
+	{
+		.ops.name = DALBE_CC_CUBIC, .ops.flags = TCP_CONG_NON_RESTRICTED,
+		.uncontrolled = &cubic_base, .controlled = &cubic_base,
+	},
+	{
+		.ops.name = DALBE_CC_VEGAS,
+		.uncontrolled = &vegas_base, .controlled = &vegas_base,
+	},
 	{ /* the end */ },
 };

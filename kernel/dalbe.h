@@ -78,11 +78,13 @@ struct dalbe_settings {
  * @last_bytes_acked: tcp_sock.bytes_acked at the last ACK, its lower 32 bits
  * @tw_end_us: TCP's clock when the Tw under way ends
  * @tw_start_us: and when it began
+ * @fq: the fq qdisc has asked to pace it
  * @sender: all that decides, among it control.w_q16, w
  */
 struct dalbe_flow {
 	u32 busy_jiffies;
 	u32 last_bytes_acked;
+	bool fq;
 	u64 tw_end_us;
 	u64 tw_start_us;
 	struct sender sender;

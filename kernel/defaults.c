@@ -184,7 +184,7 @@ static int __net_init dalbe_net_init(struct net *net)
 
 	dn->header = register_net_sysctl_sz(net, "net/dalbe", dn->table,
 					    ARRAY_SIZE(dalbe_sysctls));
-	if (!dn->header) {
+	if (!dn->header && IS_ENABLED(CONFIG_SYSCTL)) {
 		kfree(dn->table);
 		return -ENOMEM;
 	}

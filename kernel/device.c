@@ -26,32 +26,22 @@ static int dalbe_lock(struct socket *sock)
 }
 
 /* Lock the socket to change it. Security modules and BPF programs of its cgroup may refuse
- * setsockopt() on it, so we ask them first, by the option that has made it ours: we set its
- * congestion control to the one that it has. Where a route has locked that choice, TCP would
- * refuse any name with EPERM, as these may. Then we hand in an empty name, to which TCP says
- * EINVAL once these have agreed. TCP takes the call for a choice that a default is not to replace;
- * that is goal.c's to say, where it does not refuse what is asked.
+ * setsockopt() on it, so we ask them first, by the option that has made it ours. We hand in an
+ * empty name, to which TCP says EINVAL once these have agreed: a real one, even that which the
+ * socket has, would undo what another thread chooses meanwhile. A program that itself refuses with
+ * EINVAL has agreed.
  */
 static int dalbe_lock_to_change(struct socket *sock)
 {
-	char name[TCP_CA_NAME_MAX];
 	int err = dalbe_lock(sock);
-	bool locked, chosen;
+	char name[] = "";
 
 	if (err)
 		return err;
-	chosen = inet_csk(sock->sk)->icsk_ca_setsockopt;
-	locked = inet_csk(sock->sk)->icsk_ca_dst_locked;
-	strscpy(name, inet_csk(sock->sk)->icsk_ca_ops->name, sizeof(name));
 	release_sock(sock->sk);
 	err = do_sock_setsockopt(sock, false, IPPROTO_TCP, TCP_CONGESTION,
-				 KERNEL_SOCKPTR(name), locked ? 0 : strlen(name));
-	if (locked && err == -EINVAL)
-		err = 0;
-	err = err ?: dalbe_lock(sock);
-	if (!err)
-		inet_csk(sock->sk)->icsk_ca_setsockopt = chosen;
-	return err;
+				 KERNEL_SOCKPTR(name), 0);
+	return err && err != -EINVAL ? err : dalbe_lock(sock);
 }
 
 /* The socket behind @fd, locked and found to be ours; dalbe_put_locked() afterwards. */
@@ -211,20 +201,17 @@ static int dalbe_ioctl_set_group(const struct dalbe_group *group)
 	return err;
 }
 
-/* Return how the structure of a command is to be aligned, or 0: there is no such command. */
-static size_t dalbe_alignment(unsigned int cmd)
+static bool dalbe_knows(unsigned int cmd)
 {
 	switch (cmd) {
 	case DALBE_IOC_SET_GOAL:
-		return __alignof__(struct dalbe_goal);
 	case DALBE_IOC_GET_STATE:
-		return __alignof__(struct dalbe_state);
 	case DALBE_IOC_CLEAR_GOAL:
 	case DALBE_IOC_SET_PARAMS:
 	case DALBE_IOC_SET_GROUP:
-		return __alignof__(__u32);
+		return true;
 	default:
-		return 0;
+		return false;
 	}
 }
 
@@ -240,7 +227,7 @@ static long dalbe_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	} u;
 	long err;
 
-	if (!dalbe_alignment(cmd)) {
+	if (!dalbe_knows(cmd)) {
 		/* Ours, but built against another header? */
 		if (_IOC_TYPE(cmd) == DALBE_IOC_MAGIC && _IOC_NR(cmd) >= 1 &&
 		    _IOC_NR(cmd) <= 5)
@@ -249,8 +236,6 @@ static long dalbe_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	}
 	if (cmd != DALBE_IOC_GET_STATE && !(file->f_mode & FMODE_WRITE))
 		return -EACCES;
-	if (!IS_ALIGNED(arg, dalbe_alignment(cmd)))
-		return -EINVAL;
 	if (copy_from_user(&u, user, _IOC_SIZE(cmd)))
 		return -EFAULT;
 
@@ -277,8 +262,8 @@ static const struct file_operations dalbe_fops = {
 	.llseek		= noop_llseek,
 };
 
-/* Open to everybody: a goal only makes a socket that the caller already holds more modest; of
- * dalbe_vegas at w = 1 see dalbe_ctl.h.
+/* Open to everybody: a goal only makes a socket that the caller already holds more modest. Not
+ * so by dalbe_vegas at w = 1, which only CAP_NET_ADMIN can select.
  */
 static struct miscdevice dalbe_device = {
 	.minor	= MISC_DYNAMIC_MINOR,

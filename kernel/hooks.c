@@ -54,7 +54,8 @@ void dalbe_init(struct sock *sk)
 	 */
 	if (sk->sk_state == TCP_SYN_SENT)
 		return;
-	if (sk->sk_state == TCP_SYN_RECV)	/* a child has no SYN to count */
+	/* a child has no SYN to count, nor has a connection that was restored (TCP_REPAIR) */
+	if (sk->sk_state == TCP_SYN_RECV || !tcp_sk(sk)->bytes_acked)
 		ca->acked_before_goal = tcp_sk(sk)->bytes_acked;
 	dalbe_alloc_flow(sk);
 }
@@ -147,7 +148,7 @@ static void dalbe_base_hystart(struct sock *sk, struct rtt_sample *rtt)
 	struct tcp_path p;
 
 	rtt->paced = dalbe_paced(sk);
-	rtt->burst_us = dalbe_burst_us(sk);
+	rtt->burst_us = tcp_in_slow_start(tcp_sk(sk)) ? dalbe_burst_us(sk) : 0;
 	dalbe_path_read(sk, &p, rtt->now_us);
 	found = s->base->hystart(s, &p, rtt);
 	dalbe_count_hystart(sk, &p, found);
@@ -312,14 +313,13 @@ static void dalbe_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 
 /**
  * dalbe_set_hooks - fill in the functions of a congestion control that is to be registered
- * @cc: its name and its bases are given
+ * @cc: its name, its flags and its bases are given
  */
 void dalbe_set_hooks(struct dalbe_cc *cc)
 {
 	struct tcp_congestion_ops *ops = &cc->ops;
 
 	ops->owner = THIS_MODULE;
-	ops->flags = TCP_CONG_NON_RESTRICTED;
 	ops->init = dalbe_init;
 	ops->release = dalbe_release;
 	ops->ssthresh = dalbe_ssthresh;

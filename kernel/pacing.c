@@ -9,19 +9,25 @@
 /* Tell TCP whether to space its packets by its own timer. We do not leave that to fq
  * (SK_PACING_FQ): where fq has gone from the interface nobody enforces the departure times
  * from which TCP measures RTTs, and they read too low. TCP paces in any case where the user
- * has set a limit, and until a departure time in the future has come.
+ * has set a limit, and until a departure time in the future has come. Where we need no timer, and
+ * fq has asked to pace this flow, it is fq's again: without that our flows alone would leave such a
+ * host in bursts.
  *
  * setsockopt(SO_MAX_PACING_RATE) takes no lock, and fq sets its own status: we tell TCP again
  * each time before it sends.
  */
 void dalbe_pace(struct sock *sk, bool on)
 {
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	u32 before = READ_ONCE(sk->sk_pacing_status), status;
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 status = on || READ_ONCE(sk->sk_max_pacing_rate) != ~0UL ||
-		     tp->tcp_wstamp_ns > tp->tcp_clock_cache ?
-		     SK_PACING_NEEDED : SK_PACING_NONE;
 
-	if (READ_ONCE(sk->sk_pacing_status) != status)
+	flow->fq |= before == SK_PACING_FQ;
+	status = flow->fq ? SK_PACING_FQ : SK_PACING_NONE;
+	if (on || READ_ONCE(sk->sk_max_pacing_rate) != ~0UL ||
+	    tp->tcp_wstamp_ns > tp->tcp_clock_cache)
+		status = SK_PACING_NEEDED;
+	if (before != status)
 		WRITE_ONCE(sk->sk_pacing_status, status);
 }
 

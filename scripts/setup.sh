@@ -65,6 +65,9 @@ check_packages()
 	echo shellcheck sparse dwarves perl mandoc bubblewrap debian-archive-keyring
 	# test_instructions.py
 	echo valgrind
+	# test_architectures.py
+	echo qemu-user gcc-{i686-linux-gnu,arm-linux-gnueabihf,s390x-linux-gnu}
+	echo libc6-dev-{i386,armhf,s390x}-cross
 	# debian-chroot.sh
 	echo debootstrap
 	# shells of which the completion is tested

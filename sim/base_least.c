@@ -18,7 +18,7 @@ static u64 least_model_q40(const void *path, u64 rate_Bps)
 {
 	const struct tcp_path *p = path;
 	u64 bytes = fp_mul_div(rate_Bps, path_srtt_us(p), USEC_PER_SEC);
-	u64 window_q20 = clamp_t(u64, fp_mul_div(bytes, BIT(20), path_mss(p)), 1, BIT(40));
+	u64 window_q20 = clamp_t(u64, fp_mul_div(bytes, BIT(20), path_mss(p)), 1, Q40_ONE);
 
 	return fp_mul_div(fp_mul_div(Q40_ONE * 3 / 2, BIT(20), window_q20), BIT(20), window_q20);
 }

@@ -65,7 +65,7 @@ static inline u64 dice_exponential(struct dice *d, u64 mean)
 			length++;
 		}
 		if (length % 2)
-			return whole * mean + (u64)(((__uint128_t)mean * first) >> 32);
+			return whole * mean + mul_u64_u32_shr(mean, first, 32);
 		whole++;
 	}
 }

@@ -55,13 +55,13 @@
 #define PATH_LOOK_RTTS		2
 #define PATH_LOOK_US		300000
 
-/* We take the path when no queue was seen for half of the time in which CUBIC comes back from a loss
- * of all that the path holds (K), and three looks. A tail-drop buffer of a twentieth of the base RTT
- * has a queue again by then. Each time that others were there all the same it has to be twice as
- * long, up to 32 s. Half: at 384 Mbit/s and 50 ms, with a buffer of a fifth, a CUBIC flow loses 4 %
- * of its rate (with a second, 28). Twice: the path is idle for so much longer after others left.
- * Half of 32 s: CUBIC at 1 Gbit/s and 100 ms meets us twice as often. Twice: on a path that was
- * busy for long an idle minute passes before we take it.
+/* We take the path when no queue was seen for half of the time in which CUBIC comes back from a
+ * loss of all that the path holds (K), and three looks. A tail-drop buffer of a twentieth of the
+ * base RTT has a queue again by then. Each time that others were there all the same it has to be
+ * twice as long, up to 32 s. Half: at 384 Mbit/s and 50 ms, with a buffer of a fifth, a CUBIC flow
+ * loses 4 % of its rate (with a second, 28). Twice: the path is idle for so much longer after
+ * others left. Half of 32 s: CUBIC at 1 Gbit/s and 100 ms meets us twice as often. Twice: on a path
+ * that was busy for long an idle minute passes before we take it.
  */
 #define PATH_PATIENCE_PART	2
 #define PATH_PATIENCE_LOOKS	3

@@ -79,9 +79,10 @@ static inline s64 div_s64(s64 a, s32 b)
 	return a / b;
 }
 
+/* @shift: at most 32. By halves, as 32-bit processors have no wider product. */
 static inline u64 mul_u64_u32_shr(u64 a, u32 mul, unsigned int shift)
 {
-	return (u64)(((__uint128_t)a * mul) >> shift);
+	return (((u64)(u32)a * mul) >> shift) + (((a >> 32) * mul) << (32 - shift));
 }
 
 static inline u32 usecs_to_jiffies(u32 us)

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -368,6 +369,9 @@ static void as_nobody(const void *around)
 	TRY(setgroups(0, NULL));
 	TRY(setresgid(UID_NOBODY, UID_NOBODY, UID_NOBODY));
 	TRY(setresuid(UID_NOBODY, UID_NOBODY, UID_NOBODY));
+	/* at w = 1 it does not answer each loss */
+	CHECK_ERRNO(setsockopt(tx, IPPROTO_TCP, TCP_CONGESTION, DALBE_CC_VEGAS,
+			       strlen(DALBE_CC_VEGAS)), EPERM);
 	cc_set(tx, DALBE_CC_CDG);
 	goal_set(tx, 100 * KB, 5000);
 	params_set(tx, (struct dalbe_params) {

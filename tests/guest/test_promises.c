@@ -368,6 +368,54 @@ static void limit_outlives_fq(void)
 	pair_close(&cubic);
 }
 
+/* How often fq has held a packet back. */
+static unsigned long throttled(void)
+{
+	FILE *tc = popen("tc -n tx -s qdisc show dev to_router", "r");
+	unsigned long count = 0;
+	bool found = false;
+	char line[256];
+
+	CHECK(tc);
+	while (fgets(line, sizeof(line), tc)) {
+		const char *word = strstr(line, "throttled ");
+
+		found |= word && sscanf(word, "throttled %lu", &count) == 1;
+	}
+	CHECK_EQ(pclose(tc), 0);
+	CHECK(found);
+	return count;
+}
+
+/* A host's fq paces us where we need no timer of our own: under a goal beside others, and as plain
+ * CDG when the goal has gone.
+ */
+static void fq_paces(void)
+{
+	struct pair pair, cubic;
+	unsigned long before;
+
+	own_queue("replace dev to_router root fq");
+	pair = contended_beside(&cubic, 1000000);
+	compete(&pair, &cubic, 3000, NULL);
+	pair_close(&cubic);
+	before = throttled();
+	flow_for(&pair, 300);
+	CHECK(in_regime(&pair));
+	harness_note("contended: %lu times in 0.3 s", throttled() - before);
+	CHECK_OP(throttled() - before, >=, 5);
+	params_set(pair.tx, (struct dalbe_params) {
+		.flags = DALBE_PARAM_CONTROLLER, .controller = DALBE_CONTROLLER_FIXED });
+	goal_clear(pair.tx);
+	flow_for(&pair, 1000);
+	before = throttled();
+	flow_for(&pair, 1000);
+	harness_note("without a goal: %lu times in 1 s", throttled() - before);
+	CHECK_OP(throttled() - before, >=, 1);
+	own_queue("del dev to_router root");
+	pair_close(&pair);
+}
+
 /* Reading needs a descriptor, changing one that may be written to. */
 static void reader_changes_nothing(void)
 {
@@ -529,6 +577,7 @@ const struct test tests_promises[] = {
 	  smaller_packets_are_no_loss },
 	{ "promise: RTTs are the path's when fq goes", fq_goes },
 	{ "promise: a user's limit outlives fq", limit_outlives_fq },
+	{ "promise: fq paces us as it paces others", fq_paces },
 	{ "promise: the device open for reading changes nothing",
 	  reader_changes_nothing },
 	{ "promise: memory is the socket's cgroup's", memory_is_the_cgroups },

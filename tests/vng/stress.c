@@ -3,7 +3,8 @@
  * Several processors at once in the module: connections send, end and begin
  * again, while other threads set, change, read and clear their goals, move them
  * from group to group and switch their congestion control, all on the same
- * sockets and without any lock of ours.
+ * sockets and without any lock of ours. One socket more is given goals while it
+ * is switched to CUBIC, and has to stay there.
  *
  *	usage: stress ADDRESS PORT SECONDS
  *
@@ -16,6 +17,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +32,7 @@
 
 #define SENDERS		8	/* parallel connections */
 #define CONTROLLERS	4	/* threads that meddle with them */
+#define THREADS		(SENDERS + CONTROLLERS + 2)	/* and set_goals, switch_and_look */
 #define LIFE_MS		700	/* of a connection, on average */
 #define GROUPS		3	/* 0, none, among them: some are shared, some end */
 
@@ -37,7 +40,9 @@ static struct sockaddr_in peer;
 static struct timespec end;
 static int device;
 static atomic_int sockets[SENDERS];	/* -1 between two connections */
+static int kept;			/* the socket that has to stay with CUBIC */
 static atomic_ulong sent, connections, sets, reads, clears, moves, switches, errors;
+static atomic_ulong tries, stays;	/* goals for @kept, and switches of it */
 
 static int over(void)
 {
@@ -208,9 +213,56 @@ static void *meddle(void *arg)
 	return NULL;
 }
 
+/* The socket is mostly CUBIC's, and then the call fails: that must change nothing. */
+static void *set_goals(void *arg)
+{
+	(void)arg;
+	while (!over()) {
+		struct dalbe_goal goal = {
+			.fd = kept, .flags = DALBE_GOAL_RELATIVE,
+			.bytes = 1, .deadline_ns = 3600 * 1000000000ull,
+		};
+
+		if (ioctl(device, DALBE_IOC_SET_GOAL, &goal) && !expected(errno))
+			fail("SET_GOAL while the congestion control changes");
+		atomic_fetch_add(&tries, 1);
+	}
+	return NULL;
+}
+
+static void *switch_and_look(void *arg)
+{
+	unsigned int random = 1;
+
+	(void)arg;
+	while (!over()) {
+		unsigned long before;
+		char name[16] = "";
+		socklen_t len = sizeof(name);
+
+		if (setsockopt(kept, IPPROTO_TCP, TCP_CONGESTION, DALBE_CC_CDG,
+			       strlen(DALBE_CC_CDG)))
+			fail("TCP_CONGESTION");
+		for (volatile int wait = rand_r(&random) % 4096; wait; wait--)
+			;
+		if (setsockopt(kept, IPPROTO_TCP, TCP_CONGESTION, "cubic", strlen("cubic")))
+			fail("TCP_CONGESTION");
+		/* what was under way has ended after one more, and that after another */
+		for (before = tries; tries < before + 2 && !over();)
+			sched_yield();
+		if (getsockopt(kept, IPPROTO_TCP, TCP_CONGESTION, name, &len) ||
+		    strcmp(name, "cubic")) {
+			errno = EBUSY;
+			fail("an ioctl has undone a switch to CUBIC");
+		}
+		atomic_fetch_add(&stays, 1);
+	}
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
-	pthread_t threads[SENDERS + CONTROLLERS];
+	pthread_t threads[THREADS];
 	int i;
 
 	if (argc != 4 || inet_pton(AF_INET, argv[1], &peer.sin_addr) != 1) {
@@ -229,20 +281,23 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; i < SENDERS; i++)
 		atomic_store(&sockets[i], -1);
-	for (i = 0; i < SENDERS + CONTROLLERS; i++) {
+	kept = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	for (i = 0; i < THREADS; i++) {
 		errno = i < SENDERS ?
 			pthread_create(&threads[i], NULL, send_for_ever, &sockets[i]) :
-			pthread_create(&threads[i], NULL, meddle, (void *)(size_t)i);
+			pthread_create(&threads[i], NULL, i < SENDERS + CONTROLLERS ? meddle :
+				       i < THREADS - 1 ? set_goals : switch_and_look,
+				       (void *)(size_t)i);
 		if (errno) {
 			perror("pthread_create");
 			return 1;
 		}
 	}
-	for (i = 0; i < SENDERS + CONTROLLERS; i++)
+	for (i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 
-	printf("%lu connections, %lu bytes, %lu sets, %lu reads, %lu clears, %lu moves, %lu switches, %lu errors\n",
-	       connections, sent, sets, reads, clears, moves, switches, errors);
+	printf("%lu connections, %lu bytes, %lu sets, %lu reads, %lu clears, %lu moves, %lu switches, %lu that had to stay, %lu errors\n",
+	       connections, sent, sets, reads, clears, moves, switches, stays, errors);
 	return errors || !connections || !sent || !sets || !reads || !clears || !moves ||
-	       !switches;
+	       !switches || !stays;
 }

@@ -8,7 +8,7 @@ import socket
 import struct
 import sys
 
-DALBE_IOC_SET_GOAL = 0xC028DA01  # _IOWR(0xDA, 1, struct dalbe_goal) on x86, Arm and RISC-V
+DALBE_IOC_SET_GOAL = 0x4028DA01  # _IOW(0xDA, 1, struct dalbe_goal) on x86, Arm and RISC-V
 DALBE_GOAL_RELATIVE = 1  # the deadline counts from now
 
 
@@ -16,11 +16,9 @@ def set_goal(sock: socket.socket, size: int, seconds: float) -> None:
     """Ask for size bytes to be acknowledged within seconds; OSError if refused."""
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"dalbe_cdg")
     deadline_ns = int(seconds * 1e9)
-    goal = struct.pack("iIQQ1016x", sock.fileno(), DALBE_GOAL_RELATIVE, size, deadline_ns)
+    goal = struct.pack("iIQQ16x", sock.fileno(), DALBE_GOAL_RELATIVE, size, deadline_ns)
     with open("/dev/dalbe", "r+b", buffering=0) as device:
-        # Beyond 1024 bytes Python passes a bytearray itself, which is aligned to 8
-        # bytes as it must be; a shorter one as a copy that need not be.
-        fcntl.ioctl(device, DALBE_IOC_SET_GOAL, bytearray(goal))
+        fcntl.ioctl(device, DALBE_IOC_SET_GOAL, goal)
 
 
 def send(path: str, host: str, port: str, seconds: float) -> None:
