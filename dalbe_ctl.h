@@ -32,7 +32,7 @@
  * Errors common to all commands:
  *   EBADF       fd is not open
  *   ENOTSOCK    fd is not a socket
- *   EOPNOTSUPP  the socket is not TCP
+ *   EOPNOTSUPP  the socket is not TCP, or it is Multipath TCP
  *   ENOPROTOOPT the socket's congestion control is not one of ours
  *   EINVAL      unknown flag, non-zero reserved field, or a number of ours whose size or
  *               direction differs from this header's

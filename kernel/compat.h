@@ -44,6 +44,25 @@ static inline void dalbe_hook_tx_start(struct tcp_congestion_ops *ops,
 #endif
 }
 
+/* Kernels with the patches of BBRv3 ask for the number of packets that leave as one, others for the
+ * least that this may be. Kbuild looks for it. The number is TCP's: what leaves in a millisecond,
+ * and more where the RTT is short.
+ */
+#ifdef DALBE_TSO_SEGS
+#define dalbe_hook_tso_segs(ops)	((ops)->tso_segs = dalbe_tso_segs)
+static inline u32 dalbe_tso_size(const struct sock *sk, unsigned int mss, u32 least)
+{
+	unsigned long bytes = READ_ONCE(sk->sk_pacing_rate) >> READ_ONCE(sk->sk_pacing_shift);
+	u32 rtt = tcp_min_rtt(tcp_sk(sk)) >> READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_tso_rtt_log);
+	u32 most = sk->sk_gso_max_size;
+
+	bytes += rtt < 32 ? most >> rtt : 0;
+	return max_t(u32, min_t(unsigned long, bytes, most) / mss, least);
+}
+#else
+#define dalbe_hook_tso_segs(ops)	((ops)->min_tso_segs = dalbe_min_tso_segs)
+#endif
+
 /* The time of TCP's timer has moved twice since 6.12. Kbuild looks for it. */
 #if defined(DALBE_TCP_TIMEOUT_EXPIRES)
 #define dalbe_tcp_timeout(sk)	tcp_timeout_expires(sk)

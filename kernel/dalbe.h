@@ -193,6 +193,7 @@ void dalbe_set_hooks(struct dalbe_cc *cc);
 
 /* pacing.c */
 u32 dalbe_min_tso_segs(struct sock *sk);
+u32 dalbe_tso_segs(struct sock *sk, unsigned int mss);	/* where TCP has such a hook */
 void dalbe_pace(struct sock *sk, bool on);
 
 /* settings.c; with the socket locked */

@@ -331,5 +331,5 @@ void dalbe_set_hooks(struct dalbe_cc *cc)
 	ops->in_ack_event = dalbe_in_ack_event;
 	ops->undo_cwnd = dalbe_undo_cwnd;
 	if (cc->uncontrolled->paced || cc->controlled->paced)
-		ops->min_tso_segs = dalbe_min_tso_segs;
+		dalbe_hook_tso_segs(ops);
 }

@@ -102,7 +102,12 @@ static void dalbe_pace_few(struct sock *sk)
 		dalbe_wait_for_departure(sk);
 }
 
-/* TCP asks us before it sends data. */
+/**
+ * dalbe_min_tso_segs - TCP's hook before it sends data
+ * @sk: a locked socket; its ops->init tells that it is ours
+ *
+ * Return: the least number of packets that leave as one, TCP's own.
+ */
 u32 dalbe_min_tso_segs(struct sock *sk)
 {
 	const struct dalbe_flow *flow = dalbe_flow(sk);
@@ -115,4 +120,12 @@ u32 dalbe_min_tso_segs(struct sock *sk)
 	}
 	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
 }
+
+#ifdef DALBE_TSO_SEGS
+/* The same where TCP asks for the number itself. */
+u32 dalbe_tso_segs(struct sock *sk, unsigned int mss)
+{
+	return dalbe_tso_size(sk, mss, dalbe_min_tso_segs(sk));
+}
+#endif
 

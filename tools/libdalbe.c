@@ -280,6 +280,8 @@ const char *dalbe_strerror(enum dalbe_op op, int err)
 		if (op == DALBE_OP_ATTACH || err == EOPNOTSUPP)
 			return "the socket is not TCP: pass one of a TCP connection";
 		return NOT_OURS;
+	case EPROTONOSUPPORT:
+		return "Multipath TCP has no goals: turn it off with GODEBUG=multipathtcp=0 where the program is in Go, else with sudo sysctl net.mptcp.enabled=0, and start the program again";
 	case ENOMEM:
 		return "the kernel is short of memory: try again";
 	case ENODATA:

@@ -12,6 +12,7 @@ struct search {
 	target_fn fn;
 	void *arg;
 	bool named;
+	bool quiet;		/* of what is left out */
 	pid_t denied;		/* the last process that may not be looked into */
 	unsigned int n_denied;
 	uint64_t *seen;		/* cookies */
@@ -54,18 +55,32 @@ static int offer(pid_t pid, int number, struct search *search)
 	return ret;
 }
 
+/* Listeners of programs in Go are Multipath TCP, unless they were told otherwise. */
+static void tell_of_mptcp(pid_t pid, int fd, const struct search *search)
+{
+	static bool told;
+
+	if (!search->quiet && !told)
+		complain("warning: %d:%d: %s", pid, fd,
+			 dalbe_strerror(DALBE_OP_GET_STATE, EPROTONOSUPPORT));
+	told = true;
+}
+
 static bool found_socket(pid_t pid, int fd, uint64_t inode, void *arg)
 {
 	struct search *search = arg;
 
 	(void)inode;
-	if (offer(pid, fd, search) && errno == EPERM) {
-		/* It would be the same for its other sockets. */
-		search->denied = pid;
-		search->n_denied++;
-		return false;
-	}
-	return true;
+	if (!offer(pid, fd, search))
+		return true;
+	if (errno == EPROTONOSUPPORT)
+		tell_of_mptcp(pid, fd, search);
+	if (errno != EPERM)
+		return true;
+	/* It would be the same for its other sockets. */
+	search->denied = pid;
+	search->n_denied++;
+	return false;
 }
 
 static bool found_process(pid_t pid, void *arg)
@@ -109,7 +124,7 @@ static int each_target(struct target target, struct search *search)
 
 int targets_each(char **operands, bool again, target_fn fn, void *arg)
 {
-	struct search search = { .fn = fn, .arg = arg };
+	struct search search = { .fn = fn, .arg = arg, .quiet = again || !*operands };
 	int ret = 0;
 
 	if (!*operands) {

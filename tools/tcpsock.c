@@ -93,7 +93,7 @@ int tcpsock_describe(int fd, struct tcpsock *sock)
 		return -1;
 	if ((domain != AF_INET && domain != AF_INET6) ||
 	    protocol != IPPROTO_TCP) {
-		errno = EOPNOTSUPP;
+		errno = protocol == IPPROTO_MPTCP ? EPROTONOSUPPORT : EOPNOTSUPP;
 		return -1;
 	}
 	len = sizeof(info);

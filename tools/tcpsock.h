@@ -18,8 +18,8 @@ struct tcpsock {
 };
 
 /*
- * Describe fd. Returns 0, or -1 with errno: EOPNOTSUPP when it is not a TCP
- * socket over IPv4 or IPv6 (Multipath TCP is not).
+ * Describe fd. Returns 0, or -1 with errno: EPROTONOSUPPORT when it is Multipath TCP,
+ * EOPNOTSUPP when it is anything else but a TCP socket over IPv4 or IPv6.
  */
 int tcpsock_describe(int fd, struct tcpsock *sock);
 

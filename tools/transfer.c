@@ -121,6 +121,7 @@ struct transfer {
 	bool foretold;		/* that the deadline cannot be met */
 	bool saw_own;		/* without --loopback */
 	bool saw_other_port;	/* than --port */
+	bool saw_mptcp;
 	pid_t unreadable;	/* a process that may not be looked into */
 	bool denied;		/* a descriptor that may not be borrowed */
 	bool warned;
@@ -372,6 +373,7 @@ static void inspect(struct transfer *t, struct conn *conn)
 		return;
 	}
 	if (tcpsock_describe(fd, &sock) || sock.state == TCP_LISTEN) {
+		t->saw_mptcp |= sock.state != TCP_LISTEN && errno == EPROTONOSUPPORT;
 		conn->phase = IGNORED;
 		close(fd);
 		return;
@@ -767,6 +769,9 @@ static void print_unseen(const struct transfer *t, char *line, size_t len)
 	else if (t->denied)
 		snprintf(line, len,
 			 "nothing is known of the program's connections, as they may not be looked at");
+	else if (t->saw_mptcp)
+		snprintf(line, len, "the program had no TCP connection: %s",
+			 dalbe_strerror(DALBE_OP_GET_STATE, EPROTONOSUPPORT));
 	else if (saw_unwanted)
 		snprintf(line, len, "the program had only connections%s%s%s",
 			 t->saw_own ? " to this machine itself (type --loopback to include them)" : "",

@@ -369,7 +369,7 @@ static void limit_outlives_fq(void)
 }
 
 /* How often fq has held a packet back. */
-static unsigned long throttled(void)
+static unsigned long fq_holds_back(void)
 {
 	FILE *tc = popen("tc -n tx -s qdisc show dev to_router", "r");
 	unsigned long count = 0;
@@ -399,19 +399,19 @@ static void fq_paces(void)
 	pair = contended_beside(&cubic, 1000000);
 	compete(&pair, &cubic, 3000, NULL);
 	pair_close(&cubic);
-	before = throttled();
+	before = fq_holds_back();
 	flow_for(&pair, 300);
 	CHECK(in_regime(&pair));
-	harness_note("contended: %lu times in 0.3 s", throttled() - before);
-	CHECK_OP(throttled() - before, >=, 5);
+	harness_note("contended: %lu times in 0.3 s", fq_holds_back() - before);
+	CHECK_OP(fq_holds_back() - before, >=, 5);
 	params_set(pair.tx, (struct dalbe_params) {
 		.flags = DALBE_PARAM_CONTROLLER, .controller = DALBE_CONTROLLER_FIXED });
 	goal_clear(pair.tx);
 	flow_for(&pair, 1000);
-	before = throttled();
+	before = fq_holds_back();
 	flow_for(&pair, 1000);
-	harness_note("without a goal: %lu times in 1 s", throttled() - before);
-	CHECK_OP(throttled() - before, >=, 1);
+	harness_note("without a goal: %lu times in 1 s", fq_holds_back() - before);
+	CHECK_OP(fq_holds_back() - before, >=, 1);
 	own_queue("del dev to_router root");
 	pair_close(&pair);
 }

@@ -1188,6 +1188,30 @@ def test_listener(b: Bench) -> None:
         process.kill()
 
 
+def test_multipath_tcp(b: Bench) -> None:
+    """A program in Go that listens: set tells why it has no connection, and how to get one."""
+    advice = (
+        "Multipath TCP has no goals: turn it off with GODEBUG=multipathtcp=0 where the program is "
+        "in Go, else with sudo sysctl net.mptcp.enabled=0, and start the program again"
+    )
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP) as mptcp:
+        mptcp.bind(("127.0.0.1", 0))
+        mptcp.listen()
+        fd = mptcp.fileno()
+        with subprocess.Popen(["sleep", "20"], pass_fds=[fd]) as process:
+            named = f"{process.pid}:{fd}"
+            done = b.run("set", *GOAL, str(process.pid))
+            assert done.stderr.splitlines()[0] == f"dalbectl: warning: {named}: {advice}", done
+            assert (done.returncode, "no TCP connection" in done.stderr) == (1, True), done
+            done = b.run("set", *GOAL, named)
+            assert (done.returncode, done.stderr) == (1, f"dalbectl: {named}: {advice}\n"), done
+            assert b.run("get").stderr.count("Multipath") == 0
+            process.kill()
+        program = "import socket, time; s = socket.socket(2, 1, 262); time.sleep(1)"
+        line, js = b.summary(*GOAL, "--", PYTHON, "-c", program)
+    assert (line, js["end"]) == (f"the program had no TCP connection: {advice}", "unseen"), line
+
+
 def groups_of(b: Bench) -> list[int]:
     """Every group set so far."""
     lines = [line.split() for line in b.log.read_text().splitlines()]
