@@ -201,6 +201,8 @@ const char *dalbe_regime_name(uint32_t regime)
 #define OTHER_VERSION \
 	"the module that is loaded is of another version: once no connection uses it, sudo modprobe -r tcp_dalbe_cdg && sudo modprobe tcp_dalbe_cdg"
 
+#define MULTIPATH \
+	"Multipath TCP has no goals: turn it off with GODEBUG=multipathtcp=0 where the program is in Go, else with sudo sysctl net.mptcp.enabled=0, and start the program again"
 #define NOT_OURS \
 	"the socket uses none of dalbe's congestion controls: dalbectl set or dalbe_attach() selects one"
 #define CC_KEPT \
@@ -281,7 +283,7 @@ const char *dalbe_strerror(enum dalbe_op op, int err)
 			return "the socket is not TCP: pass one of a TCP connection";
 		return NOT_OURS;
 	case EPROTONOSUPPORT:
-		return "Multipath TCP has no goals: turn it off with GODEBUG=multipathtcp=0 where the program is in Go, else with sudo sysctl net.mptcp.enabled=0, and start the program again";
+		return MULTIPATH;
 	case ENOMEM:
 		return "the kernel is short of memory: try again";
 	case ENODATA:
