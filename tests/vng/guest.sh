@@ -90,11 +90,13 @@ done
 check "the connection uses dalbe_cdg" test -n "$seen"
 # $transfer is dalbectl's; nc, a child of its child, has the socket.
 check "a PID stands for its descendants" near ./dalbectl get "$transfer"
+# Sooner than run's own deadline, by more than has passed: where a busy host makes delays pass for
+# a competitor's, the transfer takes all of its time.
 check "an update for a PID finds the goal" near ./dalbectl set --update --size 4M \
-	--deadline +60s "$transfer"
+	--deadline +40s "$transfer"
 # In a time namespace, as of a container that was restored, CLOCK_BOOTTIME is another.
 elsewhen() { near unshare --time --boottime "$1" --fork ./dalbectl "${@:2}" "$transfer"; }
-check "an update from a time namespace" elsewhen 86400 set --update --size 4M --deadline +60s
+check "an update from a time namespace" elsewhen 86400 set --update --size 4M --deadline +40s
 state=$(elsewhen 86400 get --json)
 # shellcheck disable=SC2016 # $i is awk's
 check "its deadline is on the clock of that namespace" awk '{
@@ -102,7 +104,7 @@ check "its deadline is on the clock of that namespace" awk '{
 		left_s = value["deadline_ns"] / 1e9 - value["boottime_s"]
 		off_s = left_s - value["time_left_ns"] / 1e9
 		print "left", left_s, "off", off_s
-		exit !(0 < left_s && left_s <= 60 && -1 < off_s && off_s < 1)
+		exit !(0 < left_s && left_s <= 40 && -1 < off_s && off_s < 1)
 	}' <<<"$state"
 # The last moments of that clock are beyond the end of the machine's.
 until up_s=$(cut -d. -f1 /proc/uptime) && ((up_s >= 10)); do sleep 1; done
