@@ -106,6 +106,7 @@ void path_memory_leave(struct path_memory *m, struct path_part *part)
 	path_put(m, part, 0);
 	m->flows--;
 	m->taken = min(m->taken, m->flows);
+	m->unsettled = PATH_UNSETTLED * m->flows;
 	port_unlock(&m->lock);
 }
 
@@ -195,7 +196,7 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 		m->poor_us = 0;
 		return false;
 	}
-	if (!busy)
+	if (!busy || m->unsettled)
 		return false;
 	if (!m->poor_us && r->now_us - m->since_us > PATH_DOUBT_US) {
 		m->poor_us = r->now_us;
@@ -216,6 +217,7 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 {
 	bool busy = queue_above_us(r->rtt_us, r->base_rtt_us) >= r->queue_us;
 
+	m->unsettled -= !!m->unsettled;
 	if (!r->judged || !r->steady)
 		return PATH_AS_IT_IS;
 	if (!m->mean_q16)
@@ -228,6 +230,8 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 		m->carried_us = r->now_us;
 	m->spare &= !busy;
 	r->spare = m->spare && m->rate_q16 >= m->carried_q16;
+	if (!m->noise_us)
+		m->noise_us = r->rtt_max_us - r->rtt_us;
 	m->noise_us += (s32)(r->rtt_max_us - r->rtt_us - m->noise_us) / PATH_MEAN;
 	return path_carries_others(m, r, busy) ? path_stand_back(m, r) : PATH_AS_IT_IS;
 }
@@ -241,7 +245,7 @@ static enum path_verdict path_round_beside(struct path_memory *m, struct path_ro
 		m->queue_us = r->now_us;
 		return PATH_AS_IT_IS;
 	}
-	if (queue_above_us(r->rtt_us, r->base_rtt_us) > max(r->queue_us, m->noise_us)) {
+	if (queue_above_us(r->rtt_us, r->base_rtt_us) > r->queue_us) {
 		m->queue_us = r->now_us;
 		m->same_q16 = 0;
 	}
@@ -285,7 +289,8 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
 
 	port_lock(&m->lock);
 	path_put(m, part, m->contended ? 0 : r->rate_q16);
-	r->queue_us = max(queue_shortest_us(r->base_rtt_us), path_packets_us(m));
+	r->noise_us = min(m->noise_us, queue_scavengers_us(r->base_rtt_us));
+	r->queue_us = max3(queue_shortest_us(r->base_rtt_us), path_packets_us(m), r->noise_us);
 	if (m->contended && !r->contended)
 		verdict = PATH_STAND_BACK;
 	else if (!m->contended && r->contended)

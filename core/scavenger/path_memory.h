@@ -36,6 +36,13 @@
  */
 #define PATH_STEADY_ROUNDS	4
 
+/* When one of our flows has left, the others need a round trip or two to take its part: so many
+ * rounds of each are not judged. Half: in one of 16 runs in which flows come and go the rest stands
+ * back (in five, where all are judged). Twice: a competitor that comes as one of ours leaves waits
+ * for two round trips more.
+ */
+#define PATH_UNSETTLED		2
+
 /* So many packets are no queue. Half: a pair of ours that leaves together is one. Twice: a
  * competitor in a buffer of six packets passes for nobody.
  */
@@ -97,6 +104,7 @@ struct path_part {
  * @lock: of all that follows
  * @flows: that share it
  * @taken: of these, alone: those that know it
+ * @unsettled: so many rounds are not judged, as a flow has left
  * @cuts: cuts for delay, modulo 2^32: where one flow makes room, all do
  * @base_rtt_us: lowest RTT of the flow that looked last, or of another since; 0: not known
  * @full_us: the longest queue at which a packet was lost while all of it was ours
@@ -126,6 +134,7 @@ struct path_memory {
 	port_lock_t lock;
 	u32 flows;
 	u32 taken;
+	u32 unsettled;
 	u32 cuts;
 	u32 base_rtt_us;
 	u32 full_us;
@@ -171,6 +180,7 @@ enum path_verdict {
  * The answer:
  * @fits_q16: what the path carried, packets per second, for each of its flows
  * @queue_us: the shortest queue that counts
+ * @noise_us: path_memory.noise_us
  * @cuts: path_memory.cuts
  * @held_us: path_memory.held_us
  * @spare: since we took the path no queue stood, and it carries as much as ever: it carries more
@@ -188,6 +198,7 @@ struct path_round {
 	u64 fits_q16;
 	u64 held_us;
 	u32 queue_us;
+	u32 noise_us;
 	u32 cuts;
 };
 

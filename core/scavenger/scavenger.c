@@ -153,8 +153,8 @@ static bool scavenger_act(struct sender *s, struct tcp_path *p, enum path_verdic
 }
 
 /* Does a flow that is alone make room? Where CDG says so, where the queue is longer than scavengers
- * leave, or where another flow of ours has made room. Not in slow start while no queue stands: in a
- * window of ten one late packet is a gradient, and would end it.
+ * leave, or where another flow of ours has made room. Not for noise, nor in slow start while no
+ * queue stands: in a window of ten one late packet is a gradient, and would end it.
  */
 static bool scavenger_makes_room(struct sender *s, const struct tcp_path *p,
 				 const struct path_round *r, s32 gradient_sum_us)
@@ -166,7 +166,7 @@ static bool scavenger_makes_room(struct sender *s, const struct tcp_path *p,
 	sc->cuts = r->cuts;
 	if (path_recovering(p))	/* a cut would be decided, but not made */
 		return false;
-	if (queue_us <= r->queue_us && (path_slow_start(p) || queue_us <= 0))
+	if (queue_us <= (path_slow_start(p) ? r->queue_us : follows ? 0 : r->noise_us))
 		return false;
 	if (follows)
 		return true;

@@ -260,7 +260,8 @@ def test_a_flow_that_has_nothing_under_way_takes_its_part_out(pure: Any, how: st
     getattr(pure, f"path_memory_{how}")(host.memory, host.parts[1])
     assert host.memory.rate_q16 == PPS // 2 * Q16
     assert host.memory.flows == (2 if how == "pause" else 1)
-    assert host.until(pure.PATH_STAND_BACK, PPS / 2, LONG_US) <= 2 * STEP_S
+    rounds = 2 + (2 if how == "leave" else 0)  # PATH_UNSETTLED
+    assert host.until(pure.PATH_STAND_BACK, PPS / 2, LONG_US) <= rounds * STEP_S
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -353,14 +354,19 @@ def test_flows_of_one_host_share_the_path_and_never_stand_back_for_each_other(
         assert out.least >= 0.6 * out.most
 
 
-def test_flows_of_one_host_that_come_and_go_seldom_stand_back_for_each_other(pure: Any) -> None:
-    """In one of four runs they do once, as one leaves while another begins: docs/design.md."""
-    outs = [
-        drive(pure, seed=seed, ours=12, theirs=0, ours_step_ms=3000, ours_stay_ms=10_000)
-        for seed in range(1, 5)
-    ]
-    assert sum(out.yields > 0 for out in outs) <= 1
-    assert max(out.yields for out in outs) <= 4  # one decision: four flows are there at a time
+def test_flows_of_one_host_that_come_and_go_never_stand_back_for_each_other(pure: Any) -> None:
+    """They did in five of 16 runs while the path was judged as one of them left."""
+    for seed in range(1, 9):
+        out = drive(pure, seed=seed, ours=12, theirs=0, ours_step_ms=3000, ours_stay_ms=10_000)
+        assert out.yields == 0
+
+
+def test_jitter_leaves_no_path_idle(pure: Any) -> None:
+    """Of a fifth of the RTT: once 20 % of the path was used, as it passed for a queue."""
+    for seed in range(1, 4):
+        out = drive(pure, seed=seed, theirs=0, jitter_us=10_000)
+        assert out.ours >= 0.95 * (TO_S - FROM_S) / 2 * FAST_PPS
+        assert share(drive(pure, seed=seed, jitter_us=10_000)) < 0.03
 
 
 def test_what_others_leave_that_were_there_from_our_beginning_is_found(pure: Any) -> None:
