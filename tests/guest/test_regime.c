@@ -630,6 +630,7 @@ static void own_interface(void)
 	CHECK(!system("tc -n tx class add dev to_router parent 1: classid 1:1 htb rate 5mbit"));
 	CHECK(!system("tc -n tx qdisc add dev to_router parent 1:1 pfifo limit 1000"));
 	best_effort(pair.tx);
+	flow_for(&pair, 3000);	/* it has to know what the path carries */
 	look_beside(&pair, &cubic, 5000);
 	ours = pair.received;
 	theirs = cubic.received;
