@@ -54,7 +54,7 @@ static const struct option_def {
 	{ "g", 0, OPT_G, CMD_RUN | CMD_SET, "MS", "3",
 	  "CDG's scale G without a controller, 0.002 to 125 ms" },
 	{ "group", 0, OPT_GROUP, CMD_RUN | CMD_SET, "N", "7",
-	  "share a path with group N; 0: none (run: its own)" },
+	  "share a path with group N, whatever the destination; 0: none" },
 	{ "port", 0, OPT_PORT, CMD_RUN, "N", "873",
 	  "only connections to this port of the peer" },
 	{ "loopback", 0, OPT_LOOPBACK, CMD_RUN, NULL, NULL,

@@ -35,7 +35,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "array.h"
@@ -106,7 +105,6 @@ struct transfer {
 	size_t n, room;
 	size_t hint;		/* where the next lookup will likely succeed */
 	uint64_t generation;
-	uint32_t group;		/* of all connections; 0: none */
 	uint64_t start_ns;
 	uint64_t now_ns;	/* of the current look */
 	uint64_t often_until_ns;
@@ -127,19 +125,6 @@ struct transfer {
 	bool warned;
 };
 
-/*
- * A number that no other job has: of a thousand jobs of a user at a time two share one once in
- * 8600 times. Without a random number the time will do.
- */
-static uint32_t new_group(uint64_t now_ns)
-{
-	uint32_t group = 0;
-
-	if (getrandom(&group, sizeof(group), GRND_NONBLOCK) != sizeof(group))
-		group = (uint32_t)now_ns ^ (uint32_t)getpid();
-	return group ? group : 1;
-}
-
 struct transfer *transfer_new(const struct options *opts)
 {
 	struct transfer *t = calloc(1, sizeof(*t));
@@ -148,7 +133,6 @@ struct transfer *transfer_new(const struct options *opts)
 		return NULL;
 	t->opts = opts;
 	t->start_ns = boottime_ns();
-	t->group = opts->group_given ? opts->group : new_group(t->start_ns);
 	t->short_ns = t->start_ns;
 	t->often_until_ns = t->start_ns + OFTEN_FOR_NS;
 	t->tally_fd = tally_open();
@@ -312,17 +296,6 @@ static bool is_wanted(struct transfer *t, const struct tcpsock *sock)
 	return !own && !other_port;
 }
 
-/*
- * All connections of a job share one path: mostly the uplink is the bottleneck. An older module
- * knows no groups, which matters only where one was asked for.
- */
-static int join_group(const struct transfer *t, int fd)
-{
-	int ret = t->group ? dalbe_set_group(fd, t->group) : 0;
-
-	return ret && errno == ENOTTY && !t->opts->group_given ? 0 : ret;
-}
-
 /* Select the congestion control, and its parameters. */
 static void prepare(struct transfer *t, struct conn *conn, int fd)
 {
@@ -345,7 +318,7 @@ static void prepare(struct transfer *t, struct conn *conn, int fd)
 	ret = dalbe_attach(fd);
 	if (!ret) {
 		op = DALBE_OP_SET_GROUP;
-		ret = join_group(t, fd);
+		ret = t->opts->group ? dalbe_set_group(fd, t->opts->group) : 0;
 	}
 	if (!ret && params.flags) {
 		op = DALBE_OP_SET_PARAMS;
