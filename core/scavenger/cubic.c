@@ -130,8 +130,8 @@ void cubic_lower(struct cubic *c, u64 window_q16)
 }
 
 /**
- * cubic_regain - grow back to a window that was given up for a moment only
- * @c: the window, started
+ * cubic_regain - grow to this window as soon as growth is allowed: the path has room for it
+ * @c: the window, started; the next cubic_round() makes it so
  * @window_q16: packets; below what a Reno flow would have, of no effect
  *
  * By half per round trip at most, as all growth; beyond it as before.
