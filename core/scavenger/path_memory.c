@@ -16,7 +16,8 @@
  *	        vain, or longer; or the queue does not move
  *
  * The same measure tells a path that has become slower: it carries the same again after we stood
- * back, and nobody used what we left.
+ * back, nobody used what we left, and where it loses packets its full queue holds as many of ours
+ * as ever.
  *
  * A queue that does not move is none: the path has become longer.
  *
@@ -135,6 +136,38 @@ static u32 path_packets_us(const struct path_memory *m)
 				      PATH_TOGETHER_MAX_US) : 0;
 }
 
+/* So many packets, Q16, make a queue of that length. */
+static u64 path_queued_q16(u64 rate_q16, u32 queue_us)
+{
+	return fp_mul_div(rate_q16, queue_us, USEC_PER_SEC);
+}
+
+/* The queue overflowed, and since then the path has carried as much for us as ever: it was ours. Not
+ * at once, or a path that has just become slower would pass for one with a longer queue.
+ */
+static void path_learn_full(struct path_memory *m, const struct path_round *r)
+{
+	if (!m->lost_queue_us || m->rate_q16 < PATH_SAME_PART(m->carried_q16) ||
+	    r->now_us - m->lost_us < path_look_us(r->base_rtt_us))
+		return;
+	m->full_q16 = max(m->full_q16, path_queued_q16(m->carried_q16, m->lost_queue_us));
+	m->lost_queue_us = 0;
+}
+
+/* Is the path slower, with nobody else on it? It carries the same again as when we stood back. And
+ * where it loses packets its full queue holds as many of ours as ever; beside others it would hold
+ * theirs. A router that serves each flow in turn drops ours at another length (CoDel).
+ */
+static bool path_is_slower(const struct path_memory *m)
+{
+	u64 queued_q16 = path_queued_q16(m->same_q16, m->lost_queue_us);
+
+	if (!m->same_q16 || m->rate_q16 < PATH_SAME_PART(m->same_q16))
+		return false;
+	return !m->lost_queue_us || (queued_q16 >= PATH_SAME_PART(m->full_q16) &&
+				     m->full_q16 >= PATH_SAME_PART(queued_q16));
+}
+
 static void path_forget_looks(struct path_memory *m, u64 now_us)
 {
 	m->looks_us = now_us;
@@ -177,6 +210,7 @@ static enum path_verdict path_take(struct path_memory *m, const struct path_roun
 	m->contended = false;
 	m->longer = false;
 	m->spare = true;
+	m->lost_queue_us = 0;
 	m->mean_q16 = 0;
 	m->taken = 0;
 	m->since_us = r->now_us;
@@ -204,7 +238,7 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 	}
 	if (m->poor_us && r->now_us - m->poor_us < r->rtt_us / 4 * 3)
 		return false;
-	if (m->same_q16 && m->rate_q16 >= PATH_SAME_PART(m->same_q16)) {	/* a slower path */
+	if (path_is_slower(m)) {
 		m->carried_q16 = m->rate_q16;
 		m->same_q16 = 0;
 		m->poor_us = 0;
@@ -228,6 +262,7 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 		m->carried_q16 = m->mean_q16;
 	if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
 		m->carried_us = r->now_us;
+	path_learn_full(m, r);
 	m->spare &= !busy;
 	r->spare = m->spare && m->rate_q16 >= m->carried_q16;
 	if (!m->noise_us)
@@ -312,23 +347,25 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
  * @r: the flow's last round, and of the one under way the highest RTT
  *
  * A loss shows a busy path where the queue was half as long as the one that overflowed while all of
- * it was ours. Else it is the radio's.
+ * it was ours (path_memory.full_q16). Else it is the radio's.
  *
  * Return: true where the flow is to stand back, and all others with it.
  */
 bool path_memory_lost(struct path_memory *m, struct path_round *r)
 {
 	u32 queue_us = queue_above_us(r->rtt_max_us, r->base_rtt_us);
-	bool others = false;
+	bool others = false, busy;
 
 	port_lock(&m->lock);
-	m->same_q16 = 0;
 	m->spare = false;
+	if (queue_us > m->lost_queue_us) {
+		m->lost_queue_us = queue_us;
+		m->lost_us = r->now_us;
+	}
 	if (r->steady && !m->contended) {
-		if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
-			m->full_us = max(m->full_us, queue_us);
-		others = path_carries_others(m, r, queue_us >= max(m->full_us / 2,
-								   path_packets_us(m)));
+		busy = queue_us >= path_packets_us(m) &&
+		       path_queued_q16(m->carried_q16, queue_us) >= m->full_q16 / 2;
+		others = path_carries_others(m, r, busy);
 		if (others)
 			path_stand_back(m, r);
 	}

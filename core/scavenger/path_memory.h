@@ -17,15 +17,16 @@
 #define PATH_OURS_PART(carried)		((carried) / 4 * 3)
 
 /* The path is slower, and nobody is there, where it carries 7/8 again of what it carried when we
- * stood back, without a loss. Half of the difference: the whole packets of a small window hide it.
- * Twice: a competitor's share that happens to be the same lowers what we expect of the path.
+ * stood back, and its full queue holds as many packets of ours, within as much. Half of the
+ * difference: the whole packets of a small window hide it. Twice: behind FQ-CoDel we pass for alone
+ * in a third of the runs.
  */
 #define PATH_SAME_PART(carried)		((carried) / 8 * 7)
 
 /* We forget what the path has carried where it has not carried three quarters of it for ten
- * minutes. A slower path that loses packets, and one whose router serves each flow in turn while
- * others are there (FQ-CoDel), look alike: both carry the same less again and again, and no queue
- * of others shows. Half: behind FQ-CoDel others have their fair share only after five minutes.
+ * minutes. A slower path whose router drops by delay (CoDel), and one that serves each flow in turn
+ * while others are there (FQ-CoDel), look alike: both carry the same less again and again, and no
+ * queue of others shows. Half: behind FQ-CoDel others have their fair share only after five minutes.
  * Twice: on a path that has become slower for good we keep to w for so long.
  */
 #define PATH_FORGET_US		600000000
@@ -107,7 +108,8 @@ struct path_part {
  * @unsettled: so many rounds are not judged, as a flow has left
  * @cuts: cuts for delay, modulo 2^32: where one flow makes room, all do
  * @base_rtt_us: lowest RTT of the flow that looked last, or of another since; 0: not known
- * @full_us: the longest queue at which a packet was lost while all of it was ours
+ * @lost_queue_us: the longest queue at which a packet was lost, since we took the path or learned
+ *	@full_q16 from it; 0: none
  * @noise_us: alone: what RTTs of a round differ by, a mean of PATH_MEAN
  * @patience_us: so long no queue has to be seen before we take the path
  * @group: its flows have different destinations, and base RTTs: @base_rtt_us is of no use
@@ -126,6 +128,8 @@ struct path_part {
  * @carried_q16: the most that @mean_q16 was
  * @carried_us: when the path last carried PATH_OURS_PART() of that
  * @same_q16: what the path carried when we stood back, where no queue was seen since; else 0
+ * @full_q16: so many packets were in the longest queue that overflowed while all of it was ours
+ * @lost_us: when @lost_queue_us was last raised
  * @yields: how often we stood back
  *
  * Packets per second in Q16; times on TCP's clock, which all connections share.
@@ -137,7 +141,7 @@ struct path_memory {
 	u32 unsettled;
 	u32 cuts;
 	u32 base_rtt_us;
-	u32 full_us;
+	u32 lost_queue_us;
 	u32 noise_us;
 	u32 patience_us;
 	u32 look_least_us;
@@ -157,6 +161,8 @@ struct path_memory {
 	u64 mean_q16;
 	u64 carried_q16;
 	u64 same_q16;
+	u64 full_q16;
+	u64 lost_us;
 };
 
 enum path_verdict {

@@ -84,6 +84,14 @@ class Host:
         self.contended[flow] |= lost
         return bool(lost)
 
+    def fill(self, queue_us: int) -> int:
+        """Overflow a queue that is ours; return how many packets it holds, as Q16."""
+        assert not self.lose(queue_us)
+        self.rounds(1, [PPS])
+        full = int(self.memory.full_q16)
+        assert full == pytest.approx(PPS * queue_us / 1e6 * Q16, rel=0.01)
+        return full
+
     def stand_back(self, *, sees_them: bool = True) -> None:
         """A competitor comes and takes half; sees_them: and its queue shows."""
         self.until(self.pure.PATH_STAND_BACK, PPS / 2, LONG_US)
@@ -132,12 +140,11 @@ def test_a_loss_counts_where_the_queue_was_half_of_the_one_that_overflowed(
     pure: Any, part_of_full: float, others: bool
 ) -> None:
     host = Host(pure)
-    assert not host.lose(2 * LONG_US)
-    assert host.memory.full_us == 2 * LONG_US
+    full = host.fill(2 * LONG_US)
     host.rounds(1, [PPS / 2])
     queue_us = round(part_of_full * 2 * LONG_US)
     assert [host.lose(queue_us) for _ in range(2)] == [False, others]
-    assert host.memory.full_us == 2 * LONG_US
+    assert host.memory.full_q16 == full
 
 
 def test_a_loss_of_all_that_is_ours_tells_of_nobody(pure: Any) -> None:
@@ -172,18 +179,52 @@ def test_patience_doubles_when_it_was_too_early_and_a_long_hold_resets_it(pure: 
     assert host.memory.patience_us == patience[0]
 
 
-@pytest.mark.parametrize(("seen", "slower"), [("nothing", True), ("loss", False), ("queue", False)])
-def test_a_path_that_carries_the_same_again_is_slower(pure: Any, seen: str, slower: bool) -> None:
-    """Nobody used what we left of it."""
+@pytest.mark.parametrize(
+    ("sees_them", "lost_behind", "slower"),
+    [
+        (False, None, True),
+        (True, None, False),
+        (False, 1, True),  # a full queue, as many packets of ours as ever: all of it is ours
+        (False, 0.45, False),  # as many as if others had the rest of it
+        (False, 0.85, False),
+        (False, 0.9, True),
+        (False, 1.2, False),  # a router that drops by something else
+        (True, 1, False),
+    ],
+)
+def test_a_path_that_carries_the_same_again_is_slower(
+    pure: Any, sees_them: bool, lost_behind: float | None, slower: bool
+) -> None:
+    """Nobody used what we left of it, and no packets but ours are in its queue."""
+    part = 0.45
     host = Host(pure)
-    host.stand_back(sees_them=seen == "queue")
+    host.fill(LONG_US)
+    host.until(pure.PATH_STAND_BACK, part * PPS, LONG_US)
+    host.round(0, LONG_US)
+    if sees_them:
+        host.rounds(1, [0], LONG_US)
     host.hold(0)
-    if seen == "loss":
-        host.round(PPS, 0)
-        assert not host.lose(LONG_US)
-    host.rounds(LONG_AGO_S / 4, [PPS * 0.45], LONG_US)
+    host.rounds(1, [PPS * part], 0)
+    if lost_behind:
+        host.lose(round(LONG_US / part * lost_behind))
+    host.rounds(LONG_AGO_S / 4, [PPS * part], LONG_US)
     assert host.memory.yields == (1 if slower else 2)
-    assert host.memory.carried_q16 == pytest.approx(PPS * (0.45 if slower else 1) * Q16, rel=0.01)
+    assert host.memory.carried_q16 == pytest.approx(PPS * (part if slower else 1) * Q16, rel=0.01)
+
+
+def test_a_full_queue_is_known_once_the_path_has_stayed_ours(pure: Any) -> None:
+    """Where it loses because it has just become slower, its rate is known too late."""
+    host = Host(pure)
+    full = host.fill(LONG_US)
+    assert not host.lose(2 * LONG_US)
+    host.until(pure.PATH_STAND_BACK, PPS / 2, LONG_US)
+    host.hold(LONG_AGO_S)
+    assert host.memory.full_q16 == full
+    assert not host.lose(2 * LONG_US)
+    assert host.rounds(1, [PPS * 0.8]) == {pure.PATH_AS_IT_IS}
+    assert host.memory.full_q16 == full
+    assert host.rounds(1, [PPS]) == {pure.PATH_AS_IT_IS}
+    assert host.memory.full_q16 == pytest.approx(2 * full, rel=0.01)
 
 
 def test_what_was_carried_is_forgotten_after_minutes(pure: Any) -> None:
