@@ -20,6 +20,7 @@ Run by boot.sh in a guest. INPUT_DIR, written by dalbe_testbed/run/scenario.py, 
                T  stop   NAME
                T  await  NAME  LIMIT   (until it ended, or T=LIMIT; "-": nothing)
                T  impair -     WORDS   (of netem, from now on)
+               T  rate   -     BITS    (per second, of the bottleneck, from now on)
                T  stall  HOST  block|release_indefinite
              T in microseconds, LIMIT in seconds
   requests, web, web_back
@@ -130,6 +131,7 @@ play()
 		stop) stop "$name" ;;
 		await) [[ $name == - ]] || await "$name" "$where" ;;
 		impair) impair "port1 port2" "$where" ;;
+		rate) set_rate "$where" ;;
 		stall) stall "$name" change "$where" ;;
 		*) echo "scenario: unknown verb '$what' in the schedule"; return 1 ;;
 		esac
@@ -173,6 +175,14 @@ impair()
 	for port in $1; do
 		tc -n bridge_b qdisc replace dev "$port" root netem "${words[@]}" limit 100000
 	done
+}
+
+# set_rate BITS_PER_S: of the bottleneck, whose queue stays as it is.
+set_rate()
+{
+	local burst=${BURST_BYTES:-1600}
+	tc -n router class change dev right parent 1: classid 1:10 \
+		htb rate "${1}bit" ceil "${1}bit" burst "$burst" cburst "$burst"
 }
 
 # stall HOST add|change WORDS: what arrives for HOST waits, or no longer does. Its timers

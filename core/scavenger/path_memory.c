@@ -147,10 +147,15 @@ static u64 path_queued_q16(u64 rate_q16, u32 queue_us)
  */
 static void path_learn_full(struct path_memory *m, const struct path_round *r)
 {
+	u64 queued_q16;
+
 	if (!m->lost_queue_us || m->rate_q16 < PATH_SAME_PART(m->carried_q16) ||
 	    r->now_us - m->lost_us < path_look_us(r->base_rtt_us))
 		return;
-	m->full_q16 = max(m->full_q16, path_queued_q16(m->carried_q16, m->lost_queue_us));
+	queued_q16 = path_queued_q16(m->carried_q16, m->lost_queue_us);
+	if (!m->full_q16)
+		m->full_q16 = queued_q16;
+	m->full_q16 += div_s64((s64)(queued_q16 - m->full_q16), PATH_MEAN);
 	m->lost_queue_us = 0;
 }
 
@@ -164,7 +169,8 @@ static bool path_is_slower(const struct path_memory *m)
 
 	if (!m->same_q16 || m->rate_q16 < PATH_SAME_PART(m->same_q16))
 		return false;
-	return !m->lost_queue_us || (queued_q16 >= PATH_SAME_PART(m->full_q16) &&
+	return !m->lost_queue_us || (m->full_q16 >= PATH_FULL_LEAST &&
+				     queued_q16 >= PATH_SAME_PART(m->full_q16) &&
 				     m->full_q16 >= PATH_SAME_PART(queued_q16));
 }
 
@@ -358,7 +364,7 @@ bool path_memory_lost(struct path_memory *m, struct path_round *r)
 
 	port_lock(&m->lock);
 	m->spare = false;
-	if (queue_us > m->lost_queue_us) {
+	if (queue_us > m->lost_queue_us && (r->steady || m->same_q16)) {
 		m->lost_queue_us = queue_us;
 		m->lost_us = r->now_us;
 	}

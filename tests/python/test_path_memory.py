@@ -212,6 +212,17 @@ def test_a_path_that_carries_the_same_again_is_slower(
     assert host.memory.carried_q16 == pytest.approx(PPS * (part if slower else 1) * Q16, rel=0.01)
 
 
+def test_a_queue_of_few_packets_tells_nobody_from_a_competitor(pure: Any) -> None:
+    host = Host(pure)
+    host.fill(7_000)
+    host.until(pure.PATH_STAND_BACK, PPS / 2, LONG_US)
+    host.round(0, LONG_US)
+    host.hold(0)
+    host.rounds(1, [PPS / 2], 0)
+    assert host.lose(2 * 7_000)
+    assert host.memory.yields == 2
+
+
 def test_a_full_queue_is_known_once_the_path_has_stayed_ours(pure: Any) -> None:
     """Where it loses because it has just become slower, its rate is known too late."""
     host = Host(pure)
@@ -224,7 +235,7 @@ def test_a_full_queue_is_known_once_the_path_has_stayed_ours(pure: Any) -> None:
     assert host.rounds(1, [PPS * 0.8]) == {pure.PATH_AS_IT_IS}
     assert host.memory.full_q16 == full
     assert host.rounds(1, [PPS]) == {pure.PATH_AS_IT_IS}
-    assert host.memory.full_q16 == pytest.approx(2 * full, rel=0.01)
+    assert host.memory.full_q16 == pytest.approx(full * 9 / 8, rel=0.01)  # a mean of eight
 
 
 def test_what_was_carried_is_forgotten_after_minutes(pure: Any) -> None:

@@ -115,6 +115,17 @@ def test_a_route_that_changes_twice(tmp_path: Path):
         written(tmp_path, CELL, "link.detour={extra_ms=50,from_s=300}")
 
 
+def test_a_rate_that_changes_twice(tmp_path: Path):
+    steps = "link.steps=[{at_s=10,rate_mbps=5},{at_s=20,rate_mbps=0.5}]"
+    files = written(tmp_path, CELL, steps)
+    assert [event for event in schedule(files) if event[1] == "rate"] == [
+        ["10000000", "rate", "-", "5000000"],
+        ["20000000", "rate", "-", "500000"],
+    ]
+    with pytest.raises(TestbedError, match=r"link.steps: each at_s must be before"):
+        written(tmp_path, CELL, "link.steps=[{at_s=300,rate_mbps=5}]")
+
+
 def test_a_host_that_stands_still(tmp_path: Path):
     stall = "link.stall={host='xreceiver',for_ms=12.5,every_s=140,from_s=10}"
     files = written(tmp_path, CELL, stall, "duration_s=300")

@@ -291,6 +291,8 @@ class Experiment(Model):
             if not start_s < stop_s <= self.duration_s:
                 span = f"from start_s = {start_s:g} to stop_s = {stop_s:g}"
                 yield f"short_flows: {span} must be a time within {end}"
+        if any(step.at_s >= self.duration_s for step in self.link.steps):
+            yield f"link.steps: each at_s must be before {end}"
         if self.link.detour and max(self.link.detour.changes_s, default=0) >= self.duration_s:
             yield f"link.detour: its from_s and to_s must be before {end}"
 

@@ -31,6 +31,18 @@ KEY_IS_FOR = {
 MARKING = ("codel", "fq_codel", "pie", "red")
 
 
+class Step(Model):
+    """From at_s on the bottleneck has this rate; its queue holds as many packets as before."""
+
+    at_s: Annotated[float, Field(gt=0, le=1e6)]
+    rate_mbps: Annotated[float, Field(ge=0.1, le=10_000)]
+
+    @property
+    def rate_bps(self) -> int:
+        """The rate in bits per second, Ethernet headers included."""
+        return round(self.rate_mbps * 1e6)
+
+
 class Detour(Model):
     """A longer route behind the bottleneck, which data takes for a time: to_s None: to the end."""
 
@@ -99,6 +111,7 @@ class Link(Model):
     probability: Annotated[float, Field(gt=0, le=1)] | None = None
     loss: Annotated[float, Field(ge=0, le=0.5)] | None = None
     jitter_ms: Annotated[float, Field(ge=0, le=1000)] | None = None
+    steps: list[Step] = []  # noqa: RUF012 (pydantic copies it)
     detour: Detour | None = None
     stall: Stall | None = None
     ack_loss: Annotated[float, Field(ge=0, le=0.95)] | None = None

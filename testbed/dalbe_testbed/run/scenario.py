@@ -289,6 +289,8 @@ def _events(
 ) -> Iterator[Event]:
     """Yield what happens to the link, and the flows."""
     link = experiment.link
+    for step in link.steps:
+        yield step.at_s, f"rate\t-\t{step.rate_bps}"
     for t_s in link.detour.changes_s if link.detour else []:
         yield t_s, f"impair\t-\t{' '.join(link.impairment_words(t_s))}"
     if stall := link.stall:
