@@ -186,7 +186,7 @@ enum cdg_hystart sender_hystart(struct sender *s, struct tcp_path *p, bool paced
 						  sender_cwnd_limited(s, p), paced);
 
 	if (found != CDG_HYSTART_NONE)
-		p->ssthresh = p->cwnd;
+		p->ssthresh = max(p->cwnd, 2U);	/* it may be 1 after a timeout */
 	return found;
 }
 

@@ -284,6 +284,17 @@ def test_a_flow_that_shares_a_path_leaves_nothing_of_itself_there(pure: Any) -> 
     assert sender.memory == pure.ffi.NULL
 
 
+def test_slow_start_after_a_timeout_ends_at_two_packets_at_least(pure: Any) -> None:
+    """The window is one then, and a longer RTT may end slow start at once."""
+    path = pure.new("tcp_path", cwnd=1, cwnd_max=1000, ssthresh=7, mss=1448, srtt_us=50_000)
+    sender = pure.new("sender", heuristics__hystart=pure.CDG_HYSTART_DELAY)
+    pure.sender_init(sender, path, 0)
+    sender.cdg.rtt.min_us = sender.cdg.rtt.max_us = 90_000
+    sender.cdg.hystart_min_us, sender.cdg.hystart_samples = 50_000, 8
+    assert pure.sender_hystart(sender, path, False) == pure.CDG_HYSTART_DELAY
+    assert path.ssthresh == 2
+
+
 def test_the_same_seed_is_the_same_run(pure: Any) -> None:
     first, again = (pure.ffi.buffer(run(pure, 7, loss_ppm=1000).out)[:] for _ in range(2))
     assert first == again
