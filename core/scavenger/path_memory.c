@@ -229,8 +229,13 @@ static enum path_verdict path_take(struct path_memory *m, const struct path_roun
  */
 static bool path_carries_others(struct path_memory *m, const struct path_round *r, bool busy)
 {
-	/* Flows that stand back take the path when they look next: until then theirs is missing. */
-	u64 ours_q16 = div_u64(PATH_OURS_PART(m->carried_q16), m->flows) * m->taken;
+	/* Flows that stand back take the path when they look next: until then theirs is missing.
+	 * One that has not by now has nothing to send, and the others have its part.
+	 */
+	bool looked = r->now_us - m->since_us >= PATH_PATIENCE_LOOKS *
+						 path_look_us(r->base_rtt_us);
+	u64 ours_q16 = div_u64(PATH_OURS_PART(m->carried_q16), m->flows) *
+		       (looked ? m->flows : m->taken);
 
 	if (m->rate_q16 >= ours_q16) {
 		m->poor_us = 0;

@@ -179,6 +179,18 @@ def test_patience_doubles_when_it_was_too_early_and_a_long_hold_resets_it(pure: 
     assert host.memory.patience_us == patience[0]
 
 
+def test_a_flow_that_pauses_hides_no_competitor(pure: Any) -> None:
+    """It has stood back with the other, and was not there when that took the path again."""
+    host = Host(pure, 2)
+    host.rounds(1, [PPS / 4, PPS / 4], LONG_US)
+    assert host.contended == [True, True]
+    host.pure.path_memory_pause(host.memory, host.parts[1])
+    host.hold(LONG_AGO_S)
+    assert host.contended == [False, True]
+    verdicts = [host.round(PPS / 2, LONG_US) for _ in range(20)]
+    assert verdicts.index(pure.PATH_STAND_BACK) == 1
+
+
 @pytest.mark.parametrize(
     ("sees_them", "lost_behind", "slower"),
     [
