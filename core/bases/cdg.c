@@ -133,6 +133,7 @@ void cdg_rtt_delayed_ack(struct cdg *c, s32 rtt_us)
 {
 	if (rtt_us <= 0)
 		return;
+	rtt_us = min(rtt_us, CDG_RTT_MAX_US);
 	c->rtt.min_us = min(c->rtt.min_us, rtt_us);
 	cdg_lower_base_rtt(c, rtt_us);
 }

@@ -121,6 +121,12 @@ def test_an_ack_that_was_held_back_makes_no_round_trip_longer(pure: Any) -> None
     assert flow.base_rtt_q16 >> 16 == 50000  # of the path it is an upper bound
 
 
+def test_a_forged_rtt_of_such_an_ack_is_bounded_as_any(pure: Any) -> None:
+    flow = new_flow(pure)
+    pure.cdg_rtt_delayed_ack(flow, 2**31 - 1)
+    assert flow.base_rtt_q16 >> 16 == 2**28 - 1
+
+
 def test_the_credit_for_delayed_acks_is_at_most_five(pure: Any) -> None:
     flow = new_flow(pure)
     for _ in range(9):
