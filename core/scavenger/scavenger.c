@@ -314,7 +314,7 @@ static void scavenger_recovery(struct sender *s, struct tcp_path *p)
 	if (!s->scavenger.stands_back || sender_not_alone(s))
 		return;
 	scavenger_stand_back(s, p, s->scavenger.held_us);
-	p->ssthresh = min(answer, p->cwnd);
+	p->ssthresh = max(min(answer, p->cwnd), 2U);	/* TCP may be at one, in PATH_CWR */
 }
 
 static void scavenger_event(struct sender *s, struct tcp_path *p, enum base_event event)

@@ -229,8 +229,8 @@ def test_losses_and_stalls_break_no_rule(pure: Any) -> None:
         assert done.out.losses > 0 or not ppm
 
 
-def standing_back(pure: Any, w_q16: int, held_us: int) -> tuple[Any, Any]:
-    """A flow with a window of a hundred, whose loss tells of others, and TCP begins to repair it.
+def standing_back(pure: Any, w_q16: int, held_us: int, cwnd: int = 100) -> tuple[Any, Any]:
+    """A flow with a window of cwnd, whose loss tells of others, and TCP begins to repair it.
 
     It took the path held_us ago, with a B of eighty.
     """
@@ -244,6 +244,7 @@ def standing_back(pure: Any, w_q16: int, held_us: int) -> tuple[Any, Any]:
     pure.sender_set_base(sender, path, pure.base("scavenger"))
     sender.control.w_q16, sender.scavenger.held_us = w_q16, held_us
     sender.scavenger.stands_back, sender.scavenger.kept_cwnd = True, 80
+    path.cwnd = cwnd
     pure.sender_begin_repair(sender, path, RECOVERY)
     return sender, path
 
@@ -262,6 +263,11 @@ def test_a_newcomer_gets_half_of_what_was_ours_but_who_may_have_been_there_no_mo
     assert sender.scavenger.best_effort.window_q16 == best_effort * Q16
     assert path.cwnd == max(2, best_effort * w_q16 // Q16)
     assert path.no_undo
+
+
+def test_where_tcp_has_reduced_the_window_to_one_ssthresh_is_two_all_the_same(pure: Any) -> None:
+    _, path = standing_back(pure, W_LEAST, LONG_AGO_US, cwnd=1)
+    assert path.ssthresh == 2
 
 
 def test_a_loss_that_tcp_takes_back_leaves_b_as_it_was(pure: Any) -> None:
