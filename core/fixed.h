@@ -33,7 +33,7 @@ static inline u64 fp_shift(u64 x, int shift)
 		return 0;
 	if (shift <= 0)
 		return x >> -shift;
-	return fls64(x) + shift > 64 ? U64_MAX : x << shift;
+	return shift > 64 - fls64(x) ? U64_MAX : x << shift;
 }
 
 /**

@@ -40,6 +40,11 @@ def test_shift_saturates(pure: Any, x: int, shift: int) -> None:
     assert pure.pure_fp_shift(x, shift) == min(exact, U64_MAX)
 
 
+def test_a_shift_may_be_any(pure: Any) -> None:
+    assert pure.pure_fp_shift(1, 2**31 - 1) == U64_MAX
+    assert pure.pure_fp_shift(U64_MAX, -(2**31)) == 0
+
+
 @given(u64, u64)
 def test_ratio_saturates_at_32_bits(pure: Any, a: int, b: int) -> None:
     exact = min(exact_quotient(a, Q16, b), U32_MAX)
