@@ -64,7 +64,7 @@ def test_a_value_depends_on_seed_key_and_cell_alone():
 def test_a_buffer_holds_its_least_packets_and_no_more_than_need_be():
     for point in sweep.load(sweep.find("breadth")).points:
         assert point.experiment.link.queue_packets >= 4
-        assert float(point.values["link.buffer_bdp"]) >= 0.5
+        assert float(point.values["link.buffer_bdp"]) >= 0.125
     it = draw(
         50,
         **{
@@ -99,7 +99,7 @@ def test_a_grid_replaces_what_was_drawn(tmp_path: Path):
 
 def test_a_file_may_depend_on_an_axis():
     points = {point.name: point for point in sweep.load(sweep.find("breadth")).points}
-    assert len(points) == 120
+    assert len(points) == 300
     for name, point in points.items():
         theirs = [flow for flow in point.experiment.flows if flow.host == "xsender"]
         assert len(theirs) == point.values["competitors"] * (not name.endswith("-cubic"))
