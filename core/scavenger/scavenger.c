@@ -82,10 +82,14 @@ static void scavenger_stand_back(struct sender *s, struct tcp_path *p, u64 held_
 	scavenger_apply_level(s, p, 0);
 }
 
-/* What fits the path, packets, with a queue of @queue_us; 0: not known. */
+/* What fits the path, packets, with a queue of @queue_us; 0: not known. Rates and RTTs may be
+ * forged, and TCP warns of a window from 2^31 on.
+ */
 static u64 scavenger_fits(const struct path_round *r, u32 queue_us)
 {
-	return fp_mul_div(r->fits_q16, (u64)r->base_rtt_us + queue_us, USEC_PER_SEC) >> 16;
+	u64 fits_q16 = fp_mul_div(r->fits_q16, (u64)r->base_rtt_us + queue_us, USEC_PER_SEC);
+
+	return min_t(u64, fits_q16 >> 16, CUBIC_WINDOW_MAX);
 }
 
 /* How long no ACK has to come for a stall, us; 0: not known. */
