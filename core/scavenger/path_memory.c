@@ -133,7 +133,7 @@ static u32 path_packets_us(const struct path_memory *m)
 	const u64 packets_q16 = (u64)max(PATH_TOGETHER, m->flows + 1) << 16;
 
 	return m->carried_q16 ? min_t(u64, fp_mul_div(packets_q16, USEC_PER_SEC, m->carried_q16),
-				      PATH_TOGETHER_MAX_US) : 0;
+				      U32_MAX / 2) : 0;
 }
 
 /* So many packets, Q16, make a queue of that length. */
@@ -243,7 +243,7 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 	}
 	if (!busy || m->unsettled)
 		return false;
-	if (!m->poor_us && r->now_us - m->since_us > PATH_DOUBT_US) {
+	if (!m->poor_us && r->now_us - m->since_us > PATH_SOON_US) {
 		m->poor_us = r->now_us;
 		return false;
 	}

@@ -54,7 +54,6 @@
  * competitor in a buffer of six packets passes for nobody.
  */
 #define PATH_TOGETHER		3U
-#define PATH_TOGETHER_MAX_US	50000
 
 /* The rate that counts is a mean of eight rounds, as CDG's gradients are. Half: the bursts of one
  * round trip pass for what the path carries, and then its usual rate seems too little. Twice: a
@@ -87,16 +86,14 @@
  */
 #define PATH_STILL_US		16000000
 
-/* Others were there all the time where we stand back so soon after we took the path. Half: short
- * flows that come every 10 s cost each of them a trial. Twice: a newcomer makes us wait as if it
- * had been there.
+/* For so long after we took the path others may have been there all the time, in a pause after a
+ * loss: then a single round trip tells of them, we wait for longer next time, and the mistake does
+ * not cost an urgent flow its share (scavenger_stand_back()). Half: short flows that come every 10 s
+ * cost each of them a trial, and w = 1 loses a part of its share to competitors in long buffers.
+ * Twice: a newcomer makes us wait as if it had been there, and gets its half from an urgent flow
+ * later.
  */
 #define PATH_SOON_US		16000000
-
-/* And in so long after we took it a single round trip tells of them. Half: behind CoDel at 100 ms
- * others lose a third more. Twice: one late packet makes us leave a path that is idle.
- */
-#define PATH_DOUBT_US		4000000
 
 /**
  * struct path_part - one flow's part of what the path carries for us

@@ -65,13 +65,13 @@ static void scavenger_apply_level(struct sender *s, struct tcp_path *p, u32 acke
 }
 
 /* Others are there: the window becomes w * B at once. A newcomer gets half of our window. But
- * where we took the path only lately (SCAVENGER_DOUBT_US) it may have been there all along: B is at
+ * where we took the path only lately (PATH_SOON_US) it may have been there all along: B is at
  * least what it has been since, whatever we gave up for delay.
  */
 static void scavenger_stand_back(struct sender *s, struct tcp_path *p, u64 held_us)
 {
 	struct scavenger *sc = &s->scavenger;
-	u32 doubt_us = fp_mul_q16(SCAVENGER_DOUBT_US,
+	u32 doubt_us = fp_mul_q16(PATH_SOON_US,
 				  min_t(u32, control_w_recent_max_q16(&s->control), Q16_ONE));
 	u32 half = max(p->cwnd / 2, held_us < doubt_us ? sc->kept_cwnd : 0);
 

@@ -48,13 +48,6 @@
  */
 #define SCAVENGER_SPARE_PART	8
 
-/* For so long after we took the path, times the urgency (the most that w was lately), a competitor
- * may have been there all the time, in a pause after a loss: the mistake must not cost an urgent
- * flow its share. Half: w = 1 loses a part of its share to competitors in long buffers. Twice: a
- * newcomer beside an urgent flow gets its half later.
- */
-#define SCAVENGER_DOUBT_US	16000000
-
 /* The path stood still where no ACK has come for as long as it takes for 28 packets: what is late
  * then is no queue. A newcomer's second window of twenty falls into the gap that its first ten have
  * left in ours. Half: that window passes for a stall, and the newcomer waits for a round trip more.
