@@ -37,7 +37,7 @@ export PREFIX DESTDIR
 
 .DEFAULT_GOAL := all
 .PHONY: help all modules tools install uninstall dkms-install dkms-remove demo \
-	reproduce reproduce-full cells scoreboard hunt check lint test-python test-kunit test-guest test-vng test-tools test-install \
+	reproduce reproduce-full cells scoreboard hunt fuzz proof check lint test-python test-kunit test-guest test-vng test-tools test-install \
 	kernel-matrix guest setup clean clean-modules distclean have-kdir deb quick fresh
 
 help:	## List the targets
@@ -104,6 +104,12 @@ scoreboard:	## A goal beside rate caps, peers and strict priority, under a load 
 hunt:	## Search the simulator for the scavenger's worst scenarios: OUT=hunt (SECONDS=300 or RUNS=1000; SEED=1)
 	@$(HERE)/scripts/testbed.sh hunt --out $(or $(OUT),hunt) --seed $(SEED) \
 	  $(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS))
+
+fuzz:	## Fuzz the whole sender against what the documents promise, in OUT=build/fuzz (SECONDS=300)
+	@$(HERE)/tests/fuzz/run.sh $(SECONDS)
+
+proof:	## Prove what is said of the arithmetic, by Frama-C, in a minute
+	@$(HERE)/tests/proof/run.sh
 
 check:	## Every test there is; installs what it needs
 	@$(HERE)/scripts/check.sh

@@ -65,6 +65,8 @@ check_packages()
 	echo shellcheck sparse dwarves perl mandoc bubblewrap debian-archive-keyring
 	# test_instructions.py
 	echo valgrind
+	# tests/fuzz: libFuzzer and the sanitizers are in the second
+	echo clang libclang-rt-dev
 	# test_architectures.py
 	echo qemu-user gcc-{i686-linux-gnu,arm-linux-gnueabihf,s390x-linux-gnu}
 	echo libc6-dev-{i386,armhf,s390x}-cross
