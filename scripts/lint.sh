@@ -73,6 +73,8 @@ lint_c()
 		kernel/trace.h) # TRACE_EVENT() looks like this in every kernel header
 			options+=(--ignore "$ignores,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT") ;;
 		core/* | kernel/* | port/kernel/* | tests/kunit/*) options+=(--ignore "$ignores") ;;
+		tests/proof/*) # Frama-C's annotations are comments of their own style
+			options+=(--ignore "$ignores,$user_ignores,BLOCK_COMMENT_STYLE") ;;
 		*/*) options+=(--ignore "$ignores,$user_ignores") ;;
 		dalbe_ctl.h) # user space has no BIT()
 			options+=(--ignore "$ignores,BIT_MACRO") ;;
