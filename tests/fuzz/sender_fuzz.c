@@ -32,8 +32,8 @@
  *				Vegas' is a half, but what the table there excepts
  *	docs/design.md		beside others the window is at most max(w * B, 2), and w * B at most
  *				B; the next two packets leave before the next look
- *	cubic.c, path.h		an ACK grows the window by no more than it covers, after slow start
- *				by half of that; B likewise
+ *	cubic.c, path.h		an ACK grows the window by no more than it covers, as in slow start;
+ *				while alone and after that by half of it; B likewise
  *	scavenger.c		B after standing back is half of the window, or what losses left of
  *				it; a path is taken with half of what it carried
  *	path_memory.h		the flows of a path and the sum of their rates are right; all flows
@@ -743,7 +743,7 @@ static void check_growth(const struct flow *f, const struct flow *was, u32 acked
 		return;
 	CHECK(cwnd <= before + acked + 2, "window %llu after an ACK of %u, %llu before",
 	      (unsigned long long)cwnd, acked, (unsigned long long)before);
-	if (!path_slow_start(&was->p))
+	if (!path_slow_start(&was->p) && !sender_not_alone(s))
 		CHECK(cwnd <= max(before, (u64)2) + acked / 2 + 2,
 		      "window %llu after an ACK of %u, %llu before", (unsigned long long)cwnd,
 		      acked, (unsigned long long)before);
