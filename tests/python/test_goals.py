@@ -13,6 +13,7 @@ from dalbe_testbed.plan.sweep import Run
 from dalbe_testbed.study import goals
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
+from pictures import drawn
 
 SWEEP = """
 title = "four scenarios"
@@ -133,9 +134,19 @@ def test_what_the_others_had_is_beside_it(tmp_path: Path):
         assert row["others_beside_cubic_mbps"] == expected
 
 
-def test_the_figure_names_the_misses(tmp_path: Path):
-    found = made(tmp_path, IN_TIME | {"cell2": None}, EASY)
-    goals.draw(found).save(tmp_path / "goals.png")
+def test_the_figure_is_of_our_end_over_cubics_and_names_the_misses(tmp_path: Path):
+    cubic = {"cell1": 0.3, "cell2": 0.4, "cell3": 0.5, "cell4": None}
+    chart = goals.draw(made(tmp_path, IN_TIME | {"cell2": None}, cubic))
+    marks = {layer.mark: layer for layer in drawn(chart)}
+    later = goals.LAST
+    for mark in ("point", "text"):
+        ends = [(0.3, 0.97), (0.4, later), (0.5, 0.97), (later, 0.97)]
+        assert sorted(marks[mark].points()) == ends
+    names = marks["text"].at["text"]
+    assert [row[names] for row in marks["text"].rows if row[names]] == ["cell2"]
+    lines = [layer.at for layer in drawn(chart) if layer.mark == "rule"]
+    assert sorted(lines, key=str) == [{"x": goals.CUBIC_PART}, {"y": 1}]
+    chart.save(tmp_path / "goals.png")
     assert (tmp_path / "goals.png").stat().st_size > 10_000
 
 

@@ -120,8 +120,11 @@ def test_calls_alone_have_a_picture(tmp_path: Path):
     site = Site(tmp_path, TEXT.replace('"equal", "rtts", ', ""))
     for run in site.runs:
         site.write_rates(run, lambda _flow, _t_s: 0.5)
-        voice = pl.DataFrame({"t_s": [1.0, 50.0], "queue_ms": [0.0, 9.0]})
+        times = [1.0, *(50.0 + n for n in range(21))]
+        queue = [3.0, *([9.0] * 19), 29.0, 29.0]  # before the flow, and beside it
+        voice = pl.DataFrame({"t_s": times, "queue_ms": queue})
         voice.write_parquet(site.out / run.directory / "voice.parquet")
     found = ledbat.STUDY.find(site.results(), site.sweep)
-    assert found.summary["added_ms"].to_list() == [9, 9, 9]
+    assert found.summary["added_ms"].to_list() == pytest.approx([6 + 40 / 21] * 3)
+    assert found.summary["added_p95_ms"].to_list() == [26, 26, 26]
     ledbat.draw(found).save(tmp_path / "it.png")

@@ -12,6 +12,7 @@ from dalbe_testbed.plan import schedule, sweep
 from dalbe_testbed.study import sessions
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
+from pictures import drawn
 
 SWEEP = """
 title = "sessions"
@@ -103,6 +104,14 @@ def test_what_the_end_of_a_run_cuts_off_is_not_known(tmp_path: Path) -> None:
     assert set(found.summary.filter(pl.col("web.load") == 0.75)["transfers"]) == {82}
 
 
+def test_how_transfers_are_spread(tmp_path: Path) -> None:
+    """Of two seeds alike: 0.41 to 0.80."""
+    found = made(tmp_path, {0.6: [0.41 + 0.01 * n for n in range(40)]})
+    (row,) = found.summary.filter((pl.col("rtt") == 20) & (pl.col("web.load") == 0.6)).to_dicts()
+    spread = [row[name] for name in ("least", "median", "p95", "greatest")]
+    assert spread == pytest.approx([0.41, 0.605, 0.79, 0.8])
+
+
 def test_of_which_transfers_it_was_said_that_they_would_be_late(tmp_path: Path) -> None:
     """The first, from 30 to 84 s, is in time; the second, from 80 s on, is late by 140 s."""
     late = {0.75: [0.9, 1.01, *IN_TIME]}
@@ -162,8 +171,18 @@ def test_a_lost_point_fails_everything(tmp_path: Path) -> None:
 
 def test_the_figure(tmp_path: Path) -> None:
     figure = tmp_path / "sessions.png"
-    sessions.draw(made(tmp_path, {0.75: [*IN_TIME[1:], None]})).save(figure)
+    chart = sessions.draw(made(tmp_path, {0.75: [*IN_TIME[1:], None]}))
+    chart.save(figure)
     assert figure.stat().st_size > 10_000
+    boxes, due, late, on_time, missed, *_ = drawn(chart)
+    assert (boxes.mark, set(boxes.points())) == (
+        "boxplot", {(60, 0.9), (75, 0.9), (75, sessions.LAST)},
+    )  # fmt: skip
+    assert (due.at, on_time.at) == ({"y": 1}, {"x": 0})
+    assert late.mark == "line"
+    assert max(late.points()) == (50, pytest.approx(1 / 80))  # and the other one: 0
+    assert (50, 0) in late.points()
+    assert (missed.mark, set(missed.points())) == ("point", {(60, 0), (75, 2.5)})
 
 
 def test_of_cubic_in_our_place_nothing_is_required(tmp_path: Path, monkeypatch) -> None:

@@ -16,6 +16,7 @@ from dalbe_testbed.study.engine import Group
 from dalbe_testbed.study.results import frame
 from dalbe_testbed.study.tradeoff import Window
 from fakeruns import Site
+from pictures import drawn
 
 TWO_RTTS = """
 title = "two base RTTs"
@@ -177,6 +178,34 @@ def test_no_share_is_off_the_axis(tmp_path: Path, share: float):
     points = [row[name] for row in rows for name in ends if row.get(name) is not None]
     assert len(points) > 4
     assert all(left <= x <= right for x in points)
+
+
+def test_the_picture_is_of_use_over_share(tmp_path: Path):
+    """Each mean, both its intervals, and our weights."""
+    site = Site(tmp_path, TWO_RTTS.replace("[20, 50]", "[50]"))
+    mbps = {"w0.01": 6.0, "w1": 7.0, "vegas": 4.0, "cubic": 8.0}
+    share = {"w0.01": 2.0, "w1": 40.0, "vegas": 20.0, "cubic": 50.0}
+    for run in site.runs:
+        who, wobble = str(run.point.values["who"]), 0.1 * (run.seed - 2)
+        ours = share[who] / 10 + wobble
+        site.write(run, {"ours1": mbps[who] + wobble}, {"ours1": ours, "cubic1": 10 - ours})
+    found = tradeoff.STUDY.find(site.results(), site.sweep)
+    marks = drawn(tradeoff.draw(found))
+    for mark in ("point", "line", "text"):
+        (layer,) = [layer for layer in marks if layer.mark == mark]
+        means = dict(layer.points())
+        expected = {share[who]: 100 * mbps[who] / 8 for who in share}
+        if mark == "text":  # ours alone
+            expected = {2: 75, 40: 87.5}
+            assert [row[layer.at["text"]] for row in layer.rows] == ["0.01", "1"]
+        assert {round(x, 6): round(y, 6) for x, y in means.items()} == expected
+    across, upright = [layer for layer in marks if layer.mark == "rule"][::-1]
+    assert (across.at["x"], across.at["x2"]) == ("share_percent_low", "share_percent_high")
+    assert (upright.at["y"], upright.at["y2"]) == ("use_percent_low", "use_percent_high")
+    for row in across.rows:
+        assert row["share_percent_low"] < share[row["who"]] < row["share_percent_high"]
+        use = 100 * mbps[row["who"]] / 8
+        assert row["use_percent_low"] < use < row["use_percent_high"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a chart of Altair's draws: which column is on which axis, and its values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+
+class Drawn(NamedTuple):
+    """A mark of a chart."""
+
+    mark: str
+    at: dict[str, Any]
+    rows: list[dict[str, Any]]
+
+    def points(self) -> list[tuple[Any, Any]]:
+        """Return x and y of what has both."""
+        x, y = self.at["x"], self.at["y"]
+        return [(row[x], row[y]) for row in self.rows if None not in (row[x], row[y])]
+
+
+def drawn(chart: Any) -> list[Drawn]:
+    """Return all marks: the column, or the value, of each channel, and the rows of the data."""
+    whole = chart.to_dict()
+
+    def walk(node: dict[str, Any], data: dict[str, Any]) -> Iterator[Drawn]:
+        data = node.get("data", data)
+        several = [node[how] for how in ("layer", "hconcat", "vconcat") if how in node]
+        inner = [*(part for parts in several for part in parts), *filter(None, [node.get("spec")])]
+        if not inner:
+            at = {name: it.get("field", it.get("datum")) for name, it in node["encoding"].items()}
+            yield Drawn(node["mark"]["type"], at, whole["datasets"][data["name"]])
+        for part in inner:
+            yield from walk(part, data)
+
+    return list(walk(whole, {}))
