@@ -138,6 +138,14 @@ def test_the_credit_for_delayed_acks_is_at_most_five(pure: Any) -> None:
     assert highest == [1000] * 5 + [41000] * 2
 
 
+def test_a_pause_ends_the_credit_for_delayed_acks(pure: Any) -> None:
+    flow = new_flow(pure)
+    pure.pure_cdg_rtt_sample(flow, 1000, 2, False)
+    pure.cdg_restart(flow, 10)
+    pure.pure_cdg_rtt_sample(flow, 41000, 1, False)
+    assert (flow.rtt.min_us, flow.rtt.max_us) == (41000, 41000)
+
+
 # Prices
 
 

@@ -242,6 +242,34 @@ def test_the_reserve_is_of_what_was_needed_on_average(pure: Any) -> None:
     assert t.d.mbc.headroom_q16 / Q16 > 2
 
 
+@pytest.mark.parametrize(("standard", "unknown"), [(1, 0), (2, 8)])
+def test_the_reserve_is_learned_at_once_or_when_phi_is_known(
+    pure: Any, standard: int, unknown: int
+) -> None:
+    """That is after two Tphi; a scavenger's prices are the same, and its phi is 1."""
+    t = Transfer(pure, size=int(0.4 * 1e6 * 3600))
+    learned = []
+    for _ in range(20):
+        before = t.d.mbc.headroom_q16
+        t.step(price_standard_q40=standard * PRICE_Q40)
+        learned.append(t.d.mbc.headroom_q16 != before)
+    assert learned == [False] * unknown + [True] * (20 - unknown)
+
+
+def test_what_was_needed_on_average_limits_the_rise_of_w_no_less_than_the_answer(
+    pure: Any,
+) -> None:
+    """F(19) by the larger of both: at a need above 1/2 the limit is divided by 2 (1 - need)."""
+    t = Transfer(pure, size=int(0.8 * 1e6 * 3600))
+    t.until(0.2)
+    t.d.w_q16 = Q16 // 10
+    half_q40 = PRICE_Q40 // 2  # for once, and the answer is 0.4
+    w = t.step(price_q40=half_q40, price_standard_q40=half_q40).w
+    mean = Q16 / t.d.mbc.headroom_q16
+    assert 0.7 < mean < 0.8
+    assert w - 0.1 == pytest.approx(0.05 / (2 * (1 - mean)), rel=0.2)
+
+
 def test_near_the_deadline_the_reserve_fades(pure: Any) -> None:
     """There is less time for others to come in: no more is taken than is needed."""
     t = Transfer(pure, size=int(0.6 * 1e6 * 3600))
@@ -419,6 +447,18 @@ def test_a_goal_whose_w_is_given_is_not_called_infeasible_any_more(pure: Any) ->
     assert {i.status for i in t.steps(20)} == {pure.STATUS_ON_TRACK}
 
 
+def test_an_infeasible_goal_stays_so_however_often_it_is_changed(pure: Any) -> None:
+    """Or `dalbectl run`, which changes several goals each second, would never hear of it."""
+    t = Transfer(pure, size=10**10)
+    t.steps(60)
+    for n in range(20):
+        pure.control_change_goal(t.d, 10**10 + n, round(t.now_s * 1e9), t.d.goal.deadline_ns)
+        assert t.d.status == pure.STATUS_INFEASIBLE
+        t.step()
+    t.fair_Bps *= 20
+    assert t.steps(20)[-1].status == pure.STATUS_ON_TRACK
+
+
 @pytest.mark.parametrize("pid", [True, False])
 def test_a_feasible_goal_is_never_called_infeasible(pure: Any, pid: bool) -> None:
     t = Transfer(pure, size=int(0.8 * 1e6 * 3600), controller=controllers(pure)[not pid])
@@ -582,6 +622,20 @@ def test_other_parameters_take_effect_and_keep_what_was_learned(pure: Any) -> No
     assert t.d.mbc.trim_q16 == pytest.approx(trim_q16, rel=0.15)
 
 
+def test_a_rate_that_was_meant_for_another_w_teaches_nothing(pure: Any) -> None:
+    """Other parameters within an interval: the trim stays, the headroom is measured anew."""
+    t = Transfer(pure, size=int(0.4 * 1e6 * 3600))
+    t.until(0.3)
+    trim_q16 = t.d.mbc.trim_q16
+    assert t.d.mbc.headroom_q16 / Q16 == pytest.approx(2.4, rel=0.05)
+    pure.control_configure(t.d, t.config)
+    t.step(rate_Bps=8e5)
+    assert t.d.mbc.trim_q16 == trim_q16
+    assert t.d.mbc.headroom_q16 / Q16 == pytest.approx(2, rel=0.05)
+    t.step(rate_Bps=8e5)
+    assert t.d.mbc.trim_q16 < trim_q16
+
+
 def test_a_finished_goal_can_be_extended(pure: Any) -> None:
     t = Transfer(pure, size=10**6)
     t.steps(50)
@@ -671,6 +725,16 @@ def test_phi_follows_the_ratio_of_prices_and_is_limited_on_its_way_up(pure: Any)
     assert max(b - a for a, b in pairwise(phis)) <= 0.1 * 3 * 1.001
     t.steps(8, rate_Bps=1e5, price_q40=q40, price_standard_q40=q40, losses=4)
     assert t.d.phi_q16 == Q16  # down at once
+
+
+def test_as_phi_falls_w_rises_so_that_mu_stays(pure: Any) -> None:
+    """F(19) would else hold mu down for many Tw."""
+    t = Transfer(pure, size=int(0.4 * 1e6 * 3600))
+    t.steps(3)
+    t.d.w_q16, t.d.phi_q16 = Q16 // 10, 3 * Q16
+    w = t.step().w  # Tphi ends, and phi is 1
+    assert t.d.phi_q16 == Q16
+    assert 0.3 < w < 0.35
 
 
 @pytest.mark.parametrize("size", [0, 10**10])

@@ -279,6 +279,21 @@ def test_a_loss_that_tcp_takes_back_leaves_b_as_it_was(pure: Any) -> None:
     assert sender.scavenger.best_effort.window_q16 == 50 * Q16
 
 
+@pytest.mark.parametrize(("delay_cut", "loss_cut"), [(30, 30), (90, 50)])
+def test_a_loss_amid_a_cut_for_delay_takes_the_lower_of_both_answers(
+    pure: Any, delay_cut: int, loss_cut: int
+) -> None:
+    path = pure.new("tcp_path", una=1, nxt=101, cwnd=100, ssthresh=delay_cut, mss=1448)
+    path.cwnd_max = 1000
+    sender = pure.new("sender")
+    pure.sender_init(sender, path, 0)
+    pure.sender_set_base(sender, path, pure.base("cdg"))
+    sender.cdg.state = pure.CDG_BACKOFF
+    assert pure.sender_ssthresh(sender, path) == loss_cut
+    path.ssthresh = 20  # that cut is over: the next loss is answered by the window alone
+    assert pure.sender_ssthresh(sender, path) == 50
+
+
 def test_a_flow_that_shares_a_path_leaves_nothing_of_itself_there(pure: Any) -> None:
     """Whatever base it runs when it leaves."""
     sender, path = standing_back(pure, W_LEAST, LONG_AGO_US)
