@@ -29,6 +29,7 @@ static void test_cases(void)
 				  { .fresh = true } };
 	struct share idle[2] = { { .done = 500, .rate_Bps = 1000000 },
 				 { .done = 20 } };
+	struct share slow[2] = { { .rate_Bps = 3 }, { .done = 1 } };
 	struct share late[3] = { { .rate_Bps = 100 }, { .rate_Bps = 300 },
 				 { .fresh = true } };
 	struct share ends[2] = { { .done = 10, .queued = 5, .closing = true },
@@ -53,6 +54,10 @@ static void test_cases(void)
 	share_divide(idle, 2, 650000);
 	check(part(&idle[0]) == 640000 && part(&idle[1]) == 10000,
 	      "an idle connection gets a token");
+
+	share_divide(slow, 2, 400);
+	check(part(&slow[0]) == 300 && part(&slow[1]) == 100,
+	      "also where the others' rate is a few bytes per second");
 
 	share_divide(late, 3, 600);
 	check(late[0].bytes == 100 && late[1].bytes == 300 &&
