@@ -183,6 +183,70 @@ void sock_ack_at_once(int fd, bool on)
 	TRY(setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes)));
 }
 
+/* The next number that @fd sends (TCP_SEND_QUEUE), or expects (TCP_RECV_QUEUE). */
+static uint32_t next_seq(int fd, int queue)
+{
+	const int on = TCP_REPAIR_ON, off = TCP_REPAIR_OFF_NO_WP;
+	socklen_t len = sizeof(uint32_t);
+	uint32_t seq;
+
+	TRY(setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &on, sizeof(on)));
+	TRY(setsockopt(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, &queue, sizeof(queue)));
+	TRY(getsockopt(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, &seq, &len));
+	TRY(setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &off, sizeof(off)));
+	return seq;
+}
+
+static uint16_t internet_checksum(const void *bytes, size_t len)
+{
+	const uint16_t *word = bytes;
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < len / 2; i++)
+		sum += word[i];
+	sum = (sum & 0xffff) + (sum >> 16);
+	return ~((sum & 0xffff) + (sum >> 16));
+}
+
+/* The peer of @fd, over IPv4, acknowledges once more all that @fd has ever sent. @ece: it has
+ * seen a mark. @dsack_bytes: it has had so many of the last ones twice (D-SACK); 0: none.
+ */
+void sock_forge_ack(int fd, bool ece, unsigned int dsack_bytes)
+{
+	const uint32_t una = next_seq(fd, TCP_SEND_QUEUE);
+	struct sockaddr_in to, from;
+	socklen_t len = sizeof(to);
+	struct {
+		uint32_t from, to;	/* the pseudo header */
+		uint16_t protocol, len;
+		struct tcphdr tcp;
+		uint8_t nop_nop_sack[4];
+		uint32_t left, right;
+	} segment = { .nop_nop_sack = { 1, 1, 5, 10 } };
+	int raw;
+
+	TRY(getsockname(fd, (struct sockaddr *)&to, &len));
+	TRY(getpeername(fd, (struct sockaddr *)&from, &len));
+	segment.tcp = (struct tcphdr) {
+		.source = from.sin_port, .dest = to.sin_port,
+		.seq = htonl(next_seq(fd, TCP_RECV_QUEUE)), .ack_seq = htonl(una),
+		.doff = dsack_bytes ? 8 : 5, .ack = 1, .ece = ece, .window = htons(0xffff),
+	};
+	segment.left = htonl(una - dsack_bytes);
+	segment.right = htonl(una);
+	segment.from = from.sin_addr.s_addr;
+	segment.to = to.sin_addr.s_addr;
+	segment.protocol = htons(IPPROTO_TCP);
+	segment.len = htons(segment.tcp.doff * 4);
+	segment.tcp.check = internet_checksum(&segment, offsetof(typeof(segment), tcp) +
+					      segment.tcp.doff * 4);
+	ns_enter(NS_RX);
+	raw = TRY(socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_TCP));
+	to.sin_port = 0;
+	TRY(sendto(raw, &segment.tcp, segment.tcp.doff * 4, 0, (struct sockaddr *)&to, len));
+	close(raw);
+}
+
 /* Connect the socket @tx to a new listener. */
 struct pair pair_around(int tx, enum family family)
 {

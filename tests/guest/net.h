@@ -66,6 +66,7 @@ void sock_connect_start(int fd, int listener, enum family family);
 void sock_connect_deferred(int fd, int listener, enum family family);
 int sock_accept(int listener);
 void sock_ack_at_once(int fd, bool on);
+void sock_forge_ack(int fd, bool ece, unsigned int dsack_bytes);
 struct pair pair_around(int tx, enum family family);
 struct pair pair_open(const char *cc);
 void pair_close(struct pair *pair);

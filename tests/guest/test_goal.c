@@ -273,6 +273,15 @@ static void update_keeps_progress(void)
 			 DALBE_GOAL_RELATIVE | DALBE_GOAL_UPDATE));
 	CHECK_EQ(state_get(pair.tx).status, DALBE_STATUS_DONE);
 
+	/* and more than that again: on track, and its time runs */
+	TRY(goal_set_raw(pair.tx, 2000 * KB, 20000 * NS_PER_MS,
+			 DALBE_GOAL_RELATIVE | DALBE_GOAL_UPDATE));
+	before = state_get(pair.tx);
+	CHECK_EQ(before.status, DALBE_STATUS_ON_TRACK);
+	sleep_ms(1000);
+	after = state_get(pair.tx);
+	CHECK_OP(after.time_left_ns, <=, before.time_left_ns - (int64_t)NS_PER_S);
+
 	/* without UPDATE it is a new goal */
 	goal_set(pair.tx, 1000 * KB, 10000);
 	after = state_get(pair.tx);

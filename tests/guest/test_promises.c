@@ -259,6 +259,67 @@ static void marks_are_answered(void)
 		answer_marks(ACCECN);
 }
 
+/* The receiver reports a mark again while nothing is under way: TCP asks for no answer. */
+static void mark_without_data(void)
+{
+	struct pair pair = pair_with_marks(1, ECN);
+
+	link_set(&link_default);
+	weight(pair.tx, 1000000);
+	transfer(&pair, 100 * KB);
+	sleep_ms(1000);
+	sock_forge_ack(pair.tx, true, 0);
+	sleep_ms(100);
+	CHECK(sock_tcp_info(pair.tx).tcpi_options & TCPI_OPT_ECN);
+	CHECK_OP(sock_tcp_info(pair.tx).tcpi_last_ack_recv, <=, 100);
+	CHECK_EQ(state_get(pair.tx).loss_episodes, 0);
+	CHECK_EQ(state_get(pair.tx).loss_answers, 0);
+}
+
+static bool in_fast_recovery(const struct pair *pair)
+{
+	return sock_tcp_info(pair->tx).tcpi_ca_state == TCP_CA_Recovery;
+}
+
+static uint64_t backoffs_before;
+
+static bool cut_for_delay_since(const struct pair *pair)
+{
+	return sock_tcp_info(pair->tx).tcpi_ca_state == TCP_CA_Open &&
+	       state_get(pair->tx).backoffs_delay > backoffs_before;
+}
+
+/* The queue overflows, and as it is long we cut the window for delay as well. Then the receiver
+ * says that the packet which was sent again had come at first (D-SACK): TCP takes the cut for that
+ * loss back, and would take ours back with it.
+ */
+static void delay_cut_is_not_undone(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+	unsigned long undone = kernel_counter("TCPDSACKUndo");
+	struct tcp_info info;
+	uint32_t full;
+
+	params_set(pair.tx, (struct dalbe_params) {
+		.flags = DALBE_PARAM_G, .g_ns = DALBE_G_MAX_NS });
+	flow_for(&pair, 4000);
+	CHECK(pump(&pair, NO_END, 20000, in_fast_recovery));
+	backoffs_before = state_get(pair.tx).backoffs_delay;
+	full = sock_tcp_info(pair.tx).tcpi_unacked;
+	params_set(pair.tx, (struct dalbe_params) {
+		.flags = DALBE_PARAM_G, .g_ns = DALBE_G_MIN_NS });
+	CHECK(pump(&pair, NO_END, 20000, cut_for_delay_since));
+	CHECK(pump(&pair, 0, 5000, all_acked));
+	info = sock_tcp_info(pair.tx);
+	harness_note("window %u of %u, %u packets sent again", info.tcpi_snd_cwnd, full,
+		     info.tcpi_total_retrans);
+	CHECK_OP(info.tcpi_snd_cwnd * 4, <, full * 3);
+	sock_forge_ack(pair.tx, false, info.tcpi_total_retrans * info.tcpi_snd_mss);
+	sleep_ms(100);
+	CHECK_EQ(kernel_counter("TCPDSACKUndo"), undone + 1);
+	CHECK_EQ(sock_tcp_info(pair.tx).tcpi_snd_cwnd, info.tcpi_snd_cwnd);
+}
+
 /* A window of two that stands for one part in a hundred is not what the path holds. */
 static void next_connection_is_not_told(void)
 {
@@ -571,6 +632,9 @@ const struct test tests_promises[] = {
 	{ "promise: each loss is answered, whatever is cut for delay",
 	  losses_are_answered },
 	{ "promise: each mark likewise", marks_are_answered },
+	{ "promise: a mark while nothing is under way asks for no answer", mark_without_data },
+	{ "promise: a cut for delay stays, where that for a loss is taken back",
+	  delay_cut_is_not_undone },
 	{ "promise: the host's next connection begins as it would have",
 	  next_connection_is_not_told },
 	{ "promise: packets that are too large for the path are not lost",

@@ -122,6 +122,10 @@ static void time_left_stops_when_done(void)
 		.flags = DALBE_PARAM_G, .g_ns = 5000000 });
 	CHECK_EQ(state_get(pair.tx).status, DALBE_STATUS_DONE);
 	CHECK_EQ(state_get(pair.tx).time_left_ns, left_ns);
+
+	/* ... or sent */
+	transfer(&pair, 100 * KB);
+	CHECK_EQ(state_get(pair.tx).time_left_ns, left_ns);
 }
 
 /* The same, for a goal that nobody controls. */
