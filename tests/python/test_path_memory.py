@@ -109,7 +109,7 @@ class Host:
 @pytest.mark.parametrize(
     ("part", "queue_us", "how", "ours"),
     [
-        (0.76, LONG_US, {}, True),
+        (0.75, LONG_US, {}, True),
         (0.74, LONG_US, {}, False),
         (0.74, 0, {}, True),  # the program, or the path, has less: nobody waits
         (0.01, 2_900, {}, True),  # three packets that left together are no queue
@@ -269,6 +269,11 @@ def test_a_queue_that_does_not_move_is_none(pure: Any) -> None:
     host.contended[0] = False
     assert host.round(0, LONG_US, 1) == pure.PATH_LONGER
     assert host.memory.yields == 1
+    host.contended[1] = False  # and when others have left it the next time, it has not
+    host.until(pure.PATH_STAND_BACK, PPS / 5, LONG_US)
+    assert host.round(0, LONG_US, 1) == pure.PATH_STAND_BACK
+    host.until(pure.PATH_TAKE, 0, 0)
+    assert host.round(0, 0, 1) == pure.PATH_TAKE
 
 
 def test_a_queue_that_moves_stands_for_others_for_as_long_as_it_does(pure: Any) -> None:
