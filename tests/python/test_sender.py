@@ -12,7 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import pytest
-from inputs import Q16
+from inputs import Q16, Q40
 
 RECOVERY = 3  # of enum tcp_ca_state
 FIRST_SEED = 100_001
@@ -268,6 +268,31 @@ def test_a_newcomer_gets_half_of_what_was_ours_but_who_may_have_been_there_no_mo
 def test_where_tcp_has_reduced_the_window_to_one_ssthresh_is_two_all_the_same(pure: Any) -> None:
     _, path = standing_back(pure, W_LEAST, LONG_AGO_US, cwnd=1)
     assert path.ssthresh == 2
+
+
+@pytest.mark.parametrize(("beside_rounds", "packets"), [(3, 30), (2, 50)])
+def test_the_price_is_of_the_mean_window_where_others_were_there_for_most_of_tw(
+    pure: Any, beside_rounds: int, packets: int
+) -> None:
+    """B swings by a third between two losses."""
+    sender = pure.new("sender", interval__rounds=4, interval__not_alone_rounds=beside_rounds)
+    sender.base = pure.base("scavenger")
+    sender.interval.best_effort_sum_q16 = beside_rounds * 30 * Q16
+    sender.scavenger.best_effort.window_q16 = 50 * Q16
+    sample = pure.sender_sample_interval(sender, 1_000_000, 1_000_000)
+    assert sample.others_seen == (beside_rounds == 3)
+    assert sample.price_q40 == sample.price_standard_q40 == Q40 // packets
+
+
+@pytest.mark.parametrize("in_use", [True, False])
+def test_beside_others_only_a_window_in_use_grows(pure: Any, in_use: bool) -> None:
+    sender, path = standing_back(pure, Q16 // 2, LONG_AGO_US)
+    b = sender.scavenger.best_effort
+    path.cwnd, window_q16, b.step_q16 = 10, b.window_q16, Q16 // 100
+    for _ in range(10):
+        pure.base("scavenger").grow(sender, path, 2, in_use)
+    assert (path.cwnd > 10) == in_use
+    assert (b.window_q16 > window_q16) == in_use
 
 
 def test_a_loss_that_tcp_takes_back_leaves_b_as_it_was(pure: Any) -> None:
