@@ -44,10 +44,11 @@ class Transfer:
         unlimited: bool = False,
         fair_Bps: float = 1e6,  # noqa: N803  bytes/s at w = 1, in competition
         model_error: float = 1.0,
+        start_s: float = 0.0,
     ) -> None:
-        """Set the goal at time 0; the controller is MBC unless given."""
+        """Set the goal at start_s; the controller is MBC unless given."""
         self.pure, self.fair_Bps, self.model_error = pure, fair_Bps, model_error
-        self.now_s = 0.0
+        self.now_s = self.start_s = start_s
         self.finished_s = math.inf  # the first update that found it done
         self.bytes_done = 0.0
         self.config = pure.new(
@@ -58,7 +59,8 @@ class Transfer:
             wmin_q16=round(wmin * Q16),
         )
         self.d = pure.new("control")
-        pure.control_start(self.d, self.config, size, 0, 0, round(window_s * 1e9))
+        start_ns, end_ns = round(start_s * 1e9), round((start_s + window_s) * 1e9)
+        pure.control_start(self.d, self.config, size, 0, start_ns, end_ns)
         self._price_q40 = pure.ffi.callback("u64(void *, u64)", self._model)
         self.model = pure.new("control_model", model_q40=self._price_q40)
 
@@ -68,7 +70,11 @@ class Transfer:
     @property
     def finished(self) -> float:
         """When it was done, in parts of the time until its deadline; infinite: not yet."""
-        return self.finished_s * 1e9 / float(self.d.goal.deadline_ns)
+        return (self.finished_s - self.start_s) / self._length_s
+
+    @property
+    def _length_s(self) -> float:
+        return self.d.goal.deadline_ns / 1e9 - self.start_s
 
     @property
     def mu(self) -> float:
@@ -108,7 +114,7 @@ class Transfer:
 
     def until(self, share: float, **kwargs: Any) -> list[Interval]:
         """Do that until this share of the window is over."""
-        end_s, intervals = share * self.d.goal.deadline_ns / 1e9, []
+        end_s, intervals = self.start_s + share * self._length_s, []
         while self.now_s < end_s:
             intervals.append(self.step(**kwargs))
         return intervals

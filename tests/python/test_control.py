@@ -270,9 +270,10 @@ def test_what_was_needed_on_average_limits_the_rise_of_w_no_less_than_the_answer
     assert w - 0.1 == pytest.approx(0.05 / (2 * (1 - mean)), rel=0.2)
 
 
-def test_near_the_deadline_the_reserve_fades(pure: Any) -> None:
+@pytest.mark.parametrize("start_s", [0, 7200])
+def test_near_the_deadline_the_reserve_fades(pure: Any, start_s: float) -> None:
     """There is less time for others to come in: no more is taken than is needed."""
-    t = Transfer(pure, size=int(0.6 * 1e6 * 3600))
+    t = Transfer(pure, size=int(0.6 * 1e6 * 3600), start_s=start_s)
     early = t.until(0.4)[-1]
     late = t.until(0.9)[-1]
     for interval, left in ((early, 0.6), (late, 0.1)):
