@@ -38,7 +38,7 @@ export PREFIX DESTDIR
 .DEFAULT_GOAL := all
 .PHONY: help all modules tools install uninstall dkms-install dkms-remove demo \
 	reproduce reproduce-full cells scoreboard hunt fuzz proof check lint test-python test-kunit test-guest test-vng test-tools test-install \
-	kernel-matrix guest setup mutants clean clean-modules distclean have-kdir deb quick fresh
+	kernel-matrix guest setup mutants coverage clean clean-modules distclean have-kdir deb quick fresh
 
 help:	## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(HERE)/Makefile | expand -t 18
@@ -134,6 +134,9 @@ test-kunit:	## KUnit tests, in the debug guest
 
 test-guest:	## Tests of the module under KASAN, lockdep and kmemleak, in the debug guest
 	@$(HERE)/tests/guest/run.sh
+
+coverage:	## Lines and branches of the module that the guest tests run, in a guest with gcov
+	@$(HERE)/tests/guest/run.sh -c
 
 mutants:	## Small faults in FILES="core/sender.c ..." that their fast tests do not find (N=50; SEED=1)
 	@$(HERE)/scripts/mutants.py -n $(or $(N),50) -s $(SEED) $(FILES)

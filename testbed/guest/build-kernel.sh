@@ -9,7 +9,7 @@ cache=${DALBE_CACHE:-$HOME/.cache/dalbe}/kernel
 usage()
 {
 	cat <<EOF
-usage: build-kernel.sh [-h] [--prune] [--series SERIES] [plain|hz250|debug]
+usage: build-kernel.sh [-h] [--prune] [--series SERIES] [plain|hz250|debug|gcov]
 
 Builds the User Mode Linux guest kernel (default: plain) and prints its build
 directory on stdout; progress goes to stderr. A kernel that is in the cache
@@ -20,6 +20,7 @@ configuration fragments and of the compiler.
   hz250     the same with 250 timer interrupts per second, as Debian's own kernels
             have: one number in the source is changed, UML knows 100 only
   debug     with KASAN, lockdep, kmemleak and KUnit
+  gcov      counts which lines of a module run, see make coverage
 
   --series  a kernel of another series than 6.12, from Debian's source package:
             6.1 and 7.2 are known to work
@@ -45,7 +46,7 @@ fragments()
 	local own=$here/plain-$series.config
 	echo "$here/plain.config"
 	[[ ! -e $own ]] || echo "$own"
-	[[ $1 != debug ]] || echo "$here/debug.config"
+	case $1 in debug | gcov) echo "$here/$1.config" ;; esac
 }
 
 # The kernel source: a tree or a tarball.
@@ -177,7 +178,7 @@ prune()
 		hash=$(source_hash "$source")
 		series=$(series_of "$source")
 		keep+="src-$hash src-$hash-hz250 "
-		for variant in plain hz250 debug; do
+		for variant in plain hz250 debug gcov; do
 			keep+="$variant-$(build_hash "$hash" "$variant") "
 		done
 	done
@@ -196,8 +197,8 @@ while [[ $# -gt 0 ]]; do
 	-h | --help) usage; exit 0 ;;
 	--prune) pruning=true ;;
 	--series) series=${2:?say which series, like 6.1} && shift ;;
-	plain | hz250 | debug) variant=$1 ;;
-	*) die "unknown argument '$1': say plain, hz250 or debug, or -h" ;;
+	plain | hz250 | debug | gcov) variant=$1 ;;
+	*) die "unknown argument '$1': say plain, hz250, debug or gcov, or -h" ;;
 	esac
 	shift
 done

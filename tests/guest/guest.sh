@@ -15,7 +15,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 usage()
 {
 	cat <<USAGE
-usage: guest.sh plain|debug TEST_PROGRAM MODULE FAULTY_MODULE CDG_MODULE VEGAS_MODULE [TEXT]
+usage: guest.sh plain|debug|gcov TEST_PROGRAM MODULE FAULTY_MODULE CDG_MODULE VEGAS_MODULE [TEXT]
 
 For use inside a guest only; see run.sh -h. CDG_MODULE, VEGAS_MODULE: the kernel's own,
 congestion controls that are neither ours nor built in. TEXT: only tests whose name
@@ -95,6 +95,18 @@ remove_module()
 	rmmod "$name"
 }
 
+# What gcov has counted; the kernel keeps it beyond rmmod.
+keep_counts()
+{
+	local file to
+	find "$debugfs/gcov" -path '*/module/*.gcda' | while read -r file; do
+		to=$OUT/gcov/${file#*/module/}
+		mkdir -p "${to%/*}"
+		cat "$file" >"$to"
+	done
+	[[ -e $OUT/gcov/kernel/hooks.gcda ]]
+}
+
 no_complaints()
 {
 	keep_log
@@ -169,6 +181,7 @@ keep_log
 check "rmmod" remove_module
 sleep 2
 check "kernel log clean" no_complaints
+[[ $variant != gcov ]] || check "gcov has counted" keep_counts
 if [[ $variant == debug ]]; then
 	check "no memory leak" no_leaks
 	if [[ -z $only ]]; then

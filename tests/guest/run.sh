@@ -13,12 +13,13 @@ me=run
 usage()
 {
 	cat <<USAGE
-usage: run.sh [-h] [-p] [-k N] [-o DIR] [-s SEED] [-t TEXT]
+usage: run.sh [-h] [-p|-c] [-k N] [-o DIR] [-s SEED] [-t TEXT]
 
 Builds the module and the test program, boots a guest under KASAN, lockdep,
 UBSAN and kmemleak, runs all tests in one boot and reports them in TAP.
 
   -p       in the plain guest: faster, no sanitizers, no failing allocations
+  -c       in a guest that counts which lines of the module run, and tell that at the end
   -k N     on a kernel of series N, 6.1 or 7.2, instead of 6.12
   -o DIR   where logs go (default: into the cache, until the next run)
   -s SEED  of the guest's random numbers and clock (default 1)
@@ -33,10 +34,11 @@ USAGE
 die() { echo "run.sh: $*" >&2; exit 2; }
 
 variant=debug out='' seed=1 series=() only=()
-while getopts hpk:o:s:t: opt; do
+while getopts hpck:o:s:t: opt; do
 	case $opt in
 	h) usage; exit 0 ;;
 	p) variant=plain ;;
+	c) variant=gcov ;;
 	k) series=(--series "$OPTARG") ;;
 	o) out=$OPTARG ;;
 	s) seed=$OPTARG ;;
@@ -58,10 +60,10 @@ out=${out:-$work/out}
 mkdir -p "$out"
 
 # build_module KERNEL DIR: in a copy, so that the source tree stays clean and
-# nothing of another kernel is linked.
+# nothing of another kernel is linked. Only the gcov guest's kernel knows GCOV_PROFILE.
 build_module()
 {
-	make -s -C "$1" ARCH=um M="$2" modules >"$2/build.log" 2>&1 || {
+	make -s -C "$1" ARCH=um M="$2" GCOV_PROFILE=y modules >"$2/build.log" 2>&1 || {
 		tail -n 20 "$2/build.log" >&2
 		die "the module does not build in $2"
 	}
@@ -120,6 +122,14 @@ fi
 if ((status != 0 && failed == 0)); then
 	echo "not ok - the guest ran to its end (status $status)"
 	failures=$((failures + 1))
+fi
+# Of each file: lines, then branches taken either way. Macros of tracepoints are the kernel's.
+if [[ $variant == gcov ]]; then
+	need gcovr gcovr
+	cp -r "$out/gcov/." "$work/module"
+	for part in '' --branches; do
+		gcovr --root "$work/module" ${part:+"$part"} --exclude '.*\.mod\.c' --exclude '.*trace\.h'
+	done | tee "$out/coverage.txt"
 fi
 if ((failures > 0)); then
 	echo "# logs: $out"
