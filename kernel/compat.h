@@ -3,7 +3,8 @@
  * Every difference between kernel versions that this module meets, so that the
  * rest reads like in-tree code for the newest kernel. Differences are probed
  * from the target's headers (here, or in Kbuild where the preprocessor cannot),
- * never from its version: stable and vendor kernels backport.
+ * never from its version: stable and vendor kernels backport. Where Kbuild finds neither the one
+ * nor the other it stops, and names the definition that it looked for.
  */
 #ifndef DALBE_COMPAT_H
 #define DALBE_COMPAT_H

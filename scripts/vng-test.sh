@@ -70,7 +70,7 @@ install_into()
 	cat "$work/build.log"
 	die "the module, dalbectl, a test of several processors or its sink does not build for $kernel"
 }
-cp "$repo/tests/vng/guest.sh" "$work"
+cp "$repo"/tests/vng/{life,guest}.sh "$work"
 sed -nE 's/^    (sudo (sysctl|ip) .*)/\1/p' "$repo/docs/operate.md" >"$work/settings"
 
 mode=(--disable-kvm)

@@ -2,67 +2,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # In the stock kernel's guest: the module's life, from insmod to rmmod.
 #
-#	near                                 far
-#	10.9.0.1 ---- veth, 20 Mbit/s ---- 10.9.0.2  sink 5001
-#	              10 ms each way
-#
-# scripts/vng-test.sh starts it in a directory with the module, dalbectl, stress, accept
+# scripts/vng-test.sh starts it in a directory with life.sh, the module, dalbectl, stress, accept
 # and sink, settings, which are commands of docs/operate.md, and old and new, in which make
 # install has put this version and the next. Prints TAP, and "guest done" when it got to its end.
 set -uo pipefail # not -e: what fails is reported, and the rest still runs
 
-ok() { echo "ok - $*"; }
-not_ok() { echo "not ok - $*"; }
-step() { echo "# $*"; }
-
-# check NAME COMMAND...: one line of TAP; what the command said if it failed
-check()
-{
-	local name=$1 out
-	shift
-	if out=$("$@" 2>&1); then
-		ok "$name"
-	else
-		not_ok "$name"
-		# shellcheck disable=SC2001  # a prefix on every line
-		sed 's/^/#   /' <<<"$out"
-	fi
-}
-
-near() { ip netns exec near "$@"; }
-far() { ip netns exec far "$@"; }
+# shellcheck source=tests/vng/life.sh
+. ./life.sh
 
 step "kernel $(uname -r), $(nproc) processors"
 check "two processors" test "$(nproc)" -ge 2
 dmesg --clear
 
-# --- the link ----------------------------------------------------------------
-ip netns add near
-ip netns add far
-ip link add veth0 netns near type veth peer name veth0 netns far
-for side in near far; do
-	ip -n "$side" link set lo up
-	ip -n "$side" link set veth0 up
-	ip -n "$side" addr add "10.9.0.$([[ $side == near ]] && echo 1 || echo 2)/24" dev veth0
-	ip netns exec "$side" ethtool -K veth0 tso off gso off gro off
-done
-# netem would be wrong on a sender of measurements (see the testbed); here it
-# only makes windows, queues and losses that the module has to live with.
-modprobe sch_netem
-near tc qdisc add dev veth0 root netem delay 10ms rate 20mbit limit 60
-far tc qdisc add dev veth0 root netem delay 10ms
-check "link is up" near ping -q -c 2 -i 0.3 10.9.0.2
-
-# --- load --------------------------------------------------------------------
-step "insmod"
-check "insmod" insmod ./dalbe.ko
-check "congestion control dalbe_cdg is there" \
-	grep -qw dalbe_cdg /proc/sys/net/ipv4/tcp_available_congestion_control
-check "ordinary users may select it" \
-	grep -qw dalbe_cdg /proc/sys/net/ipv4/tcp_allowed_congestion_control
-for ((i = 0; i < 50; i++)); do [[ -e /dev/dalbe ]] && break; sleep 0.1; done
-check "/dev/dalbe is a character device" test -c /dev/dalbe
-check "/dev/dalbe is open to all" test "$(stat -c %a /dev/dalbe)" = 666
+link
+load
 
 far ./sink 5001 >server.log 2>&1 &
 server=$!
@@ -231,11 +184,7 @@ fi
 # --- unload -------------------------------------------------------------------
 step "rmmod"
 kill "$server" && wait "$server" 2>/dev/null
-# connections that nobody owns any more still hold the module for a while
-for ((i = 0; i < 150; i++)); do
-	[[ $(cat /sys/module/dalbe/refcnt) -eq 0 ]] && break
-	sleep 0.1
-done
+unused
 check "rmmod when nothing uses it" rmmod dalbe
 check "/dev/dalbe is gone" test ! -e /dev/dalbe
 out=$(near ./dalbectl run --size 4M --deadline +60s --or-plain -q -- echo started 2>&1)
@@ -289,10 +238,7 @@ for ((i = 0; i < 300; i++)); do kill -0 "$receiver" 2>/dev/null || break; sleep 
 kill "$receiver" 2>/dev/null && wait "$receiver" 2>/dev/null
 check "no byte is lost" cmp to_send received
 sed 's/^/#   /' upgrade.log
-for ((i = 0; i < 150; i++)); do
-	[[ $(cat /sys/module/*dalbe*/refcnt) -eq 0 ]] && break
-	sleep 0.1
-done
+unused
 check "modprobe -r" modprobe -r tcp_dalbe_cdg
 check "modprobe again" modprobe tcp_dalbe_cdg
 check "it is the next version" test "$(loaded)" = "$old.1"
@@ -324,13 +270,5 @@ check "one that enforces signatures refuses" refused "Key was rejected by servic
 check "dalbectl still says what to do" tells
 
 # --- what the kernel thought of it ----------------------------------------------
-check "the kernel log is readable and has our module in it" grep -q dalbe dmesg.log
-bad='BUG|WARNING|Oops|lockdep|possible circular|general protection|unable to handle'
-bad+='|refcount_t|KASAN|UBSAN|rcu.*stall|soft lockup|hung task|scheduling while atomic'
-if grep -E "$bad" dmesg.log >bad.log; then
-	not_ok "the kernel log has no warning"
-	sed 's/^/#   /' dmesg.log
-else
-	ok "the kernel log has no warning"
-fi
+judge_log dmesg.log
 echo "guest done"
