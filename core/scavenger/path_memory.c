@@ -142,8 +142,8 @@ static u64 path_queued_q16(u64 rate_q16, u32 queue_us)
 	return fp_mul_div(rate_q16, queue_us, USEC_PER_SEC);
 }
 
-/* The queue overflowed, and since then the path has carried as much for us as ever: it was ours. Not
- * at once, or a path that has just become slower would pass for one with a longer queue.
+/* The queue overflowed, and since then the path has carried as much for us as ever: it was ours.
+ * Not at once, or a path that has just become slower would pass for one with a longer queue.
  */
 static void path_learn_full(struct path_memory *m, const struct path_round *r)
 {
@@ -243,7 +243,7 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 	}
 	if (!busy || m->unsettled)
 		return false;
-	if (!m->poor_us && r->now_us - m->since_us > PATH_SOON_US) {
+	if (!m->poor_us && r->now_us - m->since_us > PATH_DOUBT_US) {
 		m->poor_us = r->now_us;
 		return false;
 	}

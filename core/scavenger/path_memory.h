@@ -24,16 +24,16 @@
 #define PATH_SAME_PART(carried)		((carried) / 8 * 7)
 
 /* In a queue of eight packets 1/8 is one. Half: beside a CUBIC flow in a buffer of five packets we
- * pass for alone, and it loses 32 % instead of 17. Twice: a path that becomes slower behind a buffer
- * of ten packets passes for others'.
+ * pass for alone, and it loses 32 % instead of 17. Twice: a path that becomes slower behind a
+ * buffer of ten packets passes for others'.
  */
 #define PATH_FULL_LEAST			(8 * Q16_ONE)
 
 /* We forget what the path has carried where it has not carried three quarters of it for ten
  * minutes. A slower path whose router drops by delay (CoDel), and one that serves each flow in turn
  * while others are there (FQ-CoDel), look alike: both carry the same less again and again, and no
- * queue of others shows. Half: behind FQ-CoDel others have their fair share only after five minutes.
- * Twice: on a path that has become slower for good we keep to w for so long.
+ * queue of others shows. Half: behind FQ-CoDel others have their fair share only after five
+ * minutes. Twice: on a path that has become slower for good we keep to w for so long.
  */
 #define PATH_FORGET_US		600000000
 
@@ -87,13 +87,18 @@
 #define PATH_STILL_US		16000000
 
 /* For so long after we took the path others may have been there all the time, in a pause after a
- * loss: then a single round trip tells of them, we wait for longer next time, and the mistake does
- * not cost an urgent flow its share (scavenger_stand_back()). Half: short flows that come every 10 s
- * cost each of them a trial, and w = 1 loses a part of its share to competitors in long buffers.
- * Twice: a newcomer makes us wait as if it had been there, and gets its half from an urgent flow
- * later.
+ * loss: then we wait for longer next time, and the mistake does not cost an urgent flow its share
+ * (scavenger_stand_back()). Half: short flows that come every 10 s cost each of them a trial, and
+ * w = 1 loses a part of its share to competitors in long buffers. Twice: a newcomer makes us wait
+ * as if it had been there, and gets its half from an urgent flow later.
  */
 #define PATH_SOON_US		16000000
+
+/* And in so long after we took it a single round trip tells of them. Half: behind CoDel at 100 ms
+ * others lose a third more. Twice: one late packet makes us leave a path that is idle; with four
+ * times of it our flows are back half a second later, in one of 20 runs, after a CUBIC flow left.
+ */
+#define PATH_DOUBT_US		4000000
 
 /**
  * struct path_part - one flow's part of what the path carries for us
