@@ -128,14 +128,19 @@ refuse()
 # boot SERIES RELEASE: the kernel, with the module that was just built for it
 boot()
 {
-	local series=$1 image dir=$work/$1 accecn=0 status=0
+	local series=$1 image dir=$work/$1 accecn=0 goal_s=30 status=0
 	image=$("$repo/scripts/debian-image.sh" "$2") || { not_ok "$series: no image"; return; }
 	mkdir "$dir"
 	cp "$work/dalbe.ko" "$work/dalbectl" "$work/sink" "$repo"/tests/vng/{life,boot}.sh "$dir"
 	[[ $series != "$newest" ]] || accecn=1
 	vng_command "$image" "$dir" 1G
-	vng_emulated # so that a busy machine is no busy path
-	vng_run "${VNG_TIMEOUT:-900}" "$dir" "ACCECN=$accecn bash ./boot.sh" >"$dir/said" || status=$?
+	if [[ $series == 6.1 ]]; then # it does not come up in virtual time
+		vng_words+=(--disable-kvm)
+		goal_s=60
+	else
+		vng_emulated # so that a busy machine is no busy path
+	fi
+	vng_run "${VNG_TIMEOUT:-900}" "$dir" "ACCECN=$accecn GOAL_S=$goal_s bash ./boot.sh" >"$dir/said" || status=$?
 	sed -E "s/^((not )?ok - )/\1$series booted: /" "$dir/said"
 	[[ $status -eq 0 ]] && ! grep -q '^not ok' "$dir/said" || failures=$((failures + 1))
 }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # In the guest of any stock kernel: the module is loaded, carries a transfer under a goal, and goes.
 #
-# scripts/kernel-matrix.sh starts it in a directory with life.sh, the module, dalbectl and sink.
+# scripts/kernel-matrix.sh starts it in a directory with life.sh, the module, dalbectl and sink. GOAL_S
+# is how long a transfer may take.
 # With ACCECN=1 there is one transfer more, with Accurate ECN (RFC 9768), past a queue that marks.
 # Prints TAP, and "guest done" when it got to its end.
 set -uo pipefail # not -e: what fails is reported, and the rest still runs
@@ -13,8 +14,8 @@ set -uo pipefail # not -e: what fails is reported, and the rest still runs
 # transfer NAME: under a goal; NAME.log is what dalbectl says of it
 transfer()
 {
-	step "$1: 4 MB in 30 s"
-	if near ./dalbectl run --size 4M --deadline +30s --json -- \
+	step "$1: 4 MB in $GOAL_S s"
+	if near ./dalbectl run --size 4M --deadline "+${GOAL_S}s" --json -- \
 		bash -c 'head -c 4000000 /dev/zero | busybox nc 10.9.0.2 5001' >"$1.log" 2>&1; then
 		ok "$1: it ends"
 	else
