@@ -127,13 +127,21 @@ u32 path_memory_cut(struct path_memory *m)
 	return cuts;
 }
 
-/* The queue, us, of a few packets that left together (PATH_TOGETHER): it is none. */
+/* The queue, us, of a few packets that left together (PATH_TOGETHER): it is none. Half of what 32
+ * bits hold at most, as a path is taken with twice of it.
+ */
 static u32 path_packets_us(const struct path_memory *m)
 {
 	const u64 packets_q16 = (u64)max(PATH_TOGETHER, m->flows + 1) << 16;
 
 	return m->carried_q16 ? min_t(u64, fp_mul_div(packets_q16, USEC_PER_SEC, m->carried_q16),
 				      U32_MAX / 2) : 0;
+}
+
+/* A mean so far, which the first value is, and another value. */
+static u64 path_mean(u64 mean, u64 value, u32 part)
+{
+	return mean ? fp_mean(mean, value, part) : value;
 }
 
 /* So many packets, Q16, make a queue of that length. */
@@ -147,15 +155,11 @@ static u64 path_queued_q16(u64 rate_q16, u32 queue_us)
  */
 static void path_learn_full(struct path_memory *m, const struct path_round *r)
 {
-	u64 queued_q16;
-
 	if (!m->lost_queue_us || m->rate_q16 < PATH_SAME_PART(m->carried_q16) ||
 	    r->now_us - m->lost_us < path_look_us(r->base_rtt_us))
 		return;
-	queued_q16 = path_queued_q16(m->carried_q16, m->lost_queue_us);
-	if (!m->full_q16)
-		m->full_q16 = queued_q16;
-	m->full_q16 += div_s64((s64)(queued_q16 - m->full_q16), PATH_MEAN);
+	m->full_q16 = path_mean(m->full_q16, path_queued_q16(m->carried_q16, m->lost_queue_us),
+				PATH_MEAN);
 	m->lost_queue_us = 0;
 }
 
@@ -265,10 +269,8 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 	m->unsettled -= !!m->unsettled;
 	if (!r->judged || !r->steady)
 		return PATH_AS_IT_IS;
-	if (!m->mean_q16)
-		m->mean_q16 = m->rate_q16;
 	/* each flow has a round in a round trip */
-	m->mean_q16 += div_s64((s64)(m->rate_q16 - m->mean_q16), PATH_MEAN * m->flows);
+	m->mean_q16 = path_mean(m->mean_q16, m->rate_q16, PATH_MEAN * m->flows);
 	if (m->mean_q16 >= m->carried_q16 || r->now_us - m->carried_us >= PATH_FORGET_US)
 		m->carried_q16 = m->mean_q16;
 	if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
@@ -276,9 +278,7 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 	path_learn_full(m, r);
 	m->spare &= !busy;
 	r->spare = m->spare && m->rate_q16 >= m->carried_q16;
-	if (!m->noise_us)
-		m->noise_us = r->rtt_max_us - r->rtt_us;
-	m->noise_us += (s32)(r->rtt_max_us - r->rtt_us - m->noise_us) / PATH_MEAN;
+	m->noise_us = path_mean(m->noise_us, r->rtt_max_us - r->rtt_us, PATH_MEAN);
 	return path_carries_others(m, r, busy) ? path_stand_back(m, r) : PATH_AS_IT_IS;
 }
 
