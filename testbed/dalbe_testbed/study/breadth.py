@@ -10,7 +10,7 @@ from polars import selectors as cs
 from dalbe_testbed.charts import Picture, Style, means, required
 from dalbe_testbed.plan.sample import bdp_packets
 from dalbe_testbed.study import engine, tradeoff
-from dalbe_testbed.study.engine import Against, Finding, Found, Study, Verdict, place, who
+from dalbe_testbed.study.engine import Finding, Found, Study, Verdict, place, who
 from dalbe_testbed.study.results import Group, Row
 from dalbe_testbed.study.tradeoff import YARDSTICK
 
@@ -25,15 +25,7 @@ USE = replace(tradeoff.USE, whatever=ALONE)
 """As `tradeoff` has it: CUBIC's run in a cell, without competitors, is the shorter for that."""
 
 NOBODY = "nobody"
-HARM = Against(
-    "_harm_percent",
-    "others_mbps",
-    NOBODY,
-    lambda mbps, whole: 100 * (1 - mbps / whole),
-    itself=False,
-    whatever=ALONE[1:],
-)
-"""By how much the others' goodput is below what they have beside nobody; negative: above."""
+HARM = tradeoff.harm(NOBODY, *ALONE[1:])
 
 
 def failed(found: Found, group: Group) -> str:

@@ -13,7 +13,7 @@ import polars as pl
 
 from dalbe_testbed.charts import BLUE, Picture, Style, means
 from dalbe_testbed.study import tradeoff
-from dalbe_testbed.study.engine import Against, Finding, Found, Study, Verdict, place, who
+from dalbe_testbed.study.engine import Finding, Found, Study, Verdict, place, who
 from dalbe_testbed.study.tradeoff import CORNER
 
 USE_PERCENT, SHARE_PERCENT, HARM_PERCENT = 80.0, 10.0, 10.0
@@ -23,16 +23,7 @@ FAIR_QUEUEING = ("fq_codel",)
 """Queue disciplines that give every flow its share, wanted or not."""
 
 
-HARM = Against(
-    "_harm_percent",
-    "others_mbps",
-    CORNER,
-    lambda mbps, whole: 100 * (1 - mbps / whole),
-    itself=False,
-)
-"""By how much the others' goodput is below their mean beside strict priority; negative: above.
-
-Null for strict priority itself and on paths without a run of it."""
+HARM = tradeoff.harm(CORNER)
 
 
 def _require(found: Found) -> list[Verdict]:

@@ -112,6 +112,22 @@ USE = Against("_use_percent", "alone_mbps", YARDSTICK, lambda own, whole: 100 * 
 """Use of the idle link in percent of the yardstick's mean; null without a run of it while alone."""
 
 
+def harm(who: str, *whatever: str) -> Against:
+    """Return the column of by how much the others' goodput is below their mean beside `who`.
+
+    In percent; negative: above. Null for the flows of `who`, and where there is no run of them.
+    whatever: axes in which such a run may differ.
+    """
+    return Against(
+        "_harm_percent",
+        "others_mbps",
+        who,
+        lambda mbps, whole: 100 * (1 - mbps / whole),
+        itself=False,
+        whatever=whatever,
+    )
+
+
 def judge_use(found: Found, least_percent: float) -> Verdict:
     """Judge our flows' use of the idle link by what CUBIC gets there."""
     said = f"alone at least {least_percent:g} % of what {YARDSTICK.upper()} gets there"
