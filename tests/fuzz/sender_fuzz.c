@@ -351,7 +351,9 @@ static u32 tcp_current_ssthresh(const struct flow *f)
 	return max(f->p.ssthresh, (f->p.cwnd >> 1) + (f->p.cwnd >> 2));
 }
 
-/* What a base may answer at most: scavenger.h's table. */
+/* A base may answer with so large a window at most (scavenger.h's table): a larger one would make a
+ * goal buy more than best effort.
+ */
 static u32 most_of_answer(const struct flow *f)
 {
 	const struct sender *s = &f->s;

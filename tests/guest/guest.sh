@@ -95,7 +95,8 @@ remove_module()
 	rmmod "$name"
 }
 
-# What gcov has counted; the kernel keeps it beyond rmmod.
+# keep_counts: copies gcov's counts out of the guest, and fails where there are none. The kernel keeps
+# them beyond rmmod; without the copy they end with the guest.
 keep_counts()
 {
 	local file to
