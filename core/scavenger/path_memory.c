@@ -16,8 +16,7 @@
  *	        vain, or longer; or the queue does not move
  *
  * The same measure tells a path that has become slower: it carries the same again after we stood
- * back, nobody used what we left, and where it loses packets its full queue holds as many of ours
- * as ever.
+ * back, nobody used what we left, and it loses none of a queue that stands.
  *
  * A queue that does not move is none: the path has become longer.
  *
@@ -144,38 +143,25 @@ static u64 path_mean(u64 mean, u64 value, u32 part)
 	return mean ? fp_mean(mean, value, part) : value;
 }
 
-/* So many packets, Q16, make a queue of that length. */
-static u64 path_queued_q16(u64 rate_q16, u32 queue_us)
+/* Does the path carry the same again as when we stood back, and no queue of others was seen since?
+ * Then it is slower, or serves each flow in turn.
+ */
+static bool path_same(const struct path_memory *m)
 {
-	return fp_mul_div(rate_q16, queue_us, USEC_PER_SEC);
+	return m->same_q16 && PATH_SAME(m->rate_q16, m->same_q16);
 }
 
-/* The queue overflowed, and since then the path has carried as much for us as ever: it was ours.
- * Not at once, or a path that has just become slower would pass for one with a longer queue.
- */
-static void path_learn_full(struct path_memory *m, const struct path_round *r)
+/* The queue that is to stand in a trial, us: no longer than the buffer. */
+static u32 path_stand_us(const struct path_memory *m)
 {
-	if (!m->lost_queue_us || m->rate_q16 < PATH_SAME_PART(m->carried_q16) ||
-	    r->now_us - m->lost_us < path_look_us(r->base_rtt_us))
-		return;
-	m->full_q16 = path_mean(m->full_q16, path_queued_q16(m->carried_q16, m->lost_queue_us),
-				PATH_MEAN);
-	m->lost_queue_us = 0;
+	return m->full_us ? min_t(u32, m->full_us, PATH_STAND_US) : PATH_STAND_US;
 }
 
-/* Is the path slower, with nobody else on it? It carries the same again as when we stood back. And
- * where it loses packets its full queue holds as many of ours as ever; beside others it would hold
- * theirs. A router that serves each flow in turn drops ours at another length (CoDel).
- */
-static bool path_is_slower(const struct path_memory *m)
+/* A queue is to stand for a look, to see whether a packet of it is lost, before we judge. */
+static bool path_waits(const struct path_memory *m, const struct path_round *r)
 {
-	u64 queued_q16 = path_queued_q16(m->same_q16, m->lost_queue_us);
-
-	if (!m->same_q16 || m->rate_q16 < PATH_SAME_PART(m->same_q16))
-		return false;
-	return !m->lost_queue_us || (m->full_q16 >= PATH_FULL_LEAST &&
-				     queued_q16 >= PATH_SAME_PART(m->full_q16) &&
-				     m->full_q16 >= PATH_SAME_PART(queued_q16));
+	return path_same(m) && r->now_us - m->stood_us < path_look_us(r->base_rtt_us) &&
+	       r->now_us - m->since_us < PATH_DOUBT_US;
 }
 
 static void path_forget_looks(struct path_memory *m, u64 now_us)
@@ -220,10 +206,10 @@ static enum path_verdict path_take(struct path_memory *m, const struct path_roun
 	m->contended = false;
 	m->longer = false;
 	m->spare = true;
-	m->lost_queue_us = 0;
 	m->mean_q16 = 0;
 	m->taken = 0;
 	m->since_us = r->now_us;
+	m->stood_us = r->now_us;
 	m->poor_us = 0;
 	return PATH_TAKE;
 }
@@ -245,7 +231,7 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 		m->poor_us = 0;
 		return false;
 	}
-	if (!busy || m->unsettled)
+	if (!busy || m->unsettled || path_waits(m, r))
 		return false;
 	if (!m->poor_us && r->now_us - m->since_us > PATH_DOUBT_US) {
 		m->poor_us = r->now_us;
@@ -253,7 +239,7 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 	}
 	if (m->poor_us && r->now_us - m->poor_us < r->rtt_us / 4 * 3)
 		return false;
-	if (path_is_slower(m)) {
+	if (path_same(m)) {	/* it is slower */
 		m->carried_q16 = m->rate_q16;
 		m->same_q16 = 0;
 		m->poor_us = 0;
@@ -267,6 +253,10 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 	bool busy = queue_above_us(r->rtt_us, r->base_rtt_us) >= r->queue_us;
 
 	m->unsettled -= !!m->unsettled;
+	if (queue_above_us(r->rtt_us, r->base_rtt_us) < path_stand_us(m) / 2)
+		m->stood_us = r->now_us;
+	if (m->rate_q16 > m->same_q16 / 7 * 8)
+		m->same_q16 = 0;
 	if (!r->judged || !r->steady)
 		return PATH_AS_IT_IS;
 	/* each flow has a round in a round trip */
@@ -275,9 +265,8 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 		m->carried_q16 = m->mean_q16;
 	if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
 		m->carried_us = r->now_us;
-	path_learn_full(m, r);
 	m->spare &= !busy;
-	r->spare = m->spare && m->rate_q16 >= m->carried_q16;
+	r->spare = m->spare && (m->same_q16 || m->rate_q16 >= m->carried_q16);
 	m->noise_us = path_mean(m->noise_us, r->rtt_max_us - r->rtt_us, PATH_MEAN);
 	return path_carries_others(m, r, busy) ? path_stand_back(m, r) : PATH_AS_IT_IS;
 }
@@ -346,6 +335,8 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
 	if (verdict == PATH_TAKE || verdict == PATH_LONGER)
 		m->taken = min(m->taken + 1, m->flows);
 	r->fits_q16 = div_u64(m->carried_q16, max(m->flows, 1U));
+	r->same_q16 = m->contended ? 0 : div_u64(m->same_q16, max(m->flows, 1U));
+	r->stand_us = path_stand_us(m);
 	r->held_us = m->held_us;
 	r->cuts = m->cuts;
 	port_unlock(&m->lock);
@@ -358,27 +349,33 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
  * @r: the flow's last round, and of the one under way the highest RTT
  *
  * A loss shows a busy path where the queue was half as long as the one that overflowed while all of
- * it was ours (path_memory.full_q16). Else it is the radio's.
+ * it was ours. Else it is the radio's. In a trial it shows others where the queue stands.
  *
  * Return: true where the flow is to stand back, and all others with it.
  */
 bool path_memory_lost(struct path_memory *m, struct path_round *r)
 {
 	u32 queue_us = queue_above_us(r->rtt_max_us, r->base_rtt_us);
-	bool others = false, busy;
+	u64 same_q16 = 0;
+	bool others = false;
 
 	port_lock(&m->lock);
 	m->spare = false;
-	if (queue_us > m->lost_queue_us && (r->steady || m->same_q16)) {
-		m->lost_queue_us = queue_us;
-		m->lost_us = r->now_us;
+	if (m->same_q16 && !m->contended && queue_us >= path_packets_us(m)) {
+		others = true;	/* they leave no queue; and the trial may have had no round yet */
+		same_q16 = m->same_q16;
+	} else if (r->steady && !m->contended) {
+		if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
+			m->full_us = path_mean(m->full_us, queue_us, PATH_MEAN);
+		others = path_carries_others(m, r, queue_us >= max(m->full_us / 2,
+								   path_packets_us(m)));
+		same_q16 = m->rate_q16;
 	}
-	if (r->steady && !m->contended) {
-		busy = queue_us >= path_packets_us(m) &&
-		       path_queued_q16(m->carried_q16, queue_us) >= m->full_q16 / 2;
-		others = path_carries_others(m, r, busy);
-		if (others)
-			path_stand_back(m, r);
+	if (others) {
+		path_stand_back(m, r);
+		m->same_q16 = same_q16;
+	} else if (r->steady) {
+		m->same_q16 = 0;
 	}
 	r->held_us = m->held_us;
 	port_unlock(&m->lock);

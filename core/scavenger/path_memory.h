@@ -16,18 +16,19 @@
  */
 #define PATH_OURS_PART(carried)		((carried) / 4 * 3)
 
-/* The path is slower, and nobody is there, where it carries 7/8 again of what it carried when we
- * stood back, and its full queue holds as many packets of ours, within as much. Half of the
- * difference: the whole packets of a small window hide it. Twice: behind FQ-CoDel we pass for alone
- * in a third of the runs.
+/* The path is slower, and nobody is there, where it carries what it carried when we stood back,
+ * within 1/8. Half: the whole packets of a small window hide it. Twice: behind FQ-CoDel we pass for
+ * alone in a third of the runs.
  */
-#define PATH_SAME_PART(carried)		((carried) / 8 * 7)
+#define PATH_SAME(rate, before)		((rate) >= (before) / 8 * 7 && (rate) <= (before) / 7 * 8)
 
-/* In a queue of eight packets 1/8 is one. Half: beside a CUBIC flow in a buffer of five packets we
- * pass for alone, and it loses 32 % instead of 17. Twice: a path that becomes slower behind a
- * buffer of ten packets passes for others'.
+/* Behind a router that serves each flow in turn (FQ-CoDel) the path seems to be slower, until CoDel
+ * drops a packet of ours: of a queue that has been 5 ms long for 100 ms. So where no queue of others
+ * was seen we let twice that queue stand for a look before we judge, or as long a one as the buffer
+ * holds. Half: CoDel drops nothing, and beside one CUBIC flow we keep half of the path. Twice: a
+ * path that becomes slower behind a buffer of a quarter of the BDP passes for others'.
  */
-#define PATH_FULL_LEAST			(8 * Q16_ONE)
+#define PATH_STAND_US			10000
 
 /* We forget what the path has carried where it has not carried three quarters of it for ten
  * minutes. A slower path whose router drops by delay (CoDel), and one that serves each flow in turn
@@ -116,8 +117,8 @@ struct path_part {
  * @unsettled: so many rounds are not judged, as a flow has left
  * @cuts: cuts for delay, modulo 2^32: where one flow makes room, all do
  * @base_rtt_us: lowest RTT of the flow that looked last, or of another since; 0: not known
- * @lost_queue_us: the longest queue at which a packet was lost, since we took the path or learned
- *	@full_q16 from it; 0: none
+ * @full_us: the queue at which packets were lost while all of it was ours, a mean of PATH_MEAN; 0:
+ *	not known
  * @noise_us: alone: what RTTs of a round differ by, a mean of PATH_MEAN
  * @patience_us: so long no queue has to be seen before we take the path
  * @group: its flows have different destinations, and base RTTs: @base_rtt_us is of no use
@@ -135,10 +136,9 @@ struct path_part {
  * @mean_q16: of that, while alone, a mean of PATH_MEAN round trips; 0: not known
  * @carried_q16: the most that @mean_q16 was
  * @carried_us: when the path last carried PATH_OURS_PART() of that
- * @same_q16: what the path carried when we stood back, where no queue was seen since; else 0
- * @full_q16: so many packets were in the queue that overflowed while all of it was ours, a mean of
- *	PATH_MEAN; 0: not known
- * @lost_us: when @lost_queue_us was last raised
+ * @stood_us: alone: when the queue was last shorter than half of path_stand_us()
+ * @same_q16: what the path carried when we stood back, where no queue of others was seen since: it
+ *	may be slower; else 0
  * @yields: how often we stood back
  *
  * Packets per second in Q16; times on TCP's clock, which all connections share.
@@ -150,7 +150,7 @@ struct path_memory {
 	u32 unsettled;
 	u32 cuts;
 	u32 base_rtt_us;
-	u32 lost_queue_us;
+	u32 full_us;
 	u32 noise_us;
 	u32 patience_us;
 	u32 look_least_us;
@@ -169,9 +169,8 @@ struct path_memory {
 	u64 rate_q16;
 	u64 mean_q16;
 	u64 carried_q16;
+	u64 stood_us;
 	u64 same_q16;
-	u64 full_q16;
-	u64 lost_us;
 };
 
 enum path_verdict {
@@ -195,10 +194,13 @@ enum path_verdict {
  * The answer:
  * @fits_q16: what the path carried, packets per second, for each of its flows
  * @queue_us: the shortest queue that counts
+ * @same_q16: path_memory.same_q16 for each of its flows, while alone; 0: it is not slower
+ * @stand_us: else so long a queue is to stand
  * @noise_us: path_memory.noise_us
  * @cuts: path_memory.cuts
  * @held_us: path_memory.held_us
- * @spare: since we took the path no queue stood, and it carries as much as ever: it carries more
+ * @spare: since we took the path no queue stood, and it carries as much as ever, or may be slower:
+ *	it carries more
  */
 struct path_round {
 	u64 now_us;
@@ -211,8 +213,10 @@ struct path_round {
 	bool steady;
 	bool spare;
 	u64 fits_q16;
+	u64 same_q16;
 	u64 held_us;
 	u32 queue_us;
+	u32 stand_us;
 	u32 noise_us;
 	u32 cuts;
 };

@@ -82,12 +82,12 @@ static void scavenger_stand_back(struct sender *s, struct tcp_path *p, u64 held_
 	scavenger_apply_level(s, p, 0);
 }
 
-/* What fits the path, packets, with a queue of @queue_us; 0: not known. Rates and RTTs may be
+/* What fits a path of that rate, packets, with a queue of @queue_us; 0: not known. Rates and RTTs may be
  * forged, and TCP warns of a window from 2^31 on.
  */
-static u64 scavenger_fits(const struct path_round *r, u32 queue_us)
+static u64 scavenger_fits(u64 rate_q16, const struct path_round *r, u32 queue_us)
 {
-	u64 fits_q16 = fp_mul_div(r->fits_q16, (u64)r->base_rtt_us + queue_us, USEC_PER_SEC);
+	u64 fits_q16 = fp_mul_div(rate_q16, (u64)r->base_rtt_us + queue_us, USEC_PER_SEC);
 
 	return min_t(u64, fits_q16 >> 16, CUBIC_WINDOW_MAX);
 }
@@ -102,12 +102,14 @@ static u32 scavenger_stall_us(const struct path_round *r)
 }
 
 /* Alone, for all we know: slow start from a part of what the path carried up to all of it and a
- * short queue.
+ * short queue. But where it may be slower we begin with that, and a queue that stands.
  */
 static void scavenger_take(struct sender *s, struct tcp_path *p, const struct path_round *r)
 {
 	struct scavenger *sc = &s->scavenger;
-	u64 fits = scavenger_fits(r, 0), full = scavenger_fits(r, 2 * r->queue_us);
+	u64 full = r->same_q16 ? scavenger_fits(r->same_q16, r, r->stand_us) :
+				 scavenger_fits(r->fits_q16, r, 2 * r->queue_us);
+	u64 begin = r->same_q16 ? full : scavenger_fits(r->fits_q16, r, 0) / SCAVENGER_TRIAL_PART;
 
 	s->regime = REGIME_ALONE;
 	sc->kept_cwnd = sc->best_effort.window_q16 >> 16;
@@ -117,8 +119,7 @@ static void scavenger_take(struct sender *s, struct tcp_path *p, const struct pa
 	if (!path_recovering(p))	/* else ssthresh is that of a cut */
 		p->ssthresh = full ? clamp_t(u64, full, 2, PATH_SSTHRESH_MAX) : PATH_SSTHRESH_MAX;
 	if (path_state(p) == PATH_OPEN)
-		p->cwnd = clamp_t(u64, max_t(u64, p->cwnd, fits / SCAVENGER_TRIAL_PART), 2,
-				  path_cwnd_max(p));
+		p->cwnd = clamp_t(u64, max_t(u64, p->cwnd, begin), 2, path_cwnd_max(p));
 	cubic_start(&sc->best_effort, (u64)p->cwnd << 16, 0);
 	cdg_restart(&s->cdg, p->cwnd);
 }
@@ -170,7 +171,8 @@ static bool scavenger_makes_room(struct sender *s, const struct tcp_path *p,
 	sc->cuts = r->cuts;
 	if (path_recovering(p))	/* a cut would be decided, but not made */
 		return false;
-	if (queue_us <= (path_slow_start(p) ? r->queue_us : follows ? 0 : r->noise_us))
+	if (queue_us <= (r->same_q16 ? r->stand_us / 2 * 3 :
+			 path_slow_start(p) ? r->queue_us : follows ? 0 : r->noise_us))
 		return false;
 	if (follows)
 		return true;

@@ -395,9 +395,8 @@ static void any_path(struct rnd_state *rnd, struct path_memory *m, struct path_p
 	m->cuts = U32_MAX;
 	m->yields = U32_MAX;
 	m->base_rtt_us = any_time_us(rnd);
-	m->full_q16 = any_clock_us(rnd);
-	m->lost_queue_us = any_time_us(rnd);
-	m->lost_us = any_clock_us(rnd);
+	m->full_us = any_time_us(rnd);
+	m->stood_us = any_clock_us(rnd);
 	m->noise_us = any_time_us(rnd);
 	m->patience_us = any_time_us(rnd);
 	m->contended = random & 1;

@@ -15,6 +15,7 @@ from inputs import Q16, U32_MAX
 
 BASE_US, LONG_US = 50_000, 20_000  # of RTT, and of a queue that counts
 PPS = 1000  # that the path carries
+STAND_US = 10_000  # a queue that is to stand
 STEP_S = 0.06  # a round
 LONG_AGO_S = 60  # a time alone in which the host has forgotten its mistakes
 
@@ -84,14 +85,6 @@ class Host:
         self.contended[flow] |= lost
         return bool(lost)
 
-    def fill(self, queue_us: int) -> int:
-        """Overflow a queue that is ours; return how many packets it holds, as Q16."""
-        assert not self.lose(queue_us)
-        self.rounds(1, [PPS])
-        full = int(self.memory.full_q16)
-        assert full == pytest.approx(PPS * queue_us / 1e6 * Q16, rel=0.01)
-        return full
-
     def stand_back(self, *, sees_them: bool = True) -> None:
         """A competitor comes and takes half; sees_them: and its queue shows."""
         self.until(self.pure.PATH_STAND_BACK, PPS / 2, LONG_US)
@@ -140,11 +133,11 @@ def test_a_loss_counts_where_the_queue_was_half_of_the_one_that_overflowed(
     pure: Any, part_of_full: float, others: bool
 ) -> None:
     host = Host(pure)
-    full = host.fill(2 * LONG_US)
+    assert not host.lose(2 * LONG_US)
     host.rounds(1, [PPS / 2])
     queue_us = round(part_of_full * 2 * LONG_US)
     assert [host.lose(queue_us) for _ in range(2)] == [False, others]
-    assert host.memory.full_q16 == full
+    assert host.memory.full_us == 2 * LONG_US
 
 
 def test_a_loss_of_all_that_is_ours_tells_of_nobody(pure: Any) -> None:
@@ -192,62 +185,75 @@ def test_a_flow_that_pauses_hides_no_competitor(pure: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sees_them", "lost_behind", "slower"),
+    ("part", "sees_them", "lost_behind_us", "slower"),
     [
-        (False, None, True),
-        (True, None, False),
-        (False, 1, True),  # a full queue, as many packets of ours as ever: all of it is ours
-        (False, 0.45, False),  # as many as if others had the rest of it
-        (False, 0.85, False),
-        (False, 0.9, True),
-        (False, 1.2, False),  # a router that drops by something else
-        (True, 1, False),
+        (0.45, False, None, True),
+        (0.45 * 1.1, False, None, True),
+        (0.45 * 0.86, False, None, False),  # less than it carried when we stood back
+        (0.45 * 1.2, False, None, False),  # more: what others leave
+        (0.45, True, None, False),
+        (0.45, False, STAND_US, False),  # a router that serves flows in turn has dropped it
+        (0.45, False, 3_100, False),  # more than three packets
+        (0.45, True, STAND_US, False),
     ],
 )
 def test_a_path_that_carries_the_same_again_is_slower(
-    pure: Any, sees_them: bool, lost_behind: float | None, slower: bool
+    pure: Any, part: float, sees_them: bool, lost_behind_us: float | None, slower: bool
 ) -> None:
-    """Nobody used what we left of it, and no packets but ours are in its queue."""
-    part = 0.45
+    """Nobody used what we left of it, and it loses nothing of a queue that stands."""
     host = Host(pure)
-    host.fill(LONG_US)
-    host.until(pure.PATH_STAND_BACK, part * PPS, LONG_US)
+    host.until(pure.PATH_STAND_BACK, 0.45 * PPS, LONG_US)
     host.round(0, LONG_US)
     if sees_them:
         host.rounds(1, [0], LONG_US)
     host.hold(0)
-    host.rounds(1, [PPS * part], 0)
-    if lost_behind:
-        host.lose(round(LONG_US / part * lost_behind))
-    host.rounds(LONG_AGO_S / 4, [PPS * part], LONG_US)
+    host.rounds(0.2, [PPS * part], STAND_US)
+    if lost_behind_us:
+        host.lose(round(lost_behind_us))
+    host.rounds(LONG_AGO_S / 4, [PPS * part], STAND_US)
     assert host.memory.yields == (1 if slower else 2)
     assert host.memory.carried_q16 == pytest.approx(PPS * (part if slower else 1) * Q16, rel=0.01)
 
 
-def test_a_queue_of_few_packets_tells_nobody_from_a_competitor(pure: Any) -> None:
+def test_a_queue_stands_for_a_look_before_the_path_is_slower(pure: Any) -> None:
+    """CoDel drops nothing before; and of a queue that is shorter than its target, never."""
     host = Host(pure)
-    host.fill(7_000)
     host.until(pure.PATH_STAND_BACK, PPS / 2, LONG_US)
-    host.round(0, LONG_US)
     host.hold(0)
-    host.rounds(1, [PPS / 2], 0)
-    assert host.lose(2 * 7_000)
-    assert host.memory.yields == 2
+    look_s = 2 * BASE_US / 1e6 + 0.3
+
+    def slower() -> bool:
+        return bool(host.memory.carried_q16 < 0.9 * PPS * Q16)
+
+    host.rounds(2, [PPS / 2], STAND_US // 2 - 100)  # busy, but too short
+    host.rounds(look_s - 2 * STEP_S, [PPS / 2], STAND_US)
+    assert not slower()
+    host.rounds(3 * STEP_S, [PPS / 2], STAND_US)
+    assert slower()
 
 
-def test_a_full_queue_is_known_once_the_path_has_stayed_ours(pure: Any) -> None:
-    """Where it loses because it has just become slower, its rate is known too late."""
+@pytest.mark.parametrize(("full_us", "stands_us"), [(0, STAND_US), (4_000, 4_000), (40_000, STAND_US)])
+def test_no_longer_a_queue_stands_than_the_buffer_holds(
+    pure: Any, full_us: int, stands_us: int
+) -> None:
     host = Host(pure)
-    full = host.fill(LONG_US)
-    assert not host.lose(2 * LONG_US)
+    if full_us:
+        assert not host.lose(full_us)
     host.until(pure.PATH_STAND_BACK, PPS / 2, LONG_US)
-    host.hold(LONG_AGO_S)
-    assert host.memory.full_q16 == full
-    assert not host.lose(2 * LONG_US)
-    assert host.rounds(1, [PPS * 0.8]) == {pure.PATH_AS_IT_IS}
-    assert host.memory.full_q16 == full
-    assert host.rounds(1, [PPS]) == {pure.PATH_AS_IT_IS}
-    assert host.memory.full_q16 == pytest.approx(full * 9 / 8, rel=0.01)  # a mean of eight
+    host.until(pure.PATH_TAKE, 0, 0)
+    seen = host.seen(0, PPS / 2, 0)
+    pure.path_memory_round(host.memory, host.parts[0], seen)
+    assert seen.stand_us == stands_us
+    assert seen.same_q16 == pytest.approx(PPS / 2 * Q16, rel=0.01)
+
+
+def test_a_trial_that_loses_keeps_what_the_path_carried(pure: Any) -> None:
+    """The loss may come before the first round: then its rate is not known."""
+    host = Host(pure)
+    host.until(pure.PATH_STAND_BACK, PPS / 2, LONG_US)
+    host.until(pure.PATH_TAKE, 0, 0)
+    assert host.lose(STAND_US)
+    assert host.memory.same_q16 == pytest.approx(PPS / 2 * Q16, rel=0.01)
 
 
 def test_what_was_carried_is_forgotten_after_minutes(pure: Any) -> None:
