@@ -9,7 +9,7 @@
  * Without a goal the windows are those of Linux' tcp_vegas.c with its defaults, ACK by ACK, and at
  * w = 1 those of its alpha = 15 phi and beta = alpha + 2: see tests/python/test_streams.py. But
  * ssthresh is at least two packets, and diff has 64 bits, where Linux' wraps at windows of some
- * thousand packets. Below w = 1 we are more modest than Linux:
+ * thousand packets, and the window ends at S32_MAX. Below w = 1 we are more modest than Linux:
  *   o The window grows only while it is in use. Linux' grows in every round, however little the
  *     program sends, and the next burst overflows the queue.
  *   o The base RTT outlives a timeout and a short pause. Linux measures it anew whenever nothing
@@ -97,7 +97,8 @@ static enum round_effect vegas_judge(struct sender *s, struct tcp_path *p, u64 d
 	} else if (diff_q16 < alpha_q16 && (cwnd_limited || vegas_as_linux(s))) {
 		p->cwnd++;
 	}
-	p->cwnd = clamp_t(u32, p->cwnd, 2, path_cwnd_max(p));
+	/* as Linux' an unused window may grow for ever, and TCP warns of one above S32_MAX */
+	p->cwnd = clamp_t(u32, p->cwnd, 2, min_t(u32, path_cwnd_max(p), S32_MAX));
 	/* as TCP does wherever it leaves a window: three quarters of it are known to fit */
 	p->ssthresh = max(p->ssthresh, (p->cwnd >> 1) + (p->cwnd >> 2));
 	return ROUND_SET;

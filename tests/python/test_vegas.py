@@ -125,7 +125,8 @@ class Ours:
     def ack(self, packets: int, rtt_us: int, *, used: bool = True) -> None:
         """Take an ACK of packets that has measured this RTT."""
         p = self.path
-        p.una, p.nxt, p.now_us = p.una + packets, p.una + packets + p.cwnd, p.now_us + 1000
+        out = p.cwnd if used else min(p.cwnd, 10)
+        p.una, p.nxt, p.now_us = p.una + packets, p.una + packets + out, p.now_us + 1000
         p.cwnd_limited, p.out_max = used, p.cwnd if used else 1
         sample = self.pure.new(
             "rtt_sample", rtt_us=rtt_us, packets=packets, now_us=p.now_us, una=p.una, cwnd=p.cwnd,
@@ -257,6 +258,14 @@ def test_a_window_that_is_not_used_does_not_grow_below_w_one(
     assert ours.round(50_000) == 1
     assert ours.round(50_000, used=False) == growth
     assert ours.round(100_000, used=False) == -1
+
+
+def test_a_window_that_is_not_used_ends_where_tcp_would_warn(pure: Any) -> None:
+    """Linux' Vegas adds a packet to 2^31 - 1 of them."""
+    ours = Ours(pure, cwnd=2**31 - 3)
+    ours.path.ssthresh, ours.path.cwnd_max = 10, 2**32 - 1
+    assert [ours.round(50_000, used=False) for _ in range(4)] == [0, 1, 1, 0]
+    assert ours.path.cwnd == 2**31 - 1
 
 
 @pytest.mark.parametrize(("w", "forgets"), [(0, True), (0.5, False), (1, True)])
