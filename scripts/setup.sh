@@ -65,6 +65,8 @@ check_packages()
 	echo shellcheck sparse dwarves perl mandoc bubblewrap debian-archive-keyring
 	# test_instructions.py
 	echo valgrind
+	# make coverage
+	echo gcovr
 	# tests/fuzz: libFuzzer and the sanitizers are in the second
 	echo clang libclang-rt-dev
 	# test_architectures.py

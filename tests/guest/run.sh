@@ -19,7 +19,8 @@ Builds the module and the test program, boots a guest under KASAN, lockdep,
 UBSAN and kmemleak, runs all tests in one boot and reports them in TAP.
 
   -p       in the plain guest: faster, no sanitizers, no failing allocations
-  -c       in a guest that counts which lines of the module run, and tell that at the end
+  -c       in a guest that counts which lines of the module run, and tell that at the end; fails
+           where all tests run less than 95 % of the lines, or take less than 85 % of the branches
   -k N     on a kernel of series N, 6.1 or 7.2, instead of 6.12
   -o DIR   where logs go (default: into the cache, until the next run)
   -s SEED  of the guest's random numbers and clock (default 1)
@@ -127,9 +128,17 @@ fi
 if [[ $variant == gcov ]]; then
 	need gcovr gcovr
 	cp -r "$out/gcov/." "$work/module"
-	for part in '' --branches; do
-		gcovr --root "$work/module" ${part:+"$part"} --exclude '.*\.mod\.c' --exclude '.*trace\.h'
-	done | tee "$out/coverage.txt"
+	least=(95 85)
+	[[ ${#only[@]} -eq 0 ]] || least=(0 0)
+	counted() { gcovr --root "$work/module" --exclude '.*\.mod\.c' --exclude '.*trace\.h' "$@"; }
+	rm -f "$out/coverage.txt"
+	for part in "--fail-under-line=${least[0]}" "--branches --fail-under-branch=${least[1]}"; do
+		# shellcheck disable=SC2086 # one option, or two
+		if ! counted $part | tee -a "$out/coverage.txt"; then
+			echo "not ok - gcovr ${part##*--}"
+			failures=$((failures + 1))
+		fi
+	done
 fi
 if ((failures > 0)); then
 	echo "# logs: $out"
