@@ -278,6 +278,25 @@ def test_ineffectual_backoffs_end_until_the_queue_drains(pure: Any) -> None:
     assert pure.cdg_backoff(flow, patient, 10**6, 0, 10)
 
 
+@pytest.mark.parametrize(("fall_us", "granted"), [(31, False), (32, True)])
+def test_a_queue_that_drains_by_32_us_ends_the_count_of_ineffectual_backoffs(
+    pure: Any, fall_us: int, *, granted: bool
+) -> None:
+    flow, patient = new_flow(pure), pure.new("cdg_heuristics", use_ineff=1)
+    assert pure.cdg_backoff(flow, patient, 10**6, 0, 10)
+    assert not pure.cdg_backoff(flow, patient, 10**6, 0, 10)
+    for rtt_us in (5000, 5000 - fall_us):
+        one_round(pure, flow, rtt_us, patient)
+    assert pure.cdg_backoff(flow, patient, 10**6, 0, 10) == granted
+
+
+def test_a_pause_ends_the_count_of_ineffectual_backoffs(pure: Any) -> None:
+    flow, patient = new_flow(pure), pure.new("cdg_heuristics", use_ineff=1)
+    assert pure.cdg_backoff(flow, patient, 10**6, 0, 10)
+    pure.cdg_restart(flow, 10)
+    assert pure.cdg_backoff(flow, patient, 10**6, 0, 10)
+
+
 def test_the_shadow_window_gives_back_delay_backoffs_at_a_loss(pure: Any) -> None:
     for use_shadow, ssthresh in ((False, 35), (True, 50)):
         heuristics = pure.new("cdg_heuristics", use_shadow=use_shadow)
@@ -305,6 +324,21 @@ def test_a_loss_with_a_draining_queue_is_tolerated_only_if_asked_for(pure: Any) 
         for rtt_us in (9000, 8000):
             one_round(pure, flow, rtt_us, heuristics)
         assert pure.cdg_ssthresh(flow, heuristics, 100) == ssthresh
+
+
+@pytest.mark.parametrize(("rise_us", "ssthresh"), [(31, 100), (40, 50)])
+def test_a_rise_that_rounds_to_nothing_does_not_end_the_tolerance(
+    pure: Any, rise_us: int, ssthresh: int
+) -> None:
+    """The highest RTT stands still while the lowest rises: the queue is at its limit."""
+    heuristics = pure.new("cdg_heuristics", use_tolerance=True)
+    flow = new_flow(pure)
+    flow.state = pure.CDG_NONFULL
+    for low_us in (5000, 5000 + rise_us):
+        for rtt_us in (low_us, 9000):
+            pure.pure_cdg_rtt_sample(flow, rtt_us, 2, False)
+        pure.cdg_round(flow, heuristics)
+    assert pure.cdg_ssthresh(flow, heuristics, 100) == ssthresh
 
 
 def test_a_new_goal_starts_with_no_prices(pure: Any) -> None:
