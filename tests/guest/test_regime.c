@@ -559,7 +559,7 @@ static void unused_window_does_not_grow(void)
 {
 	struct pair pair = pair_open(DALBE_CC_CDG), cubic;
 
-	TRY(setsockopt(pair.rx, SOL_SOCKET, SO_RCVBUF, &(int){ 8192 }, sizeof(int)));
+	TRY(setsockopt(pair.rx, SOL_SOCKET, SO_RCVBUF, &(int){ 16384 }, sizeof(int)));
 	best_effort(pair.tx);
 	flow_for(&pair, 2000);
 	cubic = pair_open("cubic");
