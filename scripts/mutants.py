@@ -30,6 +30,7 @@ TESTS = {
     "core/scavenger/scavenger.c": ("path_memory", "sender"),
     "core/sender.c": ("cdg", "streams", "base_least", "base_cubic", "vegas", "path_memory",
                       "sender"),
+    "core/bases/cdg.c": ("cdg", "sender"),
     "core/control/control.c": ("numeric", "control"),
     "core/control/equations.c": ("numeric", "control"),
 }  # fmt: skip
