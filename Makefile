@@ -120,7 +120,7 @@ quick:	## In two minutes: tests of tools, arithmetic, testbed; lint of what chan
 lint:	## Style: checkpatch, shellcheck, ruff, mypy, manual pages, UAPI layout
 	@$(HERE)/scripts/lint.sh
 
-kernel-matrix:	## Build with W=1 and sparse for Debian's 6.1, 6.12, 7.2 and BBRv3's patches, and boot those three
+kernel-matrix:	## Build with W=1 and sparse for Debian's 6.1, 6.12, 7.2, arm64, armhf and BBRv3's patches, and boot those three
 	@$(HERE)/scripts/kernel-matrix.sh
 
 test-tools:	## Tests of dalbectl and libdalbe

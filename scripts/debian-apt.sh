@@ -58,6 +58,7 @@ Dir::Etc::sourceparts "$apt/etc/empty";
 Dir::Etc::preferences "$apt/etc/preferences";
 Dir::Etc::preferencesparts "$apt/etc/empty";
 Dir::Bin::dpkg "/bin/false";
+APT::Architectures { "$(dpkg --print-architecture)"; "amd64"; "arm64"; "armhf"; "i386"; };
 APT::Get::Download-Only "true";
 APT::Install-Recommends "false";
 APT::Sandbox::User "root";
@@ -80,7 +81,7 @@ EOF
 # Package lists, at most a day old.
 refresh_lists()
 {
-	[[ -z $(find "$apt/.fresh" -mmin -1440 2>/dev/null) ]] || return 0
+	[[ -z $(find "$apt/.fresh" -mmin -1440 -newer "${BASH_SOURCE[0]}" 2>/dev/null) ]] || return 0
 	say "reading the package lists of ${suites[*]}"
 	write_apt_configuration
 	# a suite that is gone is no error here: its kernels will not be found

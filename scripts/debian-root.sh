@@ -22,15 +22,23 @@ me=debian-root
 userland=(base-files bash coreutils dash diffutils dpkg findutils grep gzip make
 	mawk pahole perl-base sed sparse)
 
+# Of each architecture Debian's plain flavour of the kernel, and the prefix of a cross compiler.
+declare -A flavours=([amd64]=amd64 [arm64]=arm64 [armhf]=armmp [i386]=686)
+declare -A prefixes=([amd64]=x86-64-linux-gnu- [arm64]=aarch64-linux-gnu-
+	[armhf]=arm-linux-gnueabihf- [i386]=i686-linux-gnu-)
+
 usage()
 {
 	cat <<EOF
-usage: debian-root.sh [-h] SERIES
+usage: debian-root.sh [-h] SERIES[+ARCHITECTURE]
 
-Prints two words: a directory and a kernel release. The directory is a Debian
+Prints a directory, a kernel release, and CROSS_COMPILE where it needs one. The directory is a Debian
 tree with that kernel's headers in usr/src/linux-headers-RELEASE and a matching
 compiler, make and sparse. SERIES is the beginning of a kernel's version, like
 6.12; the newest release of the series in any Debian suite is taken.
+
+With ARCHITECTURE (${!flavours[*]}) the headers are of Debian's kernel for that
+one, the compiler is a cross compiler, and both run here.
 
   DALBE_DEBIAN_MIRROR  URI of a Debian mirror; default: the one in the apt
                        configuration of this machine
@@ -42,7 +50,7 @@ EOF
 newest_headers()
 {
 	private_apt apt-cache pkgnames "linux-headers-$1." |
-		grep -E -- "^linux-headers-[0-9.]+[0-9]([+~-][a-z0-9.+~]+)?-$arch\$" |
+		grep -E -- "^linux-headers-[0-9.]+[0-9]([+~-][a-z0-9.+~]+)?-$flavour\$" |
 		sort -V | tail -n 1
 }
 
@@ -50,14 +58,17 @@ unpack()
 {
 	local headers=$1 root=$2 deps deb
 	mapfile -t deps < <(private_apt apt-cache depends --no-recommends --no-suggests "$headers" |
-		sed -n 's/^ *|\?Depends: //p')
+		sed -nE 's/^ *\|?Depends: <?([^:>]*).*/\1/p')
 	# The kernel's image is a dependency too, and 100 MB that nobody needs: so
 	# the headers are taken one by one, and only their tools with dependencies.
 	local -a wanted=("$headers") tools=()
 	for deb in "${deps[@]}"; do
 		case $deb in
 		linux-headers-*) wanted+=("$deb") ;;
-		linux-kbuild-* | linux-compiler-* | gcc-*) tools+=("$deb") ;;
+		linux-kbuild-*) tools+=("$deb") ;;
+		# gcc-14, gcc-14-for-host, linux-compiler-gcc-12-arm
+		linux-compiler-* | gcc-*) tools+=("$([[ $prefix ]] &&
+			sed -E "s/.*(gcc-[0-9]+).*/\1-${prefix%-}/" <<<"$deb" || echo "$deb")") ;;
 		esac
 	done
 	[[ ${#wanted[@]} -ge 2 && ${#tools[@]} -ge 2 ]] ||
@@ -77,7 +88,7 @@ unpack()
 
 	# Debian's headers lack the script with which newer kernels ask whether
 	# sparse works, and without an answer C=1 does nothing.
-	local scripts="$root.new/tree/usr/src/${headers%-"$arch"}-common/scripts"
+	local scripts="$root.new/tree/usr/src/${headers%-"$flavour"}-common/scripts"
 	[[ -d $scripts ]] || die "$headers: no common headers were unpacked"
 	if [[ ! -e $scripts/checker-valid.sh ]]; then
 		printf '#!/bin/sh\n%s\n' "echo 'static void f(const int *p) { __typeof_unqual__(*p) v; }' | \"\$@\" - && echo 1" \
@@ -96,12 +107,19 @@ esac
 
 need apt-cache apt
 need dpkg-deb dpkg
-arch=$(dpkg --print-architecture)
+arch=$(dpkg --print-architecture) prefix=''
+variant=${series#"${series%%+*}"} variant=${variant#+}
+if [[ ${flavours[$variant]:-} && $variant != "$arch" ]]; then
+	arch=$variant prefix=${prefixes[$arch]}
+elif [[ $variant && $variant != "$arch" ]]; then
+	die "'$variant' is none of ${!flavours[*]}"
+fi
+flavour=${flavours[$arch]:-$arch}
 exec 9>"$cache/matrix/lock"
 flock 9
 
 refresh_lists
-headers=$(newest_headers "$series" || true)
+headers=$(newest_headers "${series%%+*}" || true)
 [[ -n $headers ]] || {
 	rm -f "$apt/.fresh"
 	die "no suite of ${suites[*]} has headers of a $series kernel for $arch"
@@ -116,4 +134,4 @@ if [[ ! -d $root ]]; then
 	mkdir -p "$(dirname "$root")"
 	unpack "$headers" "$root"
 fi
-printf '%s %s\n' "$root/tree" "$release"
+printf '%s %s %s\n' "$root/tree" "$release" "$prefix"

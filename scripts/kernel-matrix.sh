@@ -11,7 +11,7 @@ me=kernel-matrix
 . "$(dirname "${BASH_SOURCE[0]}")/vng.sh"
 
 newest=7.2
-supported=(6.1 6.12 "$newest" 6.12+bbr3 "$newest+renamed")
+supported=(6.1 6.12 "$newest" 6.12+armhf "$newest+arm64" 6.12+bbr3 "$newest+renamed")
 boots=${BOOT-6.1 6.12 $newest}
 
 # of the build under way: more words for bwrap
@@ -24,10 +24,12 @@ usage: kernel-matrix.sh [-h] [SERIES...]
 
 Builds the module with W=1 (gcc's extra warnings) and C=1 (sparse) against
 Debian's headers of each SERIES (default: ${supported[*]}), each in a Debian
-tree of its own (see debian-root.sh). SERIES+bbr3 has the congestion control interface of
+tree of its own (see debian-root.sh). SERIES+i386, +arm64 and +armhf are of another architecture.
+SERIES+bbr3 has the congestion control interface of
 kernels with the patches of BBRv3 (XanMod, CachyOS); SERIES+renamed has each name that we look for
 in the headers changed in turn, which the build has to refuse, by the name of the probe.
-One line per kernel; any warning is a failure.
+One line per kernel; any warning is a failure. One takes a minute of a processor, or two where its
+tree is to be made.
 
 Then Debian's kernel itself is booted in QEMU: the module is loaded, carries a transfer under a goal
 (tests/vng/boot.sh), in $newest another with Accurate ECN, and is unloaded.
@@ -73,22 +75,23 @@ bbr3()
 	! cmp -s "$patched" "$1$tcp"
 }
 
-# build_in TREE RELEASE: what make says, and its status; the module is left in $work.
+# build_in TREE RELEASE [WORDS...]: what make, with these words more, says, and its status; the module
+# is left in $work.
 build_in()
 {
-	local -a files
+	local -a files words=("${@:3}")
 	mapfile -t files < <(module_sources)
 	overlay+=(--bind "$work" /srv)
 	# shellcheck disable=SC2016  # to be expanded inside
 	in_tree "$1" sh -ec '
-		release=$1
-		shift
+		release=$1 words=$2
+		shift 2
 		mkdir /tmp/dalbe
 		(cd /mnt && cp --parents "$@" /tmp/dalbe)
-		make -j2 -C "/usr/src/linux-headers-$release" M=/tmp/dalbe W=1 C=1 modules
+		make -j2 -C "/usr/src/linux-headers-$release" M=/tmp/dalbe W=1 C=1 $words modules
 		test -s /tmp/dalbe/dalbe.ko
 		cp /tmp/dalbe/dalbe.ko /srv
-	' sh "$2" "${files[@]}" 2>&1
+	' sh "$2" "${words[*]}" "${files[@]}" 2>&1
 }
 
 # What each probe of Kbuild looks for, and in which header, another name for it.
@@ -148,14 +151,16 @@ boot()
 # One kernel. Its log is left in the cache, for those who ask.
 build()
 {
-	local series=$1 where tree release log sources checked noise
+	local series=$1 where tree release prefix log sources checked noise
+	local -a words=()
 	where=$("$repo/scripts/debian-root.sh" "${series%+bbr3}") || { not_ok "$series: no headers"; return; }
-	read -r tree release <<<"$where"
+	read -r tree release prefix <<<"$where"
+	[[ ! $prefix ]] || words=("CROSS_COMPILE=$prefix")
 	log=$cache/matrix/$series.log
 	overlay=()
 	[[ $series != *+bbr3 ]] || bbr3 "$tree" "$release" || { not_ok "$series: no hook to patch"; return; }
 
-	build_in "$tree" "$release" >"$log" || {
+	build_in "$tree" "$release" ${words[@]+"${words[@]}"} >"$log" || {
 		tail -n 30 "$log"
 		not_ok "$release: does not build"
 		return
