@@ -59,7 +59,10 @@ stage_kernels()
 }
 
 stage_kunit() { "$repo/tests/kunit/run.sh"; }
-stage_guest() { "$repo/tests/guest/run.sh"; }
+stage_guest()
+{
+	"$repo/tests/guest/run.sh" && "$repo/tests/guest/run.sh" -p -t horizon
+}
 stage_lint() { "$repo/scripts/lint.sh"; }
 stage_changes() { "$repo/scripts/lint.sh" --since HEAD~1; }
 # Of the Python tests those that need no guest, and find most faults in their time:

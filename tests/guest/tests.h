@@ -17,6 +17,7 @@ extern const struct test tests_params[];	/* settings of one socket */
 extern const struct test tests_sysctl[];	/* settings of a namespace */
 extern const struct test tests_paths[];		/* who shares what is known */
 extern const struct test tests_bad_input[];	/* refusals */
+extern const struct test tests_horizon[];	/* wraps, days, thousands */
 extern const struct test tests_memory[];	/* allocations that fail */
 extern const struct test tests_module[];	/* load and unload */
 
