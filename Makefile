@@ -38,7 +38,7 @@ export PREFIX DESTDIR
 .DEFAULT_GOAL := all
 .PHONY: help all modules tools install uninstall dkms-install dkms-remove demo \
 	reproduce reproduce-full cells scoreboard hunt fuzz proof check lint test-python test-kunit test-guest test-vng test-tools test-install \
-	kernel-matrix guest setup mutants coverage clean clean-modules distclean have-kdir deb quick fresh
+	kernel-matrix cost guest setup mutants coverage clean clean-modules distclean have-kdir deb quick fresh
 
 help:	## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(HERE)/Makefile | expand -t 18
@@ -125,6 +125,9 @@ kernel-matrix:	## Build with W=1 and sparse for Debian's 6.1, 6.12, 7.2, arm64, 
 
 test-tools:	## Tests of dalbectl and libdalbe
 	+@$(MAKE) -C $(HERE)/tools test
+
+cost:	## Instructions per ACK and goodput per CPU second, beside cubic, cdg, bbr: OUT=docs/results/cost
+	@$(HERE)/scripts/cost.sh $(OUT)
 
 test-python:	## Python tests
 	@$(HERE)/scripts/pytest.sh
