@@ -21,8 +21,8 @@
  */
 void sender_tell_base(struct sender *s, struct tcp_path *p, enum base_event event)
 {
-	if (s->base->event)
-		s->base->event(s, p, event);
+	if (sender_base(s)->event)
+		sender_base(s)->event(s, p, event);
 }
 
 /**
@@ -144,7 +144,7 @@ static u32 sender_mu_capped_q16(const struct sender *s)
  */
 static u32 sender_cwnd_after_cut(struct sender *s, const struct tcp_path *p, enum cut_cause cause)
 {
-	u32 cwnd = s->base->cut(s, p, cause, cdg_ssthresh(&s->cdg, &s->heuristics, p->cwnd));
+	u32 cwnd = sender_base(s)->cut(s, p, cause, cdg_ssthresh(&s->cdg, &s->heuristics, p->cwnd));
 
 	if (cause == CUT_OWN || !sender_pays_losses_only(s))
 		return cwnd;
@@ -201,8 +201,8 @@ struct round_result sender_end_round(struct sender *s, struct tcp_path *p)
 	s32 gradient_sum_us = cdg_round(&s->cdg, &s->heuristics);
 	enum round_effect effect = ROUND_NONE;
 
-	if (s->base->round)
-		effect = s->base->round(s, p, before_us, gradient_sum_us);
+	if (sender_base(s)->round)
+		effect = sender_base(s)->round(s, p, before_us, gradient_sum_us);
 	sender_begin_round(s, p);
 	if (effect == ROUND_CUT)
 		sender_back_off(s, p);
@@ -245,7 +245,7 @@ void sender_grow_or_phantom_cut(struct sender *s, struct tcp_path *p, u32 acked)
 		sender_begin_round(s, p);
 		sender_back_off(s, p);
 	} else {
-		s->base->grow(s, p, acked, true);
+		sender_base(s)->grow(s, p, acked, true);
 	}
 }
 
@@ -400,8 +400,8 @@ void sender_configure(struct sender *s, const struct control_config *config)
 void sender_steer(struct sender *s, u64 price_standard_q40)
 {
 	sender_set_mu(s);
-	if (s->base->steer)
-		s->base->steer(s, price_standard_q40);
+	if (sender_base(s)->steer)
+		sender_base(s)->steer(s, price_standard_q40);
 }
 
 /**
@@ -460,6 +460,6 @@ struct control_sample sender_sample_interval(const struct sender *s, u64 busy_us
 	if (sender_pays_losses_only(s))
 		signals_price(&s->signals, &sample);
 	else
-		s->base->price(s, &sample);
+		sender_base(s)->price(s, &sample);
 	return sample;
 }

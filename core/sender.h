@@ -202,6 +202,16 @@ struct sender {
 	struct cdg cdg;
 };
 
+/* The base in force. BPF cannot call by pointer: its port names the one that it has. */
+static inline const struct lbe_base *sender_base(const struct sender *s)
+{
+#ifdef PORT_BASE
+	return &PORT_BASE;
+#else
+	return s->base;
+#endif
+}
+
 /* Has the base found somebody else on the path? Then its window is w * B (lbe_base.level_q16),
  * after a timeout as well. Never of a base that does not look for others, whatever w.
  */
@@ -213,7 +223,7 @@ static inline bool sender_not_alone(const struct sender *s)
 /* Are losses all that the base pays? Then signals.c knows the price, and inflates it. */
 static inline bool sender_pays_losses_only(const struct sender *s)
 {
-	return !s->base->price;
+	return !sender_base(s)->price;
 }
 
 /* The base tells of others. */
@@ -221,8 +231,8 @@ static inline struct base_report sender_report(const struct sender *s)
 {
 	struct base_report report = {};
 
-	if (s->base->report)
-		s->base->report(s, &report);
+	if (sender_base(s)->report)
+		sender_base(s)->report(s, &report);
 	return report;
 }
 
@@ -284,11 +294,12 @@ static inline s32 sender_path_rtt_us(struct sender *s, const struct rtt_sample *
 	/* Of packets that were sent twice TCP knows timestamps alone, in ticks of a ms. They may
 	 * be a tick too few, which would stay the base RTT for good.
 	 */
-	if (doubts->retransmitted && s->base->forward_rtt && rtt_us % USEC_PER_MSEC == 0)
+	if (doubts->retransmitted && sender_base(s)->forward_rtt &&
+	    (u32)rtt_us % USEC_PER_MSEC == 0)
 		rtt_us += USEC_PER_MSEC - 1;
 	forward_us = owd_rtt_us(&s->owd, doubts->tsval, sample->now_us, rtt_us,
 				cdg_base_rtt_us(&s->cdg));
-	return s->base->forward_rtt ? forward_us : rtt_us;
+	return sender_base(s)->forward_rtt ? forward_us : rtt_us;
 }
 
 /**
@@ -312,14 +323,14 @@ static inline bool sender_rtt(struct sender *s, const struct rtt_sample *sample,
 
 	s->round.app_limited |= doubts->app_limited;
 	rtt_us = sender_path_rtt_us(s, sample, doubts);
-	if (doubts->delayed_ack && s->base->forward_rtt) {
+	if (doubts->delayed_ack && sender_base(s)->forward_rtt) {
 		cdg_rtt_delayed_ack(&s->cdg, rtt_us);
 		return !s->cdg.rtt.max_us && s->cdg.state != CDG_BACKOFF;
 	}
 	if (rtt_us <= 0)
 		return false;
-	if (s->base->sample)
-		s->base->sample(s, sample, rtt_us);
+	if (sender_base(s)->sample)
+		sender_base(s)->sample(s, sample, rtt_us);
 	else
 		cdg_rtt_sample(&s->cdg, rtt_us, sample->packets, sample->sacked);
 	return false;
@@ -340,7 +351,7 @@ static inline bool sender_restarted(const struct sender *s, const struct tcp_pat
 {
 	if (!sender_not_alone(s))
 		return !path_slow_start(p);
-	return p->cwnd >= s->base->level_q16(s) >> 16;
+	return p->cwnd >= sender_base(s)->level_q16(s) >> 16;
 }
 
 /**
@@ -373,7 +384,7 @@ static inline bool sender_acked(struct sender *s, struct tcp_path *p, bool waiti
  */
 static inline bool sender_wants_hystart(const struct sender *s, const struct tcp_path *p)
 {
-	return path_slow_start(p) && s->heuristics.hystart && s->base->use_hystart &&
+	return path_slow_start(p) && s->heuristics.hystart && sender_base(s)->use_hystart &&
 	       !sender_not_alone(s);
 }
 
@@ -404,7 +415,7 @@ static inline void sender_update_cwnd(struct sender *s, struct tcp_path *p, u32 
 	if (cwnd_limited && sender_pays_losses_only(s))
 		sender_grow_or_phantom_cut(s, p, acked);
 	else
-		s->base->grow(s, p, acked, cwnd_limited);
+		sender_base(s)->grow(s, p, acked, cwnd_limited);
 }
 
 /**
@@ -413,7 +424,7 @@ static inline void sender_update_cwnd(struct sender *s, struct tcp_path *p, u32 
  */
 static inline bool sender_below_min_cwnd(const struct sender *s)
 {
-	return sender_not_alone(s) && s->base->level_q16(s) < 2 * Q16_ONE;
+	return sender_not_alone(s) && sender_base(s)->level_q16(s) < 2 * Q16_ONE;
 }
 
 #endif /* DALBE_SENDER_H */

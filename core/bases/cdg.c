@@ -198,7 +198,7 @@ static void cdg_hist_add(struct cdg *c, s32 gradient_sum_us)
 		return;
 	octave = fls64(gradient_sum_us) - 1;
 	bin = 2 * octave + (octave && (gradient_sum_us >> (octave - 1) & 1));
-	c->price.hist_q8[min(bin, CDG_HIST_BINS - 1)] += Q8_ONE;
+	c->price.hist_q8[min_t(u32, bin, CDG_HIST_BINS - 1)] += Q8_ONE;
 }
 
 /* Return the sum of the last CDG_WINDOW gradients, C(1) to C(3) times CDG_WINDOW: of the lowest
@@ -211,7 +211,7 @@ static s32 cdg_gradient_sum(struct cdg *c, const struct cdg_heuristics *h)
 {
 	s32 gmin = c->rtt.min_us - c->rtt_prev.min_us;
 	s32 gmax = c->rtt.max_us - c->rtt_prev.max_us;
-	struct cdg_minmax *slot = &c->gradients.round[c->tail];
+	struct cdg_minmax *slot = &c->gradients.round[c->tail % CDG_WINDOW];
 	s32 sum;
 
 	c->gradients.sum.min_us += gmin - slot->min_us;

@@ -42,7 +42,7 @@ enum cdg_hystart cdg_hystart_exit(struct cdg *c, u8 detect, u32 now_us,
 			c->hystart_last_us = now_us;
 			c->hystart_start_us = now_us;
 		} else if ((s32)(now_us - c->hystart_last_us) < CDG_TRAIN_GAP_US) {
-			s32 full_us = max(c->hystart_min_us / 2, CDG_HYSTART_LEAST_US);
+			s32 full_us = max(c->hystart_min_us >> 1, CDG_HYSTART_LEAST_US);
 
 			if (paced && !cdg_saw_queue(c))
 				full_us = c->hystart_min_us;
@@ -57,7 +57,7 @@ enum cdg_hystart cdg_hystart_exit(struct cdg *c, u8 detect, u32 now_us,
 			c->hystart_samples++;
 		} else {
 			s32 limit_us = max(c->hystart_min_us +
-					   c->hystart_min_us / 8, CDG_HYSTART_LEAST_US);
+					   (c->hystart_min_us >> 3), CDG_HYSTART_LEAST_US);
 
 			if (c->rtt.min_us > limit_us)
 				return CDG_HYSTART_DELAY;

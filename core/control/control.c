@@ -326,7 +326,8 @@ static void control_learn_headroom(struct control *c, const struct control_sampl
 	if (s->price_q40 != s->price_standard_q40 &&
 	    c->updates <= DALBE_HEADROOM_TPHI * DALBE_TPHI_UPDATES)
 		return;
-	c->mbc.headroom_q16 += ((s64)headroom_q16 - (s64)c->mbc.headroom_q16) / DALBE_HEADROOM_MEAN;
+	c->mbc.headroom_q16 += div_s64((s64)headroom_q16 - c->mbc.headroom_q16,
+				       DALBE_HEADROOM_MEAN);
 }
 
 /* The harmonic mean of MBC's answers: 1 / headroom, at most 1. */

@@ -106,7 +106,7 @@ u32 control_mbc_trim(u32 trim_q16, u64 target_Bps, u64 rate_Bps)
 	s64 factor_q16;
 
 	error_q16 = clamp_t(s64, error_q16, -(s64)Q16_ONE / 2, Q16_ONE);
-	factor_q16 = Q16_ONE + error_q16 * DALBE_TRIM_GAIN_Q16 / Q16_ONE;
+	factor_q16 = Q16_ONE + div_s64(error_q16 * DALBE_TRIM_GAIN_Q16, Q16_ONE);
 	return clamp_t(u64, ((u64)trim_q16 * factor_q16) >> 16,
 		       DALBE_TRIM_MIN_Q16, DALBE_TRIM_MAX_Q16);
 }
