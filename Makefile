@@ -38,7 +38,7 @@ export PREFIX DESTDIR
 .DEFAULT_GOAL := all
 .PHONY: help all modules tools install uninstall dkms-install dkms-remove demo \
 	reproduce reproduce-full cells scoreboard hunt fuzz proof check lint test-python test-kunit test-guest test-vng test-tools test-install \
-	kernel-matrix cost guest setup mutants coverage clean clean-modules distclean have-kdir deb quick fresh
+	kernel-matrix bpf test-bpf cost guest setup mutants coverage clean clean-modules distclean have-kdir deb quick fresh
 
 help:	## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(HERE)/Makefile | expand -t 18
@@ -55,6 +55,9 @@ modules: have-kdir	## Build dalbe.ko for the kernel in KDIR
 
 tools:	## Build dalbectl and libdalbe
 	+@$(MAKE) -C $(HERE)/tools
+
+bpf:	## Build the BPF edition, for hosts without a compiler (needs clang-19 and libbpf-dev)
+	+@$(MAKE) -C $(HERE)/bpf
 
 install: all	## Install module and tools (as root; PREFIX=/usr/local, DESTDIR=)
 	+@$(KBUILD) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) INSTALL_MOD_DIR=updates \
@@ -123,6 +126,9 @@ lint:	## Style: checkpatch, shellcheck, ruff, mypy, manual pages, UAPI layout
 kernel-matrix:	## Build with W=1 and sparse for Debian's 6.1, 6.12, 7.2, arm64, armhf and BBRv3's patches, and boot those three
 	@$(HERE)/scripts/kernel-matrix.sh
 
+test-bpf:	## The BPF edition in Debian's 6.1, 6.12 and 7.2 under lockdown, four minutes each
+	@$(HERE)/scripts/bpf-test.sh
+
 test-tools:	## Tests of dalbectl and libdalbe
 	+@$(MAKE) -C $(HERE)/tools test
 
@@ -166,6 +172,7 @@ clean-modules:
 
 clean: clean-modules	## Remove what was built here
 	+@$(MAKE) -C $(HERE)/tools clean
+	+@$(MAKE) -C $(HERE)/bpf clean
 
 distclean: clean	## And the results, the demo and the cache
 	@rm -rf $(HERE)/results $(HERE)/demo $(HERE)/reproduction $(HERE)/scoreboard $(HERE)/hunt

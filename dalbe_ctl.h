@@ -298,4 +298,26 @@ struct dalbe_group {
 #define DALBE_IOC_SET_PARAMS	_IOW(DALBE_IOC_MAGIC, 4, struct dalbe_params)
 #define DALBE_IOC_SET_GROUP	_IOW(DALBE_IOC_MAGIC, 5, struct dalbe_group)
 
+/*
+ * The same by socket options, where dalbe_cdg is the BPF edition (docs/operate.md): there is no
+ * device then.
+ *
+ *	setsockopt(fd, SOL_DALBE, DALBE_SO_GOAL, &goal, sizeof(goal));
+ *
+ * The structures, the answers and the errors are those of the commands, but for these:
+ *   - fd is not looked at, nor what DALBE_SO_STATE is called with; it leaves fd 0
+ *   - of a socket that is not TCP, or Multipath TCP, EOPNOTSUPP comes after EINVAL and EOVERFLOW
+ *   - where the edition is not loaded, or the socket's cgroup is not one that it serves, each is
+ *     an ENOPROTOOPT of TCP's own; so is DALBE_SO_STATE before connect() of a socket that has
+ *     dalbe_cdg by default, and no goal
+ *   - DALBE_SO_PARAMS: there is no DALBE_CONTROLLER_FIXED (ERANGE), and G has no effect
+ *   - a change acts from the next ACK on
+ */
+#define SOL_DALBE		0xda1b
+#define DALBE_SO_GOAL		1	/* set; struct dalbe_goal */
+#define DALBE_SO_STATE		2	/* get; struct dalbe_state */
+#define DALBE_SO_CLEAR		3	/* set; struct dalbe_clear */
+#define DALBE_SO_PARAMS		4	/* set; struct dalbe_params */
+#define DALBE_SO_GROUP		5	/* set; struct dalbe_group */
+
 #endif /* _UAPI_DALBE_CTL_H */

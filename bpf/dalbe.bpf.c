@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dalbe_cdg as a program of BPF: the scavenger and the controllers of core/, TCP's hooks
+ * (kernel/hooks.c), and goals by setsockopt(2) (sockopt.h).
+ *
+ * Without a goal a connection is a scavenger at wmin: CDG at a fixed G, and the other bases, are
+ * the module's.
+ */
+#include "bpf/core.h"
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_tracing.h>
+
+char _license[] SEC("license") = "GPL";
+
+/* The kernel's. */
+enum { AF_INET6 = 10 };
+enum { TCP_SYN_SENT = 2, TCP_SYN_RECV = 3, TCP_CLOSE = 7 };
+enum { CA_EVENT_CWND_RESTART = 1, CA_EVENT_COMPLETE_CWR = 2 };	/* from 6.1 to 7.2 */
+enum { SK_PACING_NONE, SK_PACING_NEEDED, SK_PACING_FQ };
+enum { TCP_CHRONO_RWND_LIMITED = 2 };
+#define CA_ACK_ECE		4
+#define TCP_CONG_NON_RESTRICTED	1
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct tcp_congestion_ops {
+	u32 (*ssthresh)(struct sock *sk);
+	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
+	void (*set_state)(struct sock *sk, u8 new_state);
+	void (*cwnd_event)(struct sock *sk, u32 event);
+	void (*in_ack_event)(struct sock *sk, u32 flags);
+	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
+	u32 (*min_tso_segs)(struct sock *sk);
+	u32 (*undo_cwnd)(struct sock *sk);
+	void (*init)(struct sock *sk);
+	void (*release)(struct sock *sk);
+	char name[16];
+	u32 flags;
+};
+
+#pragma clang attribute pop
+
+extern u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
+extern void tcp_reno_cong_avoid(struct sock *sk, u32 ack, u32 acked) __ksym;
+extern u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
+
+static __always_inline struct tcp_sock *tcp_sk(struct sock *sk)
+{
+	return (struct tcp_sock *)sk;
+}
+
+static __always_inline struct dalbe_flow *dalbe_flow(struct sock *sk)
+{
+	return bpf_sk_storage_get(&flows, sk, 0, 0);
+}
+
+static __always_inline struct dalbe_goal_of *dalbe_goal_of(struct sock *sk)
+{
+	return bpf_sk_storage_get(&goals, sk, 0, 0);
+}
+
+static __always_inline u64 tcp_clock_us(void)
+{
+	return bpf_ktime_get_ns() / NSEC_PER_USEC;
+}
+
+static __always_inline void dalbe_path_read(struct sock *sk, struct tcp_path *p, u64 now_us)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	*p = (struct tcp_path) {
+		.tp = tp,
+		.now_us = now_us,
+		.cwnd = tp->snd_cwnd,
+		.ssthresh = tp->snd_ssthresh,
+		.cwnd_cnt = tp->snd_cwnd_cnt,
+	};
+}
+
+/* TCP cannot be told not to undo a cut (tcp_sock.prior_ssthresh): see dalbe_undo_cwnd(). */
+static __always_inline void dalbe_path_write(struct sock *sk, struct dalbe_flow *f,
+					     const struct tcp_path *p)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tp->snd_cwnd = max(p->cwnd, 1u);
+	tp->snd_ssthresh = p->ssthresh;
+	tp->snd_cwnd_cnt = p->cwnd_cnt;
+	f->no_undo |= p->no_undo;
+}
+
+/* TCP has undone a cut all the same: we have kept the window, and put ssthresh back. */
+static __always_inline void dalbe_redo(struct sock *sk, struct dalbe_flow *f)
+{
+	if (!f->undo_ssthresh)
+		return;
+	tcp_sk(sk)->snd_ssthresh = f->undo_ssthresh;
+	f->undo_ssthresh = 0;
+}
+
+static __always_inline u32 dalbe_busy_jiffies(const struct tcp_sock *tp)
+{
+	u8 type = BPF_CORE_READ_BITFIELD(tp, chrono_type);
+	u32 busy = tp->chrono_stat[0] + tp->chrono_stat[1] + tp->chrono_stat[2];
+
+	return type ? busy + (u32)bpf_jiffies64() - tp->chrono_start : busy;
+}
+
+static __always_inline u64 dalbe_bytes_done(const struct tcp_sock *tp,
+					    const struct dalbe_goal_of *g)
+{
+	return tp->bytes_acked > g->acked_before ? tp->bytes_acked - g->acked_before : 0;
+}
+
+static __always_inline u64 dalbe_tw_end_us(const struct tcp_sock *tp, struct dalbe_flow *f)
+{
+	return tcp_clock_us() + control_tw_ns(&f->sender.control, tp->srtt_us >> 3) / NSEC_PER_USEC;
+}
+
+static __always_inline void dalbe_begin_interval(const struct tcp_sock *tp, struct dalbe_flow *f)
+{
+	sender_begin_interval(&f->sender);
+	f->busy_jiffies = dalbe_busy_jiffies(tp);
+	f->tw_start_us = tcp_clock_us();
+	f->tw_end_us = dalbe_tw_end_us(tp, f);
+}
+
+/* Leave the path, if it is still there. */
+static __always_inline void dalbe_path_leave(struct dalbe_flow *f)
+{
+	struct path_entry *e = path_find(f);
+
+	if (e) {
+		path_memory_leave(&e->memory, &f->sender.part);
+		e->idle_ns = bpf_ktime_get_boot_ns();
+	}
+	f->sender.part.rate_q16 = 0;
+	f->path_id = 0;
+}
+
+static const struct path_entry nothing_known;
+
+/* Share what is known of the path: anew where it was forgotten, or the user or group is another. */
+static __always_inline void dalbe_path_join(struct sock *sk, struct dalbe_flow *f, u32 group)
+{
+	struct path_key key = {
+		.netns = sk->__sk_common.skc_net.net->net_cookie,
+		.uid = sk->sk_uid.val,
+		.group = group,
+	};
+	u64 now_ns = bpf_ktime_get_boot_ns();
+	struct path_entry *e;
+
+	if (group) {
+		/* whatever its destination */
+	} else if (sk->__sk_common.skc_family == AF_INET6) {
+		key.daddr[0] = sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32[0];
+		key.daddr[1] = sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32[1];
+		key.daddr[2] = sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32[2];
+		key.daddr[3] = sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32[3];
+	} else {
+		key.daddr[2] = bpf_htonl(0xffff);
+		key.daddr[3] = sk->__sk_common.skc_daddr;
+	}
+	if (path_find(f) && !__builtin_memcmp(&f->key, &key, sizeof(key)))
+		return;
+	dalbe_path_leave(f);
+	f->key = key;
+	e = bpf_map_lookup_elem(&paths, &key);
+	if (!e) {
+		bpf_map_update_elem(&paths, &key, &nothing_known, BPF_NOEXIST);
+		e = bpf_map_lookup_elem(&paths, &key);
+	}
+	if (!e) {	/* no memory: the flow has its own, until the end of Tw */
+		path_memory_init(&f->own);
+		f->own.flows = 1;
+		f->own.since_us = tcp_clock_us();
+		return;
+	}
+	if (!e->id)
+		__sync_val_compare_and_swap(&e->id, 0, now_ns);
+	if (!e->memory.flows && now_ns - e->idle_ns > DALBE_PATH_IDLE_NS)
+		path_memory_init(&e->memory);
+	e->memory.group = group;
+	f->path_id = e->id;
+	path_memory_join(&e->memory, tcp_clock_us());
+}
+
+static __always_inline u32 wmin_q16(u32 wmin_ppm)
+{
+	return max_t(u32, 1, ((u64)wmin_ppm << 16) / 1000000);
+}
+
+static __always_inline void dalbe_config(struct control_config *c, const struct dalbe_goal_of *g)
+{
+	*c = (struct control_config) {
+		.controller = g->set & DALBE_PARAM_CONTROLLER ? g->controller : settings.controller,
+		.after_deadline = g->set & DALBE_PARAM_AFTER ? g->after_deadline :
+							       settings.after_deadline,
+		.tw_ms = g->set & DALBE_PARAM_TW ? g->tw_ms : settings.tw_ms,
+		.wmin_q16 = wmin_q16(g->set & DALBE_PARAM_WMIN ? g->wmin_ppm : settings.wmin_ppm),
+		.unlimited_increase = !settings.limit_increase,
+	};
+	if (!g->bytes)
+		c->controller = DALBE_CONTROLLER_WEIGHT;
+}
+
+static const struct dalbe_goal_of no_goal;
+
+/* A goal, or none, comes into force. */
+static __noinline int dalbe_apply_goal(struct sock *sk, struct dalbe_flow *f)
+{
+	const struct dalbe_goal_of *g = dalbe_goal_of(sk) ?: &no_goal;
+	struct sender *s = &f->sender;
+	struct control_config c;
+	struct tcp_path p;
+
+	f->goal_count = g->count;
+	f->goal_restarts = g->restarts;
+	dalbe_path_join(sk, f, g->group);
+	s->heuristics = (struct cdg_heuristics) { .hystart = settings.hystart };
+	dalbe_path_read(sk, &p, tcp_clock_us());
+	sender_set_base(s, &p, &scavenger_base);
+	dalbe_config(&c, g);
+	control_start(&s->control, &c, g->bytes, dalbe_bytes_done(tcp_sk(sk), g),
+		      bpf_ktime_get_boot_ns(), g->deadline_ns);
+	sender_begin_goal(s, &p);
+	cdg_set_idle_g(&s->cdg, settings.idle_g_us * NSEC_PER_USEC);
+	dalbe_begin_interval(tcp_sk(sk), f);
+	return 0;
+}
+
+/* The user has changed a goal or settings since. */
+static __noinline int dalbe_look_at_goal(struct sock *sk, struct dalbe_flow *f)
+{
+	const struct dalbe_goal_of *g = dalbe_goal_of(sk);
+	struct sender *s = &f->sender;
+	struct control_config c;
+
+	if (!g || g->count == f->goal_count)
+		return 0;
+	if (g->restarts != f->goal_restarts)
+		return dalbe_apply_goal(sk, f);
+	f->goal_count = g->count;
+	dalbe_path_join(sk, f, g->group);
+	if (g->bytes != s->control.goal.bytes ||
+	    (g->bytes && g->deadline_ns != s->control.goal.deadline_ns))
+		control_change_goal(&s->control, g->bytes, bpf_ktime_get_boot_ns(), g->deadline_ns);
+	dalbe_config(&c, g);
+	sender_configure(s, &c);
+	f->tw_end_us = min(f->tw_end_us, dalbe_tw_end_us(tcp_sk(sk), f));
+	return 0;
+}
+
+static __noinline int dalbe_begin(struct sock *sk)
+{
+	struct dalbe_goal_of *g = dalbe_goal_of(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct dalbe_flow *f;
+	struct tcp_path p;
+
+	f = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!f)
+		return 0;
+	if (g && (sk->__sk_common.skc_state == TCP_SYN_RECV || !tp->bytes_acked))
+		g->acked_before = tp->bytes_acked;
+	if (g && g->check != (g->bytes ^ g->deadline_ns))
+		g->bytes = 0;
+	f->last_bytes_acked = tp->bytes_acked;
+	dalbe_path_read(sk, &p, tcp_clock_us());
+	sender_init(&f->sender, &p, path_recovering(&p) ? tp->high_seq : tp->snd_una - 1);
+	return dalbe_apply_goal(sk, f);
+}
+
+SEC("struct_ops/dalbe_init")
+void BPF_PROG(dalbe_init, struct sock *sk)
+{
+	if (sk->__sk_common.skc_state != TCP_SYN_SENT)
+		dalbe_begin(sk);
+}
+
+SEC("struct_ops/dalbe_release")
+void BPF_PROG(dalbe_release, struct sock *sk)
+{
+	struct dalbe_flow *f = dalbe_flow(sk);
+
+	if (f) {
+		dalbe_path_leave(f);
+		sk->sk_pacing_status = f->fq ? SK_PACING_FQ : SK_PACING_NONE;
+	}
+	bpf_sk_storage_delete(&flows, sk);
+	bpf_sk_storage_delete(&goals, sk);
+}
+
+SEC("struct_ops/dalbe_cong_avoid")
+void BPF_PROG(dalbe_cong_avoid, struct sock *sk, u32 ack, u32 acked)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct dalbe_flow *f = dalbe_flow(sk);
+	struct tcp_path p;
+	bool set = false;
+
+	if (!f) {
+		tcp_reno_cong_avoid(sk, ack, acked);
+		return;
+	}
+	dalbe_redo(sk, f);
+	dalbe_path_read(sk, &p, tp->tcp_mstamp);
+	if (sender_acked(&f->sender, &p, tp->write_seq - tp->snd_nxt >= tp->mss_cache)) {
+		if (sender_wants_hystart(&f->sender, &p))
+			sender_hystart(&f->sender, &p, sk->sk_pacing_status != SK_PACING_NONE);
+		if (sender_round_over(&f->sender, &p)) {
+			f->sender.heuristics.hystart = settings.hystart;
+			set = sender_end_round(&f->sender, &p).set && !sender_not_alone(&f->sender);
+		}
+		if (!set)
+			sender_update_cwnd(&f->sender, &p, acked);
+	}
+	dalbe_path_write(sk, f, &p);
+}
+
+static __noinline int dalbe_end_interval(struct sock *sk, struct dalbe_flow *f)
+{
+	const struct dalbe_goal_of *g = dalbe_goal_of(sk) ?: &no_goal;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 elapsed_us = tp->tcp_mstamp - min(tp->tcp_mstamp, f->tw_start_us);
+	u64 busy_us = (u64)(dalbe_busy_jiffies(tp) - f->busy_jiffies) * USEC_PER_SEC / hz;
+	struct control_sample sample = sender_sample_interval(&f->sender, busy_us, elapsed_us);
+	struct tcp_path p;
+	struct control_model model = { cdg_base_model_q40, &p };
+
+	sample.now_ns = bpf_ktime_get_boot_ns();
+	sample.elapsed_ns = elapsed_us * NSEC_PER_USEC;
+	sample.bytes_done = dalbe_bytes_done(tp, g);
+	sample.srtt_us = tp->srtt_us >> 3;
+	dalbe_path_read(sk, &p, tp->tcp_mstamp);
+	control_update(&f->sender.control, &sample, &model);
+	sender_steer(&f->sender, sample.price_standard_q40);
+	cdg_age_histogram(&f->sender.cdg);
+	dalbe_path_join(sk, f, g->group);
+	dalbe_begin_interval(tp, f);
+	return 0;
+}
+
+static __always_inline bool dalbe_finish(struct sock *sk)
+{
+	struct dalbe_goal_of *g = dalbe_goal_of(sk);
+
+	if (!g || !g->bytes || g->done_ns || dalbe_bytes_done(tcp_sk(sk), g) < g->bytes)
+		return false;
+	g->done_ns = bpf_ktime_get_boot_ns();
+	return true;
+}
+
+SEC("struct_ops/dalbe_pkts_acked")
+void BPF_PROG(dalbe_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct dalbe_flow *f = dalbe_flow(sk);
+	struct tcp_path p;
+	bool finished;
+
+	if (!f) {
+		if (BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_initialized) &&
+		    sk->__sk_common.skc_state != TCP_SYN_SENT)
+			dalbe_begin(sk);
+		return;
+	}
+	dalbe_look_at_goal(sk, f);
+	dalbe_path_read(sk, &p, tp->tcp_mstamp);
+	struct rtt_sample rtt = {
+		.now_us = tp->tcp_mstamp,
+		.silence_us = tp->tcp_mstamp - tp->delivered_mstamp,
+		.rtt_us = sample->rtt_us,
+		.packets = sample->pkts_acked,
+		.una = tp->snd_una,
+		.cwnd = tp->snd_cwnd,
+		.sacked = tp->sacked_out,
+		.recovering = path_recovering(&p),
+	};
+	struct rtt_doubts doubts = {
+		.tsval = tp->rx_opt.rcv_tsval,
+		.timestamp = BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp),
+		.retransmitted = tp->tlp_high_seq || tp->retrans_stamp,
+		.delayed_ack = !tp->packets_out &&
+			       (u32)tp->bytes_acked - f->last_bytes_acked <= tp->mss_cache,
+		.app_limited = tp->app_limited ||
+			       BPF_CORE_READ_BITFIELD(tp, chrono_type) == TCP_CHRONO_RWND_LIMITED,
+	};
+
+	f->last_bytes_acked = tp->bytes_acked;
+	if (sender_rtt(&f->sender, &rtt, &doubts))
+		sender_begin_round(&f->sender, &p);
+	if (!tp->packets_out)
+		sender_tell_base(&f->sender, &p, BASE_IDLE);
+	finished = dalbe_finish(sk);
+	if (finished || tp->tcp_mstamp >= f->tw_end_us)
+		dalbe_end_interval(sk, f);
+}
+
+SEC("struct_ops/dalbe_ssthresh")
+u32 BPF_PROG(dalbe_ssthresh, struct sock *sk)
+{
+	struct dalbe_flow *f = dalbe_flow(sk);
+	struct tcp_path p;
+
+	if (!f)
+		return tcp_reno_ssthresh(sk);
+	f->no_undo = false;
+	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
+	return sender_ssthresh(&f->sender, &p);
+}
+
+SEC("struct_ops/dalbe_undo_cwnd")
+u32 BPF_PROG(dalbe_undo_cwnd, struct sock *sk)
+{
+	struct dalbe_flow *f = dalbe_flow(sk);
+	struct tcp_path p;
+
+	if (!f)
+		return tcp_reno_undo_cwnd(sk);
+	if (f->no_undo) {
+		f->undo_ssthresh = tcp_sk(sk)->snd_ssthresh;
+		return tcp_sk(sk)->snd_cwnd;
+	}
+	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
+	sender_tell_base(&f->sender, &p, BASE_UNDO);
+	return tcp_reno_undo_cwnd(sk);
+}
+
+SEC("struct_ops/dalbe_set_state")
+void BPF_PROG(dalbe_set_state, struct sock *sk, u8 state)
+{
+	struct dalbe_flow *f = dalbe_flow(sk);
+	struct tcp_path p;
+
+	if (!f)
+		return;
+	dalbe_redo(sk, f);
+	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
+	if (state < PATH_CWR) {
+		sender_end_repair(&f->sender, &p, state);
+		return;
+	}
+	if (!sender_count_loss(&f->sender, &p, state))
+		return;
+	sender_begin_repair(&f->sender, &p, state);
+	dalbe_path_write(sk, f, &p);
+}
+
+SEC("struct_ops/dalbe_in_ack_event")
+void BPF_PROG(dalbe_in_ack_event, struct sock *sk, u32 flags)
+{
+	struct dalbe_flow *f;
+	struct tcp_path p;
+
+	if (!(flags & CA_ACK_ECE) || !tcp_sk(sk)->packets_out)
+		return;
+	f = dalbe_flow(sk);
+	if (!f)
+		return;
+	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
+	sender_count_mark(&f->sender, &p);
+}
+
+SEC("struct_ops/dalbe_cwnd_event")
+void BPF_PROG(dalbe_cwnd_event, struct sock *sk, u32 event)
+{
+	struct dalbe_flow *f;
+	struct tcp_path p;
+
+	if (event != CA_EVENT_CWND_RESTART && event != CA_EVENT_COMPLETE_CWR)
+		return;
+	f = dalbe_flow(sk);
+	if (!f)
+		return;
+	dalbe_path_read(sk, &p, tcp_clock_us());
+	if (event == CA_EVENT_CWND_RESTART)
+		sender_cwnd_restart(&f->sender, &p);
+	else
+		sender_complete_cwr(&f->sender, &p);
+}
+
+/*
+ * Two packets are to leave together, and the next two a gap later: the receiver would hold back its
+ * ACK of a single one. The module sets a departure and a timer, which BPF cannot. But TCP's own
+ * pacing waits after each packet, and with a window of two each leaves by itself: for an instant
+ * after the first, and for the gap after the second.
+ */
+static __always_inline u64 dalbe_pair_rate(const struct tcp_sock *tp, struct dalbe_flow *f)
+{
+	u64 gap_us = fp_mul_div(dalbe_srtt_us(tp), 2 * Q16_ONE, scavenger_level_q16(&f->sender));
+
+	if (tp->data_segs_out - f->pair_segs >= 2)
+		f->pair_segs = tp->data_segs_out;
+	if (tp->data_segs_out == f->pair_segs)
+		gap_us = 1;
+	else	/* without packets no look could find the queue gone */
+		gap_us = min(gap_us, path_look_us(cdg_base_rtt_us(&f->sender.cdg)));
+	return USEC_PER_SEC * (u64)tp->mss_cache / max(gap_us, 1ull);
+}
+
+/* TCP asks before it sends. */
+SEC("struct_ops/dalbe_min_tso_segs")
+u32 BPF_PROG(dalbe_min_tso_segs, struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct dalbe_flow *f = dalbe_flow(sk);
+	bool few, on;
+	u32 status;
+
+	if (f) {
+		few = sender_below_min_cwnd(&f->sender);
+		on = few || (!sender_not_alone(&f->sender) &&
+			     cdg_base_rtt_us(&f->sender.cdg) >= QUEUE_SHORTEST_US);
+		f->fq |= sk->sk_pacing_status == SK_PACING_FQ;
+		status = f->fq ? SK_PACING_FQ : SK_PACING_NONE;
+		if (on || sk->sk_max_pacing_rate != ~0ul || tp->tcp_wstamp_ns > tp->tcp_clock_cache)
+			status = SK_PACING_NEEDED;
+		sk->sk_pacing_status = status;
+		if (few)
+			sk->sk_pacing_rate = min(dalbe_pair_rate(tp, f), sk->sk_max_pacing_rate);
+	}
+	return sk->__sk_common.skc_net.net->ipv4.sysctl_tcp_min_tso_segs;
+}
+
+#include "bpf/sockopt.h"
+
+SEC(".struct_ops")
+struct tcp_congestion_ops dalbe_cdg = {
+	.init		= (void *)dalbe_init,
+	.release	= (void *)dalbe_release,
+	.ssthresh	= (void *)dalbe_ssthresh,
+	.cong_avoid	= (void *)dalbe_cong_avoid,
+	.pkts_acked	= (void *)dalbe_pkts_acked,
+	.undo_cwnd	= (void *)dalbe_undo_cwnd,
+	.set_state	= (void *)dalbe_set_state,
+	.in_ack_event	= (void *)dalbe_in_ack_event,
+	.cwnd_event	= (void *)dalbe_cwnd_event,
+	.min_tso_segs	= (void *)dalbe_min_tso_segs,
+	.name		= DALBE_CC_CDG,
+	.flags		= TCP_CONG_NON_RESTRICTED,
+};

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What BPF keeps: settings, goals, flows, and what is known of paths. kernel/dalbe.h and
+ * kernel/paths.c say more of each.
+ */
+#ifndef DALBE_BPF_FLOW_H
+#define DALBE_BPF_FLOW_H
+
+#define DALBE_PATHS_MAX		4096
+#define DALBE_PATH_IDLE_NS	(600 * NSEC_PER_SEC)
+
+/* Of the machine, by the names of net.dalbe.*; there is no CDG at a fixed G here. */
+struct dalbe_defaults {
+	u32 controller;
+	u32 tw_ms;
+	u32 wmin_ppm;
+	u32 limit_increase;
+	u32 after_deadline;
+	u32 hystart;
+	u32 idle_g_us;
+};
+
+volatile struct dalbe_defaults settings SEC(".data.settings") = {
+	.controller = DALBE_CONTROLLER_MBC,
+	.wmin_ppm = 10000,
+	.limit_increase = 1,
+	.after_deadline = DALBE_AFTER_BEST_EFFORT,
+	.hystart = CDG_HYSTART_TRAIN | CDG_HYSTART_DELAY,
+	.idle_g_us = CDG_IDLE_G_DEFAULT_NS / 1000,
+};
+
+/* The kernel's HZ, by the loader. */
+const volatile u32 hz SEC(".rodata.hz") = 250;
+
+/**
+ * struct dalbe_goal_of - what the user has asked of a socket; a listener's children inherit it
+ * @bytes: 0: no goal
+ * @deadline_ns: CLOCK_BOOTTIME
+ * @check: of both: a child may copy them while they are written
+ * @acked_before: tcp_sock.bytes_acked when the goal was set
+ * @done_ns: when its last byte was acknowledged; 0: not yet
+ * @count: of the calls that have changed any of these: the flow looks whether there was one
+ * @restarts: of those, the ones with which a transfer begins, or none is left
+ * @tw_ms: settings, as far as @set, DALBE_PARAM_*, says that the user has set them
+ * @group: see struct dalbe_group
+ */
+struct dalbe_goal_of {
+	u64 bytes;
+	u64 deadline_ns;
+	u64 check;
+	u64 acked_before;
+	u64 done_ns;
+	u32 count;
+	u32 restarts;
+	u32 tw_ms;
+	u32 wmin_ppm;
+	u32 controller;
+	u32 after_deadline;
+	u32 set;
+	u32 group;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
+	__type(key, int);
+	__type(value, struct dalbe_goal_of);
+} goals SEC(".maps");
+
+struct path_key {
+	u64 netns;
+	u32 uid;
+	u32 group;
+	u32 daddr[4];
+};
+
+/**
+ * struct path_entry - what is known of a path
+ * @id: of this entry: one that was forgotten and made again has another; 0: made this moment
+ * @idle_ns: since when no flow shares it, CLOCK_BOOTTIME
+ */
+struct path_entry {
+	u64 id;
+	u64 idle_ns;
+	struct path_memory memory;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, DALBE_PATHS_MAX);
+	__type(key, struct path_key);
+	__type(value, struct path_entry);
+} paths SEC(".maps");
+
+/**
+ * struct dalbe_flow - an established connection
+ * @key: of the path that it shares
+ * @path_id: of its entry; 0: it shares none
+ * @own: what it knows of the path where it shares none
+ * @goal_count: dalbe_goal_of.count as it was when that came into force
+ * @goal_restarts: likewise
+ * @no_undo: TCP must not take its last cut back
+ * @pair_segs: below the least window: tcp_sock.data_segs_out before the two packets under way
+ * @undo_ssthresh: TCP has done so all the same: ssthresh is to be this again; 0: it has not
+ */
+struct dalbe_flow {
+	u32 busy_jiffies;
+	u32 last_bytes_acked;
+	bool fq;
+	bool no_undo;
+	u32 undo_ssthresh;
+	u32 pair_segs;
+	u32 goal_count;
+	u32 goal_restarts;
+	u64 tw_end_us;
+	u64 tw_start_us;
+	u64 path_id;
+	struct path_key key;
+	struct path_memory own;
+	struct sender sender;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct dalbe_flow);
+} flows SEC(".maps");
+
+/*
+ * A pointer to an entry cannot be kept in a map, nor in sender.memory. core/ hands that in by name,
+ * and where the member lies tells whose it is.
+ */
+static __always_inline struct dalbe_flow *flow_of(struct path_memory *const *memory)
+{
+	return (void *)memory - __builtin_offsetof(struct dalbe_flow, sender.memory);
+}
+
+static __always_inline struct path_entry *path_find(struct dalbe_flow *f)
+{
+	struct path_entry *e;
+
+	if (!f->path_id)
+		return NULL;
+	e = bpf_map_lookup_elem(&paths, &f->key);
+	return e && e->id == f->path_id ? e : NULL;
+}
+
+static __always_inline struct path_memory *path_of(struct path_memory *const *memory)
+{
+	struct dalbe_flow *f = flow_of(memory);
+	struct path_entry *e = path_find(f);
+
+	return e ? &e->memory : &f->own;
+}
+
+/* One look of the verifier at each, for an entry and for a flow's own. */
+VERIFIED_ONCE u32 path_round_once(struct path_memory *m, struct path_part *part,
+				  struct path_round *r)
+{
+	return m && part && r ? path_memory_round(m, part, r) : PATH_AS_IT_IS;
+}
+
+VERIFIED_ONCE u32 path_lost_once(struct path_memory *m, struct path_round *r)
+{
+	return m && r ? path_memory_lost(m, r) : false;
+}
+
+#define path_memory_known(memory)		path_memory_known(path_of(&(memory)))
+#define path_memory_round(memory, part, r)	path_round_once(path_of(&(memory)), part, r)
+#define path_memory_lost(memory, r)		path_lost_once(path_of(&(memory)), r)
+#define path_memory_cut(memory)			path_memory_cut(path_of(&(memory)))
+#define path_memory_pause(memory, part)		path_memory_pause(path_of(&(memory)), part)
+
+#endif /* DALBE_BPF_FLOW_H */

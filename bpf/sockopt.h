@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Goals by setsockopt(2) and getsockopt(2), as kernel/device.c and kernel/goal.c: a program of the
+ * cgroup sees each call, with the socket locked, and answers those of our level.
+ *
+ * What it writes is plain data, which the flow looks at when the next ACK comes.
+ */
+#ifndef DALBE_BPF_SOCKOPT_H
+#define DALBE_BPF_SOCKOPT_H
+
+/* As <asm-generic/errno.h>, which is another's on another processor. */
+enum {
+	ENOMEM = 12, EINVAL = 22, ERANGE = 34, ENODATA = 61, ETIME = 62, EOVERFLOW = 75,
+	ENOPROTOOPT = 92, EOPNOTSUPP = 95,
+};
+
+enum { IPPROTO_TCP = 6, TCP_CONGESTION = 13 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct timespec64 {
+	s64 tv_sec;
+	long tv_nsec;
+};
+
+struct timens_offsets {
+	struct timespec64 boottime;
+};
+
+struct time_namespace {
+	struct timens_offsets offsets;
+};
+
+struct nsproxy {
+	struct time_namespace *time_ns;
+};
+
+struct task_struct {
+	struct nsproxy *nsproxy;
+};
+
+#pragma clang attribute pop
+
+/* The caller's CLOCK_BOOTTIME is so much ahead of the machine's. */
+static __always_inline s64 dalbe_clock_ahead_ns(void)
+{
+	const struct task_struct *task = bpf_get_current_task_btf();
+
+	return task->nsproxy->time_ns->offsets.boottime.tv_sec * NSEC_PER_SEC +
+	       task->nsproxy->time_ns->offsets.boottime.tv_nsec;
+}
+
+static __always_inline bool dalbe_is_tcp(struct bpf_sock *sk)
+{
+	return sk && sk->protocol == IPPROTO_TCP && bpf_tcp_sock(sk);
+}
+
+/* Is the socket ours? 0, or why not. For setsockopt(2): the other cannot ask. */
+static __always_inline int dalbe_check_socket(struct bpf_sock *sk)
+{
+	char name[16] = {};
+
+	if (!dalbe_is_tcp(sk))
+		return -EOPNOTSUPP;
+	if (bpf_getsockopt(sk, IPPROTO_TCP, TCP_CONGESTION, name, sizeof(name)) ||
+	    __builtin_memcmp(name, DALBE_CC_CDG, sizeof(DALBE_CC_CDG)))
+		return -ENOPROTOOPT;
+	return 0;
+}
+
+static __always_inline void dalbe_changed(struct dalbe_goal_of *g, bool restart)
+{
+	g->check = g->bytes ^ g->deadline_ns;
+	g->count++;
+	g->restarts += restart;
+}
+
+static __always_inline u64 sockopt_bytes_done(const struct bpf_tcp_sock *tp,
+					      const struct dalbe_goal_of *g)
+{
+	return tp->bytes_acked > g->acked_before ? tp->bytes_acked - g->acked_before : 0;
+}
+
+static __noinline int dalbe_set_goal(struct bpf_sockopt *ctx)
+{
+	const struct dalbe_goal *in = ctx->optval;
+	u64 now_ns = bpf_ktime_get_boot_ns(), bytes, deadline_ns;
+	struct bpf_sock *sk = ctx->sk;
+	struct bpf_tcp_sock *tp;
+	struct dalbe_goal_of *g;
+	s64 ahead_ns;
+	u32 flags;
+	int err;
+
+	if ((void *)(in + 1) > ctx->optval_end || ctx->optlen != sizeof(*in))
+		return -EINVAL;
+	bytes = in->bytes;
+	deadline_ns = in->deadline_ns;
+	flags = in->flags;
+	if (flags & ~(DALBE_GOAL_RELATIVE | DALBE_GOAL_UPDATE) || in->reserved[0] ||
+	    in->reserved[1] || !bytes)
+		return -EINVAL;
+	if (bytes > S64_MAX || deadline_ns > S64_MAX)
+		return -EOVERFLOW;
+	err = dalbe_check_socket(sk);
+	if (err)
+		return err;
+	ahead_ns = dalbe_clock_ahead_ns();
+	if (flags & DALBE_GOAL_RELATIVE)
+		deadline_ns += now_ns;
+	else
+		deadline_ns -= min(ahead_ns, (s64)deadline_ns);
+	if (deadline_ns > S64_MAX)
+		return -EOVERFLOW;
+	if (deadline_ns <= now_ns)
+		return -ETIME;
+	g = bpf_sk_storage_get(&goals, sk, 0, 0);
+	if (flags & DALBE_GOAL_UPDATE && (!g || !g->bytes))
+		return -ENODATA;
+	if (!g)
+		g = bpf_sk_storage_get(&goals, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	tp = bpf_tcp_sock(sk);
+	if (!g || !tp)
+		return -ENOMEM;
+	g->bytes = bytes;
+	g->deadline_ns = deadline_ns;
+	if (!(flags & DALBE_GOAL_UPDATE)) {
+		g->done_ns = 0;
+		g->acked_before = tp->bytes_acked;
+		/* bytes_acked is going to count the SYN */
+		if ((sk->state == TCP_CLOSE || sk->state == TCP_SYN_SENT) && !g->acked_before)
+			g->acked_before = 1;
+	} else if (sockopt_bytes_done(tp, g) < bytes) {
+		g->done_ns = 0;
+	} else if (!g->done_ns) {
+		g->done_ns = now_ns;
+	}
+	dalbe_changed(g, !(flags & DALBE_GOAL_UPDATE));
+	return 0;
+}
+
+/* What a socket without a goal has of it: made where it is to be changed. */
+static __always_inline struct dalbe_goal_of *sockopt_goal(struct bpf_sockopt *ctx, int *err)
+{
+	struct dalbe_goal_of *g;
+
+	*err = dalbe_check_socket(ctx->sk);
+	if (*err)
+		return NULL;
+	g = bpf_sk_storage_get(&goals, ctx->sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!g)
+		*err = -ENOMEM;
+	return g;
+}
+
+static __noinline int dalbe_clear_goal(struct bpf_sockopt *ctx)
+{
+	const struct dalbe_clear *in = ctx->optval;
+	struct dalbe_goal_of *g;
+	int err;
+
+	if ((void *)(in + 1) > ctx->optval_end || ctx->optlen != sizeof(*in) || in->flags)
+		return -EINVAL;
+	g = sockopt_goal(ctx, &err);
+	if (!g)
+		return err;
+	g->bytes = 0;
+	g->deadline_ns = 0;
+	dalbe_changed(g, true);
+	return 0;
+}
+
+static __noinline int dalbe_set_params(struct bpf_sockopt *ctx)
+{
+	const struct dalbe_params *in = ctx->optval;
+	struct dalbe_params p;
+	struct dalbe_goal_of *g;
+	int err;
+
+	if ((void *)(in + 1) > ctx->optval_end || ctx->optlen != sizeof(*in))
+		return -EINVAL;
+	p = *in;
+	if (!p.flags || p.flags >= DALBE_PARAM_AFTER << 1 || p.reserved[0] || p.reserved[1] ||
+	    p.reserved[2] || p.reserved[3] || p.reserved[4] ||
+	    (!(p.flags & DALBE_PARAM_G) && p.g_ns) ||
+	    (!(p.flags & DALBE_PARAM_CONTROLLER) && p.controller) ||
+	    (!(p.flags & DALBE_PARAM_TW) && p.tw_ms) ||
+	    (!(p.flags & DALBE_PARAM_WMIN) && p.wmin_ppm) ||
+	    (!(p.flags & DALBE_PARAM_AFTER) && p.after_deadline))
+		return -EINVAL;
+	if ((p.flags & DALBE_PARAM_G && (p.g_ns < DALBE_G_MIN_NS || p.g_ns > DALBE_G_MAX_NS)) ||
+	    (p.flags & DALBE_PARAM_WMIN &&
+	     (p.wmin_ppm < DALBE_WMIN_MIN_PPM || p.wmin_ppm > DALBE_WMIN_MAX_PPM)) ||
+	    (p.flags & DALBE_PARAM_CONTROLLER && p.controller == DALBE_CONTROLLER_FIXED) ||
+	    p.controller > DALBE_CONTROLLER_FLOOR || p.after_deadline > DALBE_AFTER_KEEP ||
+	    (p.tw_ms && (p.tw_ms < DALBE_TW_MIN_MS || p.tw_ms > DALBE_TW_MAX_MS)))
+		return -ERANGE;
+	g = sockopt_goal(ctx, &err);
+	if (!g)
+		return err;
+	if (p.flags & DALBE_PARAM_CONTROLLER)
+		g->controller = p.controller;
+	if (p.flags & DALBE_PARAM_TW)
+		g->tw_ms = p.tw_ms;
+	if (p.flags & DALBE_PARAM_WMIN)
+		g->wmin_ppm = p.wmin_ppm;
+	if (p.flags & DALBE_PARAM_AFTER)
+		g->after_deadline = p.after_deadline;
+	g->set |= p.flags;
+	dalbe_changed(g, false);
+	return 0;
+}
+
+static __noinline int dalbe_set_group(struct bpf_sockopt *ctx)
+{
+	const struct dalbe_group *in = ctx->optval;
+	struct dalbe_goal_of *g;
+	u32 group;
+	int err;
+
+	if ((void *)(in + 1) > ctx->optval_end || ctx->optlen != sizeof(*in) || in->flags ||
+	    in->reserved)
+		return -EINVAL;
+	group = in->group;
+	g = sockopt_goal(ctx, &err);
+	if (!g)
+		return err;
+	g->group = group;
+	dalbe_changed(g, false);
+	return 0;
+}
+
+/*
+ * The user makes a socket ours: it has a goal from here on, which is none, and by which
+ * dalbe_get_state() knows it. dalbe_release() takes it.
+ */
+static __always_inline void dalbe_chosen(struct bpf_sockopt *ctx)
+{
+	const char *name = ctx->optval;
+	const u32 len = sizeof(DALBE_CC_CDG) - 1;
+
+	if ((void *)name + len <= ctx->optval_end && ctx->optlen >= len && dalbe_is_tcp(ctx->sk) &&
+	    !__builtin_memcmp(name, DALBE_CC_CDG, len))
+		bpf_sk_storage_get(&goals, ctx->sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+}
+
+SEC("cgroup/setsockopt")
+int dalbe_setsockopt(struct bpf_sockopt *ctx)
+{
+	int err = -EINVAL;
+
+	if (ctx->level == IPPROTO_TCP && ctx->optname == TCP_CONGESTION)
+		dalbe_chosen(ctx);
+	if (ctx->level != SOL_DALBE)
+		return 1;
+	if (ctx->optname == DALBE_SO_GOAL)
+		err = dalbe_set_goal(ctx);
+	else if (ctx->optname == DALBE_SO_CLEAR)
+		err = dalbe_clear_goal(ctx);
+	else if (ctx->optname == DALBE_SO_PARAMS)
+		err = dalbe_set_params(ctx);
+	else if (ctx->optname == DALBE_SO_GROUP)
+		err = dalbe_set_group(ctx);
+	if (err) {
+		bpf_set_retval(err);
+		return 0;
+	}
+	ctx->optlen = -1;	/* TCP does not see it */
+	return 1;
+}
+
+static __always_inline void dalbe_state_of_flow(struct dalbe_state *out, struct dalbe_flow *f,
+						const struct bpf_tcp_sock *tp)
+{
+	struct sender *s = &f->sender;
+	struct control *c = &s->control;
+	struct base_report report = sender_report(s);
+	struct path_entry *e = path_find(f);
+
+	out->srtt_us = tp->srtt_us >> 3;
+	out->min_rtt_us = tp->rtt_min == U32_MAX ? 0 : tp->rtt_min;
+	out->g_ns = s->cdg.g.ns;
+	out->backoffs_delay = s->delay_cut.backoffs;
+	out->backoffs_loss = s->losses.backoffs;
+	out->loss_episodes = s->losses.episodes;
+	out->loss_answers = s->losses.answers;
+	out->regime = report.regime;
+	out->ours_ppm = report.ours_ppm;
+	out->yields = report.yields;
+	out->carried_kBps = min_t(u64, (u64)report.carried_pps * tp->mss_cache / 1000, U32_MAX);
+	if (sender_not_alone(s))
+		out->level_Bps = fp_mul_div(fp_mul_div(scavenger_level_q16(s), tp->mss_cache,
+						       Q16_ONE),
+					    USEC_PER_SEC, max(tp->srtt_us >> 3, 1u));
+	out->path_flows = e ? e->memory.flows : 1;
+	out->flags = c->last.app_limited ? DALBE_STATE_APP_LIMITED : 0;
+	out->tw_ms = control_tw_ns(c, tp->srtt_us >> 3) / NSEC_PER_MSEC;
+	out->target_Bps = c->target_Bps;
+	out->rate_Bps = c->rate_Bps;
+	out->w_ppm = fp_ppm(c->w_q16);
+	out->phi_ppm = fp_ppm(c->phi_q16);
+	out->updates = c->updates;
+}
+
+static __noinline int dalbe_get_state(struct bpf_sockopt *ctx)
+{
+	struct dalbe_state *out = ctx->optval;
+	struct bpf_sock *sk = ctx->sk;
+	const struct dalbe_goal_of *g;
+	struct control_config c;
+	struct bpf_tcp_sock *tp;
+	struct dalbe_flow *f;
+	u64 now_ns;
+
+	if ((void *)(out + 1) > ctx->optval_end || ctx->optlen != sizeof(*out))
+		return -EINVAL;
+	if (!dalbe_is_tcp(sk))
+		return -EOPNOTSUPP;
+	tp = bpf_tcp_sock(sk);
+	if (!tp)
+		return -EOPNOTSUPP;
+	g = bpf_sk_storage_get(&goals, sk, 0, 0);
+	f = bpf_sk_storage_get(&flows, sk, 0, 0);
+	if (!g) {
+		if (!f)
+			return -ENOPROTOOPT;
+		g = &no_goal;
+	}
+	memset(out, 0, sizeof(*out));
+	dalbe_config(&c, g);
+	out->controller = c.controller;
+	out->after_deadline = c.after_deadline;
+	out->wmin_ppm = fp_ppm(c.wmin_q16);
+	out->tw_ms = c.tw_ms;
+	out->cwnd = tp->snd_cwnd;
+	out->group = g->group;
+	if (f)
+		dalbe_state_of_flow(out, f, tp);
+	if (!g->bytes)
+		return 0;
+	now_ns = bpf_ktime_get_boot_ns();
+	out->goal_bytes = g->bytes;
+	out->deadline_ns = g->deadline_ns + dalbe_clock_ahead_ns();
+	out->time_left_ns = g->deadline_ns - (g->done_ns ?: now_ns);
+	out->status = DALBE_STATUS_WAITING;
+	if (!f)
+		return 0;
+	out->bytes_done = sockopt_bytes_done(tp, g);
+	if (out->bytes_done >= g->bytes)
+		out->status = DALBE_STATUS_DONE;
+	else if (now_ns >= g->deadline_ns)
+		out->status = DALBE_STATUS_LATE;
+	else if (f->goal_count == g->count)
+		out->status = f->sender.control.status;
+	else	/* it comes into force with the next ACK */
+		out->status = DALBE_STATUS_ON_TRACK;
+	return 0;
+}
+
+SEC("cgroup/getsockopt")
+int dalbe_getsockopt(struct bpf_sockopt *ctx)
+{
+	int err;
+
+	if (ctx->level != SOL_DALBE)
+		return 1;
+	err = ctx->optname == DALBE_SO_STATE ? dalbe_get_state(ctx) : -EINVAL;
+	bpf_set_retval(err);
+	if (!err)
+		ctx->optlen = sizeof(struct dalbe_state);
+	return 1;
+}
+
+#endif /* DALBE_BPF_SOCKOPT_H */

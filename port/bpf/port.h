@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What core/ uses of the system that it is compiled for: in BPF, where the kernel is known by its
+ * helpers and its types (BTF) alone.
+ */
+#ifndef DALBE_PORT_H
+#define DALBE_PORT_H
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s8 s8;
+typedef __s16 s16;
+typedef __s32 s32;
+typedef __s64 s64;
+typedef _Bool bool;
+
+enum { false, true };
+
+#define NULL		((void *)0)
+
+#define U8_MAX		0xff
+#define U16_MAX		0xffff
+#define U32_MAX		0xffffffffu
+#define U64_MAX		(~0ull)
+#define S16_MIN		(-32768)
+#define S16_MAX		32767
+#define S32_MAX		0x7fffffff
+#define S32_MIN		(-S32_MAX - 1)
+#define S64_MAX		0x7fffffffffffffffll
+
+#define NSEC_PER_SEC	1000000000L
+#define NSEC_PER_MSEC	1000000L
+#define NSEC_PER_USEC	1000L
+#define USEC_PER_SEC	1000000L
+#define USEC_PER_MSEC	1000L
+
+#define fallthrough	__attribute__((__fallthrough__))
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#define min_t(t, a, b)	((t)(a) < (t)(b) ? (t)(a) : (t)(b))
+#define max_t(t, a, b)	((t)(a) > (t)(b) ? (t)(a) : (t)(b))
+#define min(a, b)	((a) < (b) ? (a) : (b))
+#define max(a, b)	((a) > (b) ? (a) : (b))
+#define max3(a, b, c)	max(max(a, b), c)
+#define clamp_t(t, v, lo, hi)	min_t(t, max_t(t, v, lo), hi)
+#define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
+#define DIV_ROUND_CLOSEST(x, d) \
+	(((x) > 0) == ((d) > 0) ? ((x) + (d) / 2) / (d) : ((x) - (d) / 2) / (d))
+#define BIT(n)		(1ul << (n))
+
+#define memset		__builtin_memset
+#define memcpy		__builtin_memcpy
+
+/* No call by pointer: each object has one base. */
+#define PORT_BASE	scavenger_base
+
+#define get_random_u32()	bpf_get_prandom_u32()
+
+static inline int fls64(u64 x)
+{
+	return x ? 64 - __builtin_clzll(x) : 0;
+}
+
+static inline u64 div_u64(u64 a, u32 b)
+{
+	return a / b;
+}
+
+static inline u64 div64_u64(u64 a, u64 b)
+{
+	return a / b;
+}
+
+/* Before Linux 6.6 BPF has unsigned divisions alone. */
+static inline s64 div_s64(s64 a, s32 b)
+{
+	u64 q = (a < 0 ? -(u64)a : (u64)a) / (b < 0 ? -(u32)b : (u32)b);
+
+	return (a < 0) != (b < 0) ? -(s64)q : (s64)q;
+}
+
+/* @shift: at most 32. */
+static inline u64 mul_u64_u32_shr(u64 a, u32 mul, unsigned int shift)
+{
+	return (((u64)(u32)a * mul) >> shift) + (((a >> 32) * mul) << (32 - shift));
+}
+
+/*
+ * A lock that never waits for long. bpf_spin_lock() allows no calls under it before Linux 6.9, nor
+ * a map that forgets the least recently used. This one holds the number of the processor that has
+ * it, plus one, and in its upper half how many more have it there: whoever interrupts its holder
+ * goes on at once, as waiting would be in vain, and whoever is on another processor does so after
+ * PORT_LOCK_TRIES. What that costs: of two flows one may then judge by half of what the other has
+ * written, or a change be lost. Nothing else can happen: all are numbers in a map.
+ */
+#define PORT_LOCK_TRIES		128
+#define PORT_LOCK_ONE_MORE	0x10000u
+
+#define port_lock_t		u32
+#define port_lock_init(lock)	(*(lock) = 0)
+
+static __always_inline void port_lock(port_lock_t *lock)
+{
+	u32 me = (bpf_get_smp_processor_id() + 1) % PORT_LOCK_ONE_MORE, holder, i;
+
+	for (i = 0; i < PORT_LOCK_TRIES; i++) {
+		holder = __sync_val_compare_and_swap(lock, 0, me);
+		if (!holder)
+			return;
+		if (holder % PORT_LOCK_ONE_MORE == me) {
+			*lock = holder + PORT_LOCK_ONE_MORE;
+			return;
+		}
+	}
+	*lock = me;
+}
+
+static __always_inline void port_unlock(port_lock_t *lock)
+{
+	u32 me = (bpf_get_smp_processor_id() + 1) % PORT_LOCK_ONE_MORE;
+	u32 holder = *(volatile u32 *)lock;
+
+	if (holder % PORT_LOCK_ONE_MORE == me)
+		*(volatile u32 *)lock = holder == me ? 0 : holder - PORT_LOCK_ONE_MORE;
+}
+
+#endif /* DALBE_PORT_H */
