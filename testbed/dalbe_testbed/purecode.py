@@ -80,8 +80,13 @@ def load(build_dir: Path, *flags: str) -> Pure:
 
     flags are for the compiler: -DHZ=100 makes it that of a kernel with so many ticks per second.
     """
-    ffi = FFI()
-    ffi.cdef(TYPES + declarations(*flags))
     library = build_dir / "libdalbe_pure.so"
     compiler("-shared", "-fPIC", "-o", library, *flags, *SOURCES)
+    return wrap(library, *flags)
+
+
+def wrap(library: Path, *flags: str) -> Pure:
+    """Load a library that has the functions of these headers."""
+    ffi = FFI()
+    ffi.cdef(TYPES + declarations(*flags))
     return Pure(ffi, ffi.dlopen(str(library)))
