@@ -230,6 +230,14 @@ static __noinline int dalbe_set_group(struct bpf_sockopt *ctx)
 	return 0;
 }
 
+/* Not ours. Of more than a page we have but a part, and say so: else older kernels fail, EFAULT. */
+static __always_inline int leave_to_kernel(struct bpf_sockopt *ctx)
+{
+	if (ctx->optlen > 4096)
+		ctx->optlen = 0;
+	return 1;
+}
+
 /*
  * The user makes a socket ours: it has a goal from here on, which is none, and by which
  * dalbe_get_state() knows it. dalbe_release() takes it.
@@ -252,7 +260,7 @@ int dalbe_setsockopt(struct bpf_sockopt *ctx)
 	if (ctx->level == IPPROTO_TCP && ctx->optname == TCP_CONGESTION)
 		dalbe_chosen(ctx);
 	if (ctx->level != SOL_DALBE)
-		return 1;
+		return leave_to_kernel(ctx);
 	if (ctx->optname == DALBE_SO_GOAL)
 		err = dalbe_set_goal(ctx);
 	else if (ctx->optname == DALBE_SO_CLEAR)
@@ -363,7 +371,7 @@ int dalbe_getsockopt(struct bpf_sockopt *ctx)
 	int err;
 
 	if (ctx->level != SOL_DALBE)
-		return 1;
+		return leave_to_kernel(ctx);
 	err = ctx->optname == DALBE_SO_STATE ? dalbe_get_state(ctx) : -EINVAL;
 	bpf_set_retval(err);
 	if (!err)

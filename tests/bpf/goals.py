@@ -127,7 +127,7 @@ def refusals() -> None:
     except OSError as err:
         said = errno.errorcode.get(err.errno or 0, str(err))
     check("refused: half of a state: EINVAL", said == "EINVAL", said)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, struct.pack("i", 1) + bytes(9000))
     check(
         "other levels are the kernel's",
         sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1,
