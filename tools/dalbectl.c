@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "array.h"
 #include "commands.h"
@@ -53,6 +54,9 @@ static void print_help(void)
 	     "  --help     this text; dalbectl COMMAND --help for one command\n"
 	     "  --version  the version\n"
 	     "\n"
+	     "Where there is no module, root types dalbectl load [CGROUP], and dalbectl unload:\n"
+	     "that is the BPF edition.\n"
+	     "\n"
 	     "Example: dalbectl run --size-of backup.tar --deadline 06:00 -- \\\n"
 	     "                rsync backup.tar host:");
 }
@@ -75,6 +79,24 @@ static bool unavailable(const char *prefix)
 	return true;
 }
 
+/* "load" and "unload" are those of bpf/, which is installed where the BPF edition is wanted. */
+static int load_bpf(char **argv)
+{
+	static const char loader[] = "/../lib/dalbe/dalbe-load";
+	char path[4096];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - sizeof(loader));
+
+	if (len > 0) {
+		path[len] = '\0';
+		strcpy(strrchr(path, '/'), loader);
+		argv[0] = path;
+		execv(path, argv);
+	}
+	complain("the BPF edition is not installed: cannot execute lib/dalbe/dalbe-load: %s",
+		 strerror(errno));
+	return EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
 	struct options opts;
@@ -91,6 +113,8 @@ int main(int argc, char **argv)
 		puts("dalbectl " DALBE_VERSION);
 		return written() ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
+	if (!strcmp(argv[1], "load") || !strcmp(argv[1], "unload"))
+		return load_bpf(argv);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		int first;
 

@@ -26,6 +26,23 @@ static int device_fd(uint64_t opened)
 	return (int)(uint32_t)opened;
 }
 
+/*
+ * The BPF edition has no device. Where it is there it refuses a state of one byte, of any socket,
+ * and not as the kernel would, which does not know our level (ENOPROTOOPT).
+ */
+static bool served_by_bpf(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char byte;
+	socklen_t len = sizeof(byte);
+	bool served = fd >= 0 && getsockopt(fd, SOL_DALBE, DALBE_SO_STATE, &byte, &len) &&
+		      errno == EINVAL;
+
+	if (fd >= 0)
+		close(fd);
+	return served;
+}
+
 int dalbe_open(void)
 {
 	uint64_t none = atomic_load(&device);
@@ -35,8 +52,14 @@ int dalbe_open(void)
 	if (device_fd(none) >= 0)
 		return 0;
 	fd = open(DALBE_DEVICE, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
+	if (fd < 0) {
+		int err = errno;
+
+		if (served_by_bpf())
+			return 0;
+		errno = err;
 		return -1;
+	}
 	if (!fstat(fd, &st))
 		atomic_store(&device_id, st.st_rdev);
 	if (!atomic_compare_exchange_strong(&device, &none,
@@ -69,17 +92,21 @@ static bool lost_device(uint64_t opened)
 	return true;
 }
 
-static int dalbe_ioctl(unsigned long command, void *arg)
+static int ask_device(unsigned long command, void *arg)
 {
 	uint64_t opened;
-	int ret;
+	int err = errno, ret;
 
 	if (dalbe_open())
 		return -1;
 	opened = atomic_load(&device);
+	if (device_fd(opened) < 0) {	/* the BPF edition has said why not */
+		errno = err;
+		return -1;
+	}
 	ret = ioctl(device_fd(opened), command, arg);
 	if (ret < 0) {
-		int err = errno;	/* another file's may be any */
+		err = errno;	/* another file's may be any */
 
 		/* Another thread may have seen it first, and have opened it since. */
 		if ((lost_device(opened) || atomic_load(&device) != opened) &&
@@ -89,6 +116,36 @@ static int dalbe_ioctl(unsigned long command, void *arg)
 			errno = err;
 	}
 	return ret < 0 ? -1 : 0;
+}
+
+/* Each command of the device is a socket option of the BPF edition, by the same number. */
+static int sockopt(unsigned long command, void *arg)
+{
+	int fd = *(int *)arg, name = _IOC_NR(command);
+	socklen_t len = _IOC_SIZE(command);
+
+	if (command != DALBE_IOC_GET_STATE)
+		return setsockopt(fd, SOL_DALBE, name, arg, len);
+	if (getsockopt(fd, SOL_DALBE, name, arg, &len))
+		return -1;
+	((struct dalbe_state *)arg)->fd = fd;
+	return 0;
+}
+
+/* By the edition that is there; without BPF's, the kernel does not know our options. */
+static int dalbe_ioctl(unsigned long command, void *arg)
+{
+	int err = errno;
+
+	if (sockopt(command, arg)) {
+		if (errno != ENOPROTOOPT && errno != EOPNOTSUPP && errno != ENOTSOCK &&
+		    errno != EBADF)
+			return -1;
+		if (ask_device(command, arg))
+			return -1;
+	}
+	errno = err;	/* a call that succeeds leaves it */
+	return 0;
 }
 
 int dalbe_attach(int fd)
