@@ -64,6 +64,7 @@ all()
 		"make reproduce"* | "make check"*) continue ;; # half an hour each
 		"sudo sysctl"* | "sudo ip"*) continue ;; # tests/vng/guest.sh
 		"sudo mokutil"* | "sudo reboot"*) continue ;; # a firmware's
+		"sudo dalbectl"*) continue ;; # tests/bpf/guest.sh
 		esac
 		report "$line" typed "$line"
 	done 3</tmp/build
