@@ -148,7 +148,10 @@ static u64 path_mean(u64 mean, u64 value, u32 part)
  */
 static bool path_same(const struct path_memory *m)
 {
-	return m->same_q16 && PATH_SAME(m->rate_q16, m->same_q16);
+	u64 part_q16 = m->same_q16 / PATH_SAME;
+
+	return m->same_q16 && m->rate_q16 >= m->same_q16 - part_q16 &&
+	       m->rate_q16 <= m->same_q16 + part_q16;
 }
 
 /* The queue that is to stand in a trial, us: no longer than the buffer. */
@@ -255,7 +258,7 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 	m->unsettled -= !!m->unsettled;
 	if (queue_above_us(r->rtt_us, r->base_rtt_us) < path_stand_us(m) / 2)
 		m->stood_us = r->now_us;
-	if (m->rate_q16 > m->same_q16 / 7 * 8)
+	if (m->rate_q16 > m->same_q16 + m->same_q16 / PATH_SAME)
 		m->same_q16 = 0;
 	if (!r->judged || !r->steady)
 		return PATH_AS_IT_IS;

@@ -20,11 +20,11 @@
  * within 1/8. Half: the whole packets of a small window hide it. Twice: behind FQ-CoDel we pass for
  * alone in a third of the runs.
  */
-#define PATH_SAME(rate, before)		((rate) >= (before) / 8 * 7 && (rate) <= (before) / 7 * 8)
+#define PATH_SAME			8
 
-/* Behind a router that serves each flow in turn (FQ-CoDel) the path seems to be slower, until CoDel
- * drops a packet of ours: of a queue that has been 5 ms long for 100 ms. So where no queue of others
- * was seen we let twice that queue stand for a look before we judge, or as long a one as the buffer
+/* Behind a router that serves each flow in turn (FQ-CoDel) the path seems slower until CoDel drops
+ * a packet of ours: of a queue that has been 5 ms long for 100 ms. So where no queue of others was
+ * seen we let twice that queue stand for a look before we judge, or as long a one as the buffer
  * holds. Half: CoDel drops nothing, and beside one CUBIC flow we keep half of the path. Twice: a
  * path that becomes slower behind a buffer of a quarter of the BDP passes for others'.
  */

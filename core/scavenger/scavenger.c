@@ -82,8 +82,8 @@ static void scavenger_stand_back(struct sender *s, struct tcp_path *p, u64 held_
 	scavenger_apply_level(s, p, 0);
 }
 
-/* What fits a path of that rate, packets, with a queue of @queue_us; 0: not known. Rates and RTTs may be
- * forged, and TCP warns of a window from 2^31 on.
+/* What fits a path of that rate, packets, with a queue of @queue_us; 0: not known. Rates and RTTs
+ * may be forged, and TCP warns of a window from 2^31 on.
  */
 static u64 scavenger_fits(u64 rate_q16, const struct path_round *r, u32 queue_us)
 {

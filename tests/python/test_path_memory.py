@@ -232,7 +232,9 @@ def test_a_queue_stands_for_a_look_before_the_path_is_slower(pure: Any) -> None:
     assert slower()
 
 
-@pytest.mark.parametrize(("full_us", "stands_us"), [(0, STAND_US), (4_000, 4_000), (40_000, STAND_US)])
+@pytest.mark.parametrize(
+    ("full_us", "stands_us"), [(0, STAND_US), (4_000, 4_000), (40_000, STAND_US)]
+)
 def test_no_longer_a_queue_stands_than_the_buffer_holds(
     pure: Any, full_us: int, stands_us: int
 ) -> None:
