@@ -109,7 +109,7 @@ need apt-cache apt
 need dpkg-deb dpkg
 arch=$(dpkg --print-architecture) prefix=''
 variant=${series#"${series%%+*}"} variant=${variant#+}
-if [[ ${flavours[$variant]:-} && $variant != "$arch" ]]; then
+if [[ $variant && $variant != "$arch" && ${flavours[$variant]:-} ]]; then
 	arch=$variant prefix=${prefixes[$arch]}
 elif [[ $variant && $variant != "$arch" ]]; then
 	die "'$variant' is none of ${!flavours[*]}"
