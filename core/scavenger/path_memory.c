@@ -266,6 +266,7 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 	m->mean_q16 = path_mean(m->mean_q16, m->rate_q16, PATH_MEAN * m->flows);
 	if (m->mean_q16 >= m->carried_q16 || r->now_us - m->carried_us >= PATH_FORGET_US)
 		m->carried_q16 = m->mean_q16;
+	m->same_q16 = min(m->same_q16, m->carried_q16);	/* it may be less now, see PATH_FORGET_US */
 	if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
 		m->carried_us = r->now_us;
 	m->spare &= !busy;

@@ -760,7 +760,9 @@ static void check_regime(const struct flow *f, const struct flow *was,
 {
 	const struct path_memory *m = f->s.memory;
 	const struct scavenger *sc = &f->s.scavenger;
-	double fits;
+	double carried_pps = m->carried_q16 / 65536.0 / m->flows;
+	double same_pps = m->same_q16 / 65536.0 / m->flows;
+	double base_s = cdg_base_rtt_us(&f->s.cdg) / 1e6, begin;
 
 	CHECK(sender_not_alone(&f->s) == m->contended, "not what the memory says");
 	if (m->yields != before->yields)
@@ -773,9 +775,9 @@ static void check_regime(const struct flow *f, const struct flow *was,
 		      "B after standing back from %u", was->p.cwnd);
 		return;
 	}
-	fits = m->carried_q16 / 65536.0 / m->flows * cdg_base_rtt_us(&f->s.cdg) / 1e6;
-	CHECK(f->p.cwnd <= max(max(was->p.cwnd, 2u), fits / 2 + 1), "took %u of %g", f->p.cwnd,
-	      fits);
+	begin = same_pps ? same_pps * (base_s + PATH_STAND_US / 1e6) : carried_pps * base_s / 2;
+	CHECK(f->p.cwnd <= max(max(was->p.cwnd, 2u), begin + 1), "took %u of %g", f->p.cwnd, begin);
+	CHECK(same_pps <= carried_pps, "the same is more than the path has carried");
 }
 
 /* As dalbe_cong_avoid(). */

@@ -79,11 +79,12 @@ DEFECTS = {
         "c->rtt.min_us = min",
     ),
     "Vegas' window is above TCP's clamp": (
-        "bases/base_vegas.c", "p->cwnd = clamp_t(u32, p->cwnd, 2, path_cwnd_max(p));",
+        "bases/base_vegas.c",
+        "p->cwnd = clamp_t(u32, p->cwnd, 2, min_t(u32, path_cwnd_max(p), S32_MAX));",
         "p->cwnd = max(p->cwnd, 2U);",
     ),
     "an array is written beyond its end": (
-        "bases/cdg.c", "hist_q8[min(bin, CDG_HIST_BINS - 1)] += Q8_ONE;",
+        "bases/cdg.c", "hist_q8[min_t(u32, bin, CDG_HIST_BINS - 1)] += Q8_ONE;",
         "hist_q8[bin] += Q8_ONE;",
     ),
 }  # fmt: skip
