@@ -3,7 +3,7 @@
  * Goals by setsockopt(2) and getsockopt(2), as kernel/device.c and kernel/goal.c: a program of the
  * cgroup sees each call, with the socket locked, and answers those of our level.
  *
- * What it writes is plain data, which the flow looks at when the next ACK comes.
+ * It writes plain data, and the flow looks there when the next ACK comes.
  */
 #ifndef DALBE_BPF_SOCKOPT_H
 #define DALBE_BPF_SOCKOPT_H
@@ -139,7 +139,7 @@ static __noinline int dalbe_set_goal(struct bpf_sockopt *ctx)
 	return 0;
 }
 
-/* What a socket without a goal has of it: made where it is to be changed. */
+/* The goal of a socket, which we make where it has none: else there is nothing to change. */
 static __always_inline struct dalbe_goal_of *sockopt_goal(struct bpf_sockopt *ctx, int *err)
 {
 	struct dalbe_goal_of *g;

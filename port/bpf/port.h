@@ -33,24 +33,7 @@ enum { false, true };
 #define S32_MIN		(-S32_MAX - 1)
 #define S64_MAX		0x7fffffffffffffffll
 
-#define NSEC_PER_SEC	1000000000L
-#define NSEC_PER_MSEC	1000000L
-#define NSEC_PER_USEC	1000L
-#define USEC_PER_SEC	1000000L
-#define USEC_PER_MSEC	1000L
-
-#define fallthrough	__attribute__((__fallthrough__))
-#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
-#define min_t(t, a, b)	((t)(a) < (t)(b) ? (t)(a) : (t)(b))
-#define max_t(t, a, b)	((t)(a) > (t)(b) ? (t)(a) : (t)(b))
-#define min(a, b)	((a) < (b) ? (a) : (b))
-#define max(a, b)	((a) > (b) ? (a) : (b))
-#define max3(a, b, c)	max(max(a, b), c)
-#define clamp_t(t, v, lo, hi)	min_t(t, max_t(t, v, lo), hi)
-#define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
-#define DIV_ROUND_CLOSEST(x, d) \
-	(((x) > 0) == ((d) > 0) ? ((x) + (d) / 2) / (d) : ((x) - (d) / 2) / (d))
-#define BIT(n)		(1ul << (n))
+#include "port/names.h"
 
 #define memset		__builtin_memset
 #define memcpy		__builtin_memcpy
@@ -60,33 +43,12 @@ enum { false, true };
 
 #define get_random_u32()	bpf_get_prandom_u32()
 
-static inline int fls64(u64 x)
-{
-	return x ? 64 - __builtin_clzll(x) : 0;
-}
-
-static inline u64 div_u64(u64 a, u32 b)
-{
-	return a / b;
-}
-
-static inline u64 div64_u64(u64 a, u64 b)
-{
-	return a / b;
-}
-
 /* Before Linux 6.6 BPF has unsigned divisions alone. */
 static inline s64 div_s64(s64 a, s32 b)
 {
 	u64 q = (a < 0 ? -(u64)a : (u64)a) / (b < 0 ? -(u32)b : (u32)b);
 
 	return (a < 0) != (b < 0) ? -(s64)q : (s64)q;
-}
-
-/* @shift: at most 32. */
-static inline u64 mul_u64_u32_shr(u64 a, u32 mul, unsigned int shift)
-{
-	return (((u64)(u32)a * mul) >> shift) + (((a >> 32) * mul) << (32 - shift));
 }
 
 /*
