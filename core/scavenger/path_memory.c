@@ -186,7 +186,9 @@ static u32 path_patience_us(const struct path_memory *m, u32 base_rtt_us)
 		     PATH_PATIENCE_LOOKS * path_look_us(base_rtt_us));
 }
 
-static enum path_verdict path_stand_back(struct path_memory *m, const struct path_round *r)
+/* @same_q16: what the path carries for us, now that others are there */
+static enum path_verdict path_stand_back(struct path_memory *m, const struct path_round *r,
+					 u64 same_q16)
 {
 	u32 least_us = path_patience_us(m, r->base_rtt_us);
 	bool soon = r->now_us - m->since_us < PATH_SOON_US;
@@ -196,7 +198,7 @@ static enum path_verdict path_stand_back(struct path_memory *m, const struct pat
 	m->held_us = r->now_us - m->since_us;
 	m->since_us = r->now_us;
 	m->queue_us = r->now_us;
-	m->same_q16 = m->rate_q16;
+	m->same_q16 = same_q16;
 	m->poor_us = 0;
 	m->contended = true;
 	m->yields++;
@@ -272,7 +274,8 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 	m->spare &= !busy;
 	r->spare = m->spare && (m->same_q16 || m->rate_q16 >= m->carried_q16);
 	m->noise_us = path_mean(m->noise_us, r->rtt_max_us - r->rtt_us, PATH_MEAN);
-	return path_carries_others(m, r, busy) ? path_stand_back(m, r) : PATH_AS_IT_IS;
+	return path_carries_others(m, r, busy) ? path_stand_back(m, r, m->rate_q16) :
+						 PATH_AS_IT_IS;
 }
 
 static enum path_verdict path_round_beside(struct path_memory *m, struct path_round *r)
@@ -360,27 +363,23 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
 bool path_memory_lost(struct path_memory *m, struct path_round *r)
 {
 	u32 queue_us = queue_above_us(r->rtt_max_us, r->base_rtt_us);
-	u64 same_q16 = 0;
-	bool others = false;
+	bool trial, others = false;
 
 	port_lock(&m->lock);
 	m->spare = false;
-	if (m->same_q16 && !m->contended && queue_us >= path_packets_us(m)) {
-		others = true;	/* they leave no queue; and the trial may have had no round yet */
-		same_q16 = m->same_q16;
+	trial = m->same_q16 && !m->contended && queue_us >= path_packets_us(m);
+	if (trial) {
+		others = true;	/* they leave no queue */
 	} else if (r->steady && !m->contended) {
 		if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
 			m->full_us = path_mean(m->full_us, queue_us, PATH_MEAN);
 		others = path_carries_others(m, r, queue_us >= max(m->full_us / 2,
 								   path_packets_us(m)));
-		same_q16 = m->rate_q16;
 	}
-	if (others) {
-		path_stand_back(m, r);
-		m->same_q16 = same_q16;
-	} else if (r->steady) {
+	if (others)	/* in a trial no round may have ended yet: then its rate is not known */
+		path_stand_back(m, r, trial ? m->same_q16 : m->rate_q16);
+	else if (r->steady)
 		m->same_q16 = 0;
-	}
 	r->held_us = m->held_us;
 	port_unlock(&m->lock);
 	return others;
