@@ -79,20 +79,34 @@
  * @bytes: payload to be acknowledged from now on, 1 to 2^63 - 1
  * @deadline_ns: soft deadline, on CLOCK_BOOTTIME as the caller's time namespace has it, or from now
  *	if relative
+ * @job: 0: the goal is the connection's own; else any number, the same for all connections of a job
  * @reserved: zero
+ *
+ * A job is one transfer over several connections: what all of them carry counts for its goal, and
+ * one controller sets one w for all. Divided among connections the same goal takes more from
+ * others, as each part is judged for itself. Set the goal on each connection: the first sets the
+ * job's, and the others take part in that one, whatever @bytes and @deadline_ns say.
+ * DALBE_GOAL_UPDATE changes it for all, and DALBE_IOC_SET_PARAMS the parameters, which at first are
+ * those of the first connection. What a connection has carried before it took part does not count.
+ * A job outlives its connections, until it is done or late, and for ten minutes. Its number means
+ * nothing beyond the user and the network namespace; take a random one for each transfer. The
+ * destinations may differ; what is known of a path is shared by destination, or by a group (struct
+ * dalbe_group), whatever the job.
  *
  * Without DALBE_GOAL_UPDATE a transfer begins anew, with w at its lowest: set more often than Tw
  * ends, such goals are late. A connect() that fails, as any disconnect, ends the goal: set it
  * again before the next one.
  * Errors: EINVAL if @bytes is zero; ETIME if the deadline has passed;
- * EOVERFLOW if @bytes or the deadline exceeds 2^63 - 1.
+ * EOVERFLOW if @bytes or the deadline exceeds 2^63 - 1; for an update ENODATA, too, of a job in
+ * which the connection has no part yet.
  */
 struct dalbe_goal {
 	__s32	fd;
 	__u32	flags;
 	__aligned_u64	bytes;
 	__aligned_u64	deadline_ns;
-	__aligned_u64	reserved[2];
+	__u32	job;
+	__u32	reserved[3];
 };
 
 /* Controllers: who sets w. */
@@ -211,6 +225,9 @@ struct dalbe_params {
  *              among them; 0: it does not ask, as @regime, or there is no flow yet
  * @group: see struct dalbe_group; 0: none
  * @carried_kBps: the most that the path has carried for these flows, 1000 bytes/s
+ * @job: see struct dalbe_goal; where it is not 0, the goal, what is done of it, @status,
+ *       @target_Bps, @rate_Bps, @w_ppm and @updates are the job's
+ * @reserved: zero
  */
 struct dalbe_state {
 	__s32	fd;
@@ -244,6 +261,8 @@ struct dalbe_state {
 	__u32	path_flows;
 	__u32	group;
 	__u32	carried_kBps;
+	__u32	job;
+	__u32	reserved;
 };
 
 /**

@@ -97,8 +97,9 @@ static __noinline int dalbe_set_goal(struct bpf_sockopt *ctx)
 	bytes = in->bytes;
 	deadline_ns = in->deadline_ns;
 	flags = in->flags;
-	if (flags & ~(DALBE_GOAL_RELATIVE | DALBE_GOAL_UPDATE) || in->reserved[0] ||
-	    in->reserved[1] || !bytes)
+	/* no jobs here yet */
+	if (flags & ~(DALBE_GOAL_RELATIVE | DALBE_GOAL_UPDATE) || in->job || in->reserved[0] ||
+	    in->reserved[1] || in->reserved[2] || !bytes)
 		return -EINVAL;
 	if (bytes > S64_MAX || deadline_ns > S64_MAX)
 		return -EOVERFLOW;

@@ -7,7 +7,7 @@
  *	pacing.c	packets wait for their departure
  *	goal.c		a socket is given a goal or settings, or asked how it is doing
  *	flow.c		an established connection: memory, end of Tw, traces
- *	paths.c		which flows share what is known of a path
+ *	paths.c		which flows share what is known of a path, or a goal
  *	settings.c	the private area: progress, and settings in force
  *	defaults.c	net.dalbe.*
  *	device.c	/dev/dalbe
@@ -18,6 +18,7 @@
 
 #include <net/tcp.h>
 
+#include "core/control/job.h"
 #include "core/sender.h"
 #include "dalbe_ctl.h"
 
@@ -79,6 +80,7 @@ struct dalbe_settings {
  * @tw_end_us: TCP's clock when the Tw under way ends
  * @tw_start_us: and when it began
  * @fq: the fq qdisc has asked to pace it
+ * @job: in which it has a part; NULL: its goal is its own, or it has none
  * @sender: all that decides, among it control.w_q16, w
  */
 struct dalbe_flow {
@@ -87,6 +89,7 @@ struct dalbe_flow {
 	bool fq;
 	u64 tw_end_us;
 	u64 tw_start_us;
+	struct job *job;
 	struct sender sender;
 };
 
@@ -101,6 +104,9 @@ struct dalbe_flow {
  * @goal_check: what dalbe_goal_check() says of these
  * @settings: see there
  * @controlled: sender.control sets w: there is a goal, or the controller needs none
+ * @job: whose goal it is; 0: the socket's own. Where the connection has a part in it (dalbe_job()),
+ *	@acked_before_goal is tcp_sock.bytes_acked at the end of its last part, and @goal_done_ns
+ *	stays 0
  * @group: of flows of a user that share a path whatever their destination; 0: none. Of 32 bits,
  *	so that no child inherits half of one
  * @self: this area, once it is ours; not in a copy, nor where there is another's data
@@ -124,6 +130,7 @@ struct dalbe_sock {
 	u64 goal_check;
 	struct dalbe_settings settings;
 	bool controlled;
+	u32 job;
 	u32 group;
 	const struct dalbe_sock *self;
 };
@@ -154,7 +161,7 @@ static inline struct dalbe_flow *dalbe_flow(const struct sock *sk)
 	return ca->self == ca ? ca->flow : NULL;
 }
 
-/* Payload acknowledged since the goal was set. */
+/* Payload acknowledged since the goal was set; of a job's connection, since its last part. */
 static inline u64 dalbe_bytes_done(const struct sock *sk)
 {
 	u64 acked = tcp_sk(sk)->bytes_acked, base = dalbe_sk(sk)->acked_before_goal;
@@ -215,13 +222,15 @@ void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state);
 bool dalbe_path_join(struct sock *sk);
 void dalbe_path_leave(struct sock *sk);
 u32 dalbe_path_flows(const struct sock *sk);
+bool dalbe_job_join(struct sock *sk);
+void dalbe_job_leave(struct sock *sk);
 
 /* paths.c */
 int dalbe_paths_register(void);
 void dalbe_paths_unregister(void);
 
 /* goal.c; with the socket locked, and its congestion control known to be ours */
-int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags);
+int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags, u32 job);
 void dalbe_sk_clear_goal(struct sock *sk);
 void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p);
 int dalbe_sk_set_group(struct sock *sk, u32 group);

@@ -71,7 +71,7 @@ static void dalbe_put_locked(struct socket *sock)
 static int dalbe_check_goal(const struct dalbe_goal *goal)
 {
 	if (goal->flags & ~(DALBE_GOAL_RELATIVE | DALBE_GOAL_UPDATE) ||
-	    goal->reserved[0] || goal->reserved[1] || !goal->bytes)
+	    memchr_inv(goal->reserved, 0, sizeof(goal->reserved)) || !goal->bytes)
 		return -EINVAL;
 	if (goal->bytes > S64_MAX || goal->deadline_ns > S64_MAX)
 		return -EOVERFLOW;
@@ -102,7 +102,7 @@ static int dalbe_ioctl_set_goal(const struct dalbe_goal *goal)
 	sock = dalbe_get_locked(goal->fd, dalbe_lock_to_change);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
-	err = dalbe_sk_set_goal(sock->sk, goal->bytes, deadline_ns, goal->flags);
+	err = dalbe_sk_set_goal(sock->sk, goal->bytes, deadline_ns, goal->flags, goal->job);
 	dalbe_put_locked(sock);
 	return err;
 }

@@ -39,12 +39,14 @@ static u32 dalbe_busy_jiffies(const struct tcp_sock *tp)
 	return busy;
 }
 
-/* When a Tw that begins now ends. */
+/* When a Tw that begins now ends; of a job's connection, its next part. */
 static u64 dalbe_tw_end_us(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 tw_ns = control_tw_ns(&dalbe_sk(sk)->flow->sender.control, tp->srtt_us >> 3);
 
+	if (dalbe_sk(sk)->flow->job)
+		tw_ns /= JOB_PARTS;
 	return tcp_clock_us() + div_u64(tw_ns, NSEC_PER_USEC);
 }
 
@@ -93,6 +95,7 @@ static const struct lbe_base *dalbe_base_for(const struct sock *sk, bool control
  *
  * A base that shares what is known of its path needs memory for that. Where there is none the flow
  * is freed, as if there had been none for it: the connection is Reno, and the next ACK tries again.
+ * The same holds for a job.
  */
 void dalbe_apply_goal(struct sock *sk)
 {
@@ -110,7 +113,8 @@ void dalbe_apply_goal(struct sock *sk)
 	s = &flow->sender;
 	ca->controlled = dalbe_wants_control(ca, &settings);
 	base = dalbe_base_for(sk, ca->controlled);
-	if (base->shares_path && !dalbe_path_join(sk)) {
+	if ((base->shares_path && !dalbe_path_join(sk)) ||
+	    (ca->controlled && !dalbe_job_join(sk))) {
 		dalbe_free_flow(sk);
 		return;
 	}
@@ -120,12 +124,16 @@ void dalbe_apply_goal(struct sock *sk)
 	if (!base->shares_path)
 		dalbe_path_leave(sk);
 	if (!ca->controlled) {
+		dalbe_job_leave(sk);
 		cdg_set_g(&s->cdg, settings.g_ns);
 		cdg_set_idle_g(&s->cdg, 0);
 		s->mu_q16 = 0;
 	} else {
-		control_start(&s->control, &config, ca->goal_bytes, dalbe_bytes_done(sk),
-			      ktime_get_boottime_ns(), ca->goal_deadline_ns);
+		control_start(&s->control, &config, ca->goal_bytes,
+			      flow->job ? 0 : dalbe_bytes_done(sk), ktime_get_boottime_ns(),
+			      ca->goal_deadline_ns);
+		if (flow->job)
+			job_begin(flow->job, &s->control, p.now_us, tcp_sk(sk)->srtt_us >> 3);
 		sender_begin_goal(s, &p);
 		cdg_set_idle_g(&s->cdg, READ_ONCE(dalbe_net_defaults(sock_net(sk))->idle_g_us) *
 					NSEC_PER_USEC);
@@ -166,6 +174,9 @@ void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state)
 /**
  * dalbe_end_interval - the end of Tw: from bytes, time and prices w for the next, and a trace
  * @sk: a locked socket of ours, under control
+ *
+ * A connection of a job hands in its part, and one of them is the first to do so when the job's Tw
+ * has ended: then w is set.
  */
 void dalbe_end_interval(struct sock *sk)
 {
@@ -180,6 +191,7 @@ void dalbe_end_interval(struct sock *sk)
 	struct dalbe_state state = {};
 	struct control_model model;
 	struct tcp_path p;
+	bool updated = true;
 
 	sample.now_ns = ktime_get_boottime_ns();
 	sample.elapsed_ns = elapsed_us * NSEC_PER_USEC;
@@ -188,14 +200,27 @@ void dalbe_end_interval(struct sock *sk)
 	dalbe_path_read(sk, &p, tp->tcp_mstamp);
 	model.model_q40 = s->base->model_q40;
 	model.arg = &p;
-	control_update(&s->control, &sample, &model);
+	if (flow->job) {
+		struct job_part part = {
+			.sample = sample, .now_us = p.now_us, .busy_us = busy_us,
+		};
+
+		updated = job_hand_in(flow->job, &s->control, &part, &model);
+		dalbe_sk(sk)->acked_before_goal = tp->bytes_acked;
+	} else {
+		control_update(&s->control, &sample, &model);
+	}
 	/* for a base that mu steers; the scavenger reads w at each ACK (level_q16) */
 	sender_steer(s, sample.price_standard_q40);
-	dalbe_get_regime(sk, &state);
-	trace_dalbe_update(sk, s, &sample, &state);
+	if (updated) {
+		dalbe_get_regime(sk, &state);
+		trace_dalbe_update(sk, s, &sample, &state);
+	}
 	cdg_age_histogram(&s->cdg);
 	if (s->memory)
 		dalbe_path_join(sk);	/* the route, or the user, may be another */
+	if (flow->job)
+		dalbe_job_join(sk);
 	dalbe_begin_interval(sk);
 }
 
@@ -242,6 +267,7 @@ void dalbe_free_flow(struct sock *sk)
 	 * that the receiver has dropped what it had, say
 	 */
 	DEBUG_NET_WARN_ON_ONCE(l->episodes - l->answers != l->marked);
+	dalbe_job_leave(sk);
 	if (ca->flow->sender.sets_pacing)
 		dalbe_pace(sk, false);
 	dalbe_path_leave(sk);

@@ -16,8 +16,9 @@ static u32 dalbe_min_rtt_us(const struct tcp_sock *tp)
 	return min_rtt_us == U32_MAX ? 0 : min_rtt_us;	/* none yet */
 }
 
-static void dalbe_write_goal(struct dalbe_sock *ca, u64 bytes, u64 deadline_ns)
+static void dalbe_write_goal(struct dalbe_sock *ca, u64 bytes, u64 deadline_ns, u32 job)
 {
+	WRITE_ONCE(ca->job, job);
 	WRITE_ONCE(ca->goal_bytes, bytes);
 	WRITE_ONCE(ca->goal_deadline_ns, deadline_ns);
 	WRITE_ONCE(ca->goal_check, dalbe_goal_check(ca));
@@ -29,11 +30,13 @@ static void dalbe_write_goal(struct dalbe_sock *ca, u64 bytes, u64 deadline_ns)
  * @bytes: 1 .. 2^63 - 1
  * @deadline_ns: CLOCK_BOOTTIME of the machine; with DALBE_GOAL_RELATIVE from now on
  * @flags: DALBE_GOAL_*
+ * @job: whose goal it is; 0: the socket's own
  *
  * Return: 0, -EOVERFLOW for a deadline beyond 2^63 - 1, -ETIME for one that
- * has passed, -ENODATA for an update where there is no goal.
+ * has passed, -ENODATA for an update where there is no goal, or where the connection has no part in
+ * the job.
  */
-int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
+int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags, u32 job)
 {
 	struct dalbe_sock *ca = dalbe_claim(sk);
 	u64 now_ns = ktime_get_boottime_ns();
@@ -44,14 +47,17 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
 		return -EOVERFLOW;
 	if (deadline_ns <= now_ns)
 		return -ETIME;
-	if (flags & DALBE_GOAL_UPDATE && !ca->goal_bytes)
+	if (flags & DALBE_GOAL_UPDATE &&
+	    (!ca->goal_bytes || ca->job != job || (job && !(ca->flow && ca->flow->job))))
 		return -ENODATA;
 
 	/* A listener that is ours by default would not hand its area on. */
 	inet_csk(sk)->icsk_ca_setsockopt = 1;
 	if (flags & DALBE_GOAL_UPDATE) {
-		dalbe_write_goal(ca, bytes, deadline_ns);
-		if (!ca->flow || dalbe_bytes_done(sk) < bytes)
+		dalbe_write_goal(ca, bytes, deadline_ns, job);
+		if (job)
+			job_change_goal(ca->flow->job, bytes, now_ns, deadline_ns);
+		else if (!ca->flow || dalbe_bytes_done(sk) < bytes)
 			ca->goal_done_ns = 0;
 		else if (!ca->goal_done_ns)
 			ca->goal_done_ns = now_ns;
@@ -62,13 +68,15 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
 		}
 		return 0;
 	}
+	if (ca->flow)
+		dalbe_job_leave(sk);
 	ca->goal_done_ns = 0;
 	ca->acked_before_goal = tcp_sk(sk)->bytes_acked;
 	/* bytes_acked is going to count the SYN, which is no payload. */
 	if ((1 << sk->sk_state) & (TCPF_CLOSE | TCPF_SYN_SENT) &&
 	    !ca->acked_before_goal)
 		ca->acked_before_goal = 1;
-	dalbe_write_goal(ca, bytes, deadline_ns);
+	dalbe_write_goal(ca, bytes, deadline_ns, job);
 	dalbe_apply_goal(sk);
 	return 0;
 }
@@ -79,7 +87,11 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags)
  */
 void dalbe_sk_clear_goal(struct sock *sk)
 {
-	dalbe_write_goal(dalbe_claim(sk), 0, 0);
+	struct dalbe_sock *ca = dalbe_claim(sk);
+
+	if (ca->flow)
+		dalbe_job_leave(sk);
+	dalbe_write_goal(ca, 0, 0, 0);
 	dalbe_apply_goal(sk);
 }
 
@@ -113,6 +125,8 @@ void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
 		return;
 	}
 	config = dalbe_control_config(sk, &in_force);
+	if (ca->flow->job)
+		job_configure(ca->flow->job, &config);
 	sender_configure(&ca->flow->sender, &config);
 	dalbe_shorten_interval(sk);
 }
@@ -149,17 +163,20 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 	const struct dalbe_flow *flow = ca->flow;
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct dalbe_settings s = dalbe_settings_in_force(sk);
-	u64 now_ns = ktime_get_boottime_ns();
+	u64 now_ns = ktime_get_boottime_ns(), done_ns = ca->goal_done_ns;
+	const struct control *control = ca->controlled ? &flow->sender.control : NULL;
+	struct job *job = flow ? flow->job : NULL;
+	struct job_known known;
 
+	if (job) {
+		job_read(job, &known);
+		control = &known.control;
+		done_ns = known.done_ns;
+	}
 	/* the controller's are those of the goal, or of SET_PARAMS since: not of a later sysctl */
-	state->controller = ca->controlled ? flow->sender.control.config.controller :
-					     s.controller;
-	state->after_deadline = ca->controlled ?
-				flow->sender.control.config.after_deadline :
-				s.after_deadline;
-	state->wmin_ppm = ca->controlled ?
-			  fp_ppm(flow->sender.control.config.wmin_q16) :
-			  s.wmin_ppm;
+	state->controller = control ? control->config.controller : s.controller;
+	state->after_deadline = control ? control->config.after_deadline : s.after_deadline;
+	state->wmin_ppm = control ? fp_ppm(control->config.wmin_q16) : s.wmin_ppm;
 	state->tw_ms = s.tw_ms;
 	state->g_ns = s.g_ns;
 	state->cwnd = tcp_snd_cwnd(tp);
@@ -169,6 +186,7 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 		state->goal_bytes = ca->goal_bytes;
 		state->deadline_ns = ca->goal_deadline_ns;
 		state->time_left_ns = ca->goal_deadline_ns - now_ns;
+		state->job = ca->job;
 	}
 	if (!flow)
 		return;
@@ -182,29 +200,33 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 	state->loss_answers = flow->sender.losses.answers;
 	dalbe_get_regime(sk, state);
 	state->path_flows = dalbe_path_flows(sk);
-	if (ca->controlled) {
-		if (flow->sender.control.last.app_limited)
+	if (control) {
+		if (control->last.app_limited)
 			state->flags |= DALBE_STATE_APP_LIMITED;
-		state->tw_ms = div_u64(control_tw_ns(&flow->sender.control, state->srtt_us),
-				       NSEC_PER_MSEC);
-		state->target_Bps = flow->sender.control.target_Bps;
-		state->rate_Bps = flow->sender.control.rate_Bps;
-		state->w_ppm = fp_ppm(flow->sender.control.w_q16);
-		state->phi_ppm = fp_ppm(flow->sender.control.phi_q16);
-		state->updates = flow->sender.control.updates;
+		state->tw_ms = div_u64(control_tw_ns(control, state->srtt_us), NSEC_PER_MSEC);
+		state->target_Bps = control->target_Bps;
+		state->rate_Bps = control->rate_Bps;
+		state->w_ppm = fp_ppm(control->w_q16);
+		state->phi_ppm = fp_ppm(control->phi_q16);
+		state->updates = control->updates;
 	}
 	if (!ca->goal_bytes)
 		return;
 
 	state->bytes_done = dalbe_bytes_done(sk);
-	if (ca->goal_done_ns)
-		state->time_left_ns = ca->goal_deadline_ns - ca->goal_done_ns;
+	if (job) {	/* another socket may have changed it */
+		state->bytes_done = fp_add(state->bytes_done, known.bytes_done);
+		state->goal_bytes = control->goal.bytes;
+		state->deadline_ns = control->goal.deadline_ns;
+		state->time_left_ns = state->deadline_ns - now_ns;
+	}
+	if (done_ns)
+		state->time_left_ns = state->deadline_ns - done_ns;
 	/* Between updates a goal can have ended; say so at once. */
-	if (state->bytes_done >= ca->goal_bytes)
+	if (state->bytes_done >= state->goal_bytes)
 		state->status = DALBE_STATUS_DONE;
-	else if (now_ns >= ca->goal_deadline_ns)
+	else if (now_ns >= state->deadline_ns)
 		state->status = DALBE_STATUS_LATE;
 	else
-		state->status = ca->controlled ? flow->sender.control.status :
-						 DALBE_STATUS_ON_TRACK;
+		state->status = control ? control->status : DALBE_STATUS_ON_TRACK;
 }

@@ -194,11 +194,13 @@ static void dalbe_take_sample(struct sock *sk, const struct ack_sample *sample)
 	}
 }
 
-/* True once: at the ACK of the goal's last byte. */
+/* True once: at the ACK of the goal's last byte. Of a job's, whenever nothing is under way. */
 static bool dalbe_finish(struct sock *sk)
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
 
+	if (ca->flow->job)
+		return !tcp_sk(sk)->packets_out && dalbe_bytes_done(sk);
 	if (!ca->goal_bytes || ca->goal_done_ns || dalbe_bytes_done(sk) < ca->goal_bytes)
 		return false;
 	ca->goal_done_ns = ktime_get_boottime_ns();

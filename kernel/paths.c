@@ -70,7 +70,8 @@
  * @ifindex: device of the route; 0: not known yet
  * @uid: user
  * @group: 0: none; else @daddr, @gateway and @ifindex are 0
- * @zero: no padding, as all bytes are compared
+ * @job: 0: the entry is a path's; else a job's, and all but @uid is 0. No padding, as all bytes are
+ *	compared
  */
 struct dalbe_path_key {
 	struct in6_addr daddr;
@@ -78,7 +79,7 @@ struct dalbe_path_key {
 	u32 ifindex;
 	u32 uid;
 	u32 group;
-	u32 zero;
+	u32 job;
 };
 
 /**
@@ -90,7 +91,8 @@ struct dalbe_path_key {
  * @idle: in dalbe_paths.idle while @flows is 0
  * @idle_since_s: when it became idle, CLOCK_BOOTTIME, as what is known ages in suspend as well
  * @rcu: to free it
- * @memory: what is known
+ * @memory: what is known of a path
+ * @job: of a job's entry instead: its goal, and what sets w
  */
 struct dalbe_path {
 	struct dalbe_path_key key;
@@ -100,7 +102,10 @@ struct dalbe_path {
 	struct list_head idle;
 	u64 idle_since_s;
 	struct rcu_head rcu;
-	struct path_memory memory;
+	union {
+		struct path_memory memory;
+		struct job job;
+	};
 };
 
 /**
@@ -122,7 +127,7 @@ struct dalbe_paths {
 };
 
 static_assert(sizeof(struct dalbe_path_key) == 48);
-static_assert(sizeof(struct path_memory) - sizeof(port_lock_t) < 256);
+static_assert(sizeof(struct dalbe_path) - sizeof(port_lock_t) < 512);
 
 static unsigned int dalbe_paths_id __read_mostly;
 static siphash_aligned_key_t dalbe_paths_secret __read_mostly;
@@ -225,6 +230,18 @@ static bool dalbe_path_expired(const struct dalbe_path *path)
 	return ktime_get_boottime_seconds() >= path->idle_since_s + DALBE_PATH_IDLE_S;
 }
 
+/* A job that is not done, and not late: connections of it may be still to come. */
+static bool dalbe_path_awaited(struct dalbe_path *path)
+{
+	struct job_known known;
+
+	if (!path->key.job)
+		return false;
+	job_read(&path->job, &known);
+	return known.control.goal.bytes && !known.done_ns &&
+	       known.control.goal.deadline_ns > ktime_get_boottime_ns();
+}
+
 /* Take an entry out of the table, whose lock is held. It is freed where it has no flow. */
 static void dalbe_path_remove(struct dalbe_paths *paths, struct dalbe_path *path)
 {
@@ -237,9 +254,13 @@ static void dalbe_path_remove(struct dalbe_paths *paths, struct dalbe_path *path
 	}
 }
 
-/* Nothing is known of the path. No flow may share it. */
+/* Nothing is known of the path, or the job. No flow may share it. */
 static void dalbe_path_forget(struct dalbe_path *path)
 {
+	if (path->key.job) {
+		job_init(&path->job);
+		return;
+	}
 	path_memory_init(&path->memory);
 	path->memory.group = path->key.group;
 }
@@ -250,7 +271,8 @@ static void dalbe_path_count(struct dalbe_path *path)
 	if (refcount_inc_not_zero(&path->flows))
 		return;
 	list_del(&path->idle);
-	if (dalbe_path_expired(path))	/* the work is still to come, after suspend */
+	/* the work is still to come, after suspend */
+	if (dalbe_path_expired(path) && !dalbe_path_awaited(path))
 		dalbe_path_forget(path);
 	refcount_set(&path->flows, 1);
 }
@@ -440,7 +462,52 @@ u32 dalbe_path_flows(const struct sock *sk)
 	return s->memory ? refcount_read(&dalbe_path_of(s->memory)->flows) : 0;
 }
 
-/* The idle are sorted by time, so the work stops at the first that is to stay. */
+/**
+ * dalbe_job_join - have a part in the job that the socket's goal is of, or in none
+ * @sk: a locked socket of ours, with a flow; may be softirq
+ *
+ * Return: false where memory is short: it has a part in none.
+ */
+bool dalbe_job_join(struct sock *sk)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	const struct dalbe_path_key key = {
+		.uid = __kuid_val(sock_net_uid(sock_net(sk), sk)),
+		.job = dalbe_sk(sk)->job,
+	};
+	struct dalbe_path *path;
+
+	if (flow->job && dalbe_path_has_key(container_of(flow->job, struct dalbe_path, job), &key))
+		return true;
+	dalbe_job_leave(sk);
+	if (!key.job)
+		return true;
+	path = dalbe_path_get(sk, &key);
+	if (!path)
+		return false;
+	flow->job = &path->job;
+	return true;
+}
+
+/**
+ * dalbe_job_leave - have no part in a job any more; what was done for it stays done
+ * @sk: a locked socket of ours, with a flow
+ */
+void dalbe_job_leave(struct sock *sk)
+{
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+
+	if (!flow->job)
+		return;
+	job_add(flow->job, dalbe_bytes_done(sk), ktime_get_boottime_ns());
+	dalbe_sk(sk)->acked_before_goal = tcp_sk(sk)->bytes_acked;
+	dalbe_path_put(container_of(flow->job, struct dalbe_path, job));
+	flow->job = NULL;
+}
+
+/* The idle are sorted by time, so the work stops at the first that is to stay. A job that is not
+ * done, and not late, is looked at again in ten minutes.
+ */
 static void dalbe_paths_forget(struct work_struct *work)
 {
 	struct dalbe_paths *paths = container_of(to_delayed_work(work), struct dalbe_paths, work);
@@ -451,6 +518,11 @@ static void dalbe_paths_forget(struct work_struct *work)
 		if (!dalbe_path_expired(path)) {
 			dalbe_paths_schedule(paths);
 			break;
+		}
+		if (dalbe_path_awaited(path)) {
+			path->idle_since_s = ktime_get_boottime_seconds();
+			list_move_tail(&path->idle, &paths->idle);
+			continue;
 		}
 		dalbe_path_remove(paths, path);
 	}

@@ -7,6 +7,7 @@
 #ifndef DALBE_PURE_H
 #define DALBE_PURE_H
 
+#include "core/control/job.h"
 #include "core/sender.h"
 
 enum pure_constants {
@@ -25,6 +26,7 @@ enum pure_constants {
 	PHI_LIMIT_Q16 = DALBE_PHI_LIMIT_Q16,
 	TPHI_UPDATES = DALBE_TPHI_UPDATES,
 	TICKS_PER_S = HZ,
+	PARTS_PER_TW = JOB_PARTS,
 };
 
 u64 pure_fp_shift(u64 x, int shift);

@@ -12,6 +12,7 @@ struct change {
 	const struct options *opts;
 	unsigned int n;		/* sockets counted so far */
 	unsigned int n_sharing;	/* 0: only count */
+	uint32_t job;		/* of all of them; 0: there is one alone, or no job is known */
 	unsigned int failed;
 	pid_t listener_pid;	/* 0: none seen */
 	int listener;		/* its descriptor */
@@ -25,12 +26,31 @@ static void failed(struct change *change, const struct target_socket *socket,
 	change->failed++;
 }
 
+/* The size is that of all: of their job, or else divided. */
+static int set_goal(struct change *change, int fd)
+{
+	const struct options *opts = change->opts;
+	uint32_t flags = opts->update ? DALBE_GOAL_UPDATE : 0, job = change->job;
+	uint64_t bytes = opts->size_bytes / change->n_sharing;
+	struct dalbe_state state;
+
+	if (opts->update)
+		job = dalbe_get_state(fd, &state) ? 0 : state.job;
+	if (job && !dalbe_set_job_goal(fd, job, opts->size_bytes, opts->deadline_ns, flags))
+		return 0;
+	if (job && errno != EINVAL)
+		return -1;
+	change->job = 0;
+	if (change->n <= opts->size_bytes % change->n_sharing)
+		bytes++;
+	return dalbe_set_goal(fd, bytes ? bytes : 1, opts->deadline_ns, flags);
+}
+
 static void set_one(const struct target_socket *socket, void *arg)
 {
 	struct change *change = arg;
 	const struct options *opts = change->opts;
 	struct dalbe_state state;
-	uint64_t bytes;
 
 	if (socket->tcp.state == TCP_LISTEN && !change->listener_pid) {
 		change->listener_pid = socket->pid;
@@ -56,11 +76,7 @@ static void set_one(const struct target_socket *socket, void *arg)
 	}
 	if (!opts->size_bytes)
 		return;
-	bytes = opts->size_bytes / change->n_sharing;
-	if (change->n <= opts->size_bytes % change->n_sharing)
-		bytes++;
-	if (dalbe_set_goal(socket->fd, bytes ? bytes : 1, opts->deadline_ns,
-			   opts->update ? DALBE_GOAL_UPDATE : 0))
+	if (set_goal(change, socket->fd))
 		failed(change, socket, DALBE_OP_SET_GOAL);
 	else if (!(opts->params.flags & DALBE_PARAM_CONTROLLER) &&
 		 !dalbe_get_state(socket->fd, &state) &&
@@ -87,6 +103,7 @@ int cmd_set(const struct options *opts, char **operands)
 		return EXIT_FAILURE;
 	}
 	change.n_sharing = change.n;
+	change.job = change.n > 1 ? dalbe_new_job() : 0;
 	change.n = 0;
 	if (targets_each(operands, false, set_one, &change) || change.failed)
 		return EXIT_FAILURE;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -161,17 +162,30 @@ int dalbe_attach(int fd)
 			  strlen(DALBE_CC_CDG));
 }
 
-int dalbe_set_goal(int fd, uint64_t bytes, uint64_t deadline_ns,
-		   uint32_t flags)
+uint32_t dalbe_new_job(void)
+{
+	uint32_t job;
+
+	return getrandom(&job, sizeof(job), 0) == sizeof(job) && job ? job : (uint32_t)getpid();
+}
+
+int dalbe_set_job_goal(int fd, uint32_t job, uint64_t bytes, uint64_t deadline_ns, uint32_t flags)
 {
 	struct dalbe_goal goal = {
 		.fd = fd,
 		.flags = flags,
 		.bytes = bytes,
 		.deadline_ns = deadline_ns,
+		.job = job,
 	};
 
 	return dalbe_ioctl(DALBE_IOC_SET_GOAL, &goal);
+}
+
+int dalbe_set_goal(int fd, uint64_t bytes, uint64_t deadline_ns,
+		   uint32_t flags)
+{
+	return dalbe_set_job_goal(fd, 0, bytes, deadline_ns, flags);
 }
 
 int dalbe_get_state(int fd, struct dalbe_state *state)

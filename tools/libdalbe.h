@@ -62,6 +62,17 @@ int dalbe_attach(int fd);
 int dalbe_set_goal(int fd, uint64_t bytes, uint64_t deadline_ns,
 		   uint32_t flags);
 
+/* A random number for a job, which is not 0. */
+uint32_t dalbe_new_job(void);
+
+/*
+ * Have fd take part in a job: one goal, and one w, for all connections of this number, which is not
+ * 0. The first call sets the goal; see struct dalbe_goal. Errors: as dalbe_set_goal(), and EINVAL
+ * where the module is older.
+ */
+int dalbe_set_job_goal(int fd, uint32_t job, uint64_t bytes, uint64_t deadline_ns,
+		       uint32_t flags);
+
 /* Read what fd is doing. Errors: as dalbe_set_goal(). */
 int dalbe_get_state(int fd, struct dalbe_state *state);
 

@@ -18,6 +18,7 @@
 struct row {
 	pid_t pid;
 	int fd;
+	size_t connections;	/* of a job: more than one where the row is theirs */
 	char peer[TCPSOCK_NAME_LEN];
 	struct dalbe_state state;
 };
@@ -53,12 +54,56 @@ static void add_row(const struct target_socket *socket, void *arg)
 	*row = (struct row){
 		.pid = socket->pid,
 		.fd = socket->number,
+		.connections = 1,
 		.state = state,
 	};
 	memcpy(row->peer, socket->tcp.peer, sizeof(row->peer));
 }
 
+/* The first row of a job becomes that of all of its connections, and the others go. */
+static void join_jobs(struct rows *rows)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct row *row = &rows->row[i];
+		size_t of = 0;
+
+		while (of < kept && (!row->state.job || rows->row[of].state.job != row->state.job))
+			of++;
+		if (of < kept)
+			rows->row[of].connections++;
+		else
+			rows->row[kept++] = *row;
+	}
+	rows->n = kept;
+}
+
 static const char *const after_names[] = { "best-effort", "scavenger", "keep" };
+
+/* Of a job these are those of all of its connections. */
+static void goal_json(const struct dalbe_state *state, struct json *js)
+{
+	json_uint(js, "job", state->job);
+	json_string(js, "status", human_status(state));
+	json_uint(js, "goal_bytes", state->goal_bytes);
+	json_uint(js, "bytes_done", state->bytes_done);
+	json_uint(js, "deadline_ns", state->deadline_ns);
+	json_int(js, "time_left_ns", state->time_left_ns);
+	json_uint(js, "target_Bps", state->target_Bps);
+	json_uint(js, "rate_Bps", state->rate_Bps);
+	json_real(js, "w", state->w_ppm / 1e6, 6);
+}
+
+static void job_json(const struct row *row, struct json *js)
+{
+	if (!row->state.job)
+		return;
+	json_begin(js, NULL, '{');
+	json_uint(js, "connections", row->connections);
+	goal_json(&row->state, js);
+	json_end(js, '}');
+}
 
 static void row_json(const struct row *row, struct json *js)
 {
@@ -68,19 +113,12 @@ static void row_json(const struct row *row, struct json *js)
 	json_int(js, "pid", row->pid);
 	json_int(js, "fd", row->fd);
 	json_string(js, "peer", row->peer);
-	json_string(js, "status", human_status(state));
+	goal_json(state, js);
 	json_bool(js, "app_limited", state->flags & DALBE_STATE_APP_LIMITED);
 	json_string(js, "controller", dalbe_controller_name(state->controller));
 	json_string(js, "after", state->after_deadline < 3 ?
 		    after_names[state->after_deadline] : "unknown");
 	json_uint(js, "tw_ms", state->tw_ms);
-	json_uint(js, "goal_bytes", state->goal_bytes);
-	json_uint(js, "bytes_done", state->bytes_done);
-	json_uint(js, "deadline_ns", state->deadline_ns);
-	json_int(js, "time_left_ns", state->time_left_ns);
-	json_uint(js, "target_Bps", state->target_Bps);
-	json_uint(js, "rate_Bps", state->rate_Bps);
-	json_real(js, "w", state->w_ppm / 1e6, 6);
 	json_real(js, "wmin", state->wmin_ppm / 1e6, 6);
 	json_real(js, "phi", state->phi_ppm / 1e6, 6);
 	json_real(js, "g_ms", state->g_ns / 1e6, 6);
@@ -102,7 +140,8 @@ static void row_json(const struct row *row, struct json *js)
 	json_end(js, '}');
 }
 
-static void print_json(const struct rows *rows)
+/* Leaves the rows of connections joined. */
+static void print_json(struct rows *rows)
 {
 	struct json js = { .out = stdout };
 
@@ -111,6 +150,11 @@ static void print_json(const struct rows *rows)
 	json_begin(&js, "connections", '[');
 	for (size_t i = 0; i < rows->n; i++)
 		row_json(&rows->row[i], &js);
+	json_end(&js, ']');
+	join_jobs(rows);
+	json_begin(&js, "jobs", '[');
+	for (size_t i = 0; i < rows->n; i++)
+		job_json(&rows->row[i], &js);
 	json_end(&js, ']');
 	json_end(&js, '}');
 	putchar('\n');
@@ -256,8 +300,13 @@ static size_t print_row(const struct screen *screen, const struct row *row)
 
 	for (size_t i = 0; i < N_COLUMNS; i++)
 		strcpy(cells[i], "-");
-	snprintf(cells[NAME], CELL_LEN, "%d:%d", row->pid, row->fd);
-	format_peer(screen, row->peer, cells[PEER]);
+	if (row->connections > 1) {
+		snprintf(cells[NAME], CELL_LEN, "%d", row->pid);
+		snprintf(cells[PEER], CELL_LEN, "%zu connections", row->connections);
+	} else {
+		snprintf(cells[NAME], CELL_LEN, "%d:%d", row->pid, row->fd);
+		format_peer(screen, row->peer, cells[PEER]);
+	}
 	snprintf(cells[STATUS], CELL_LEN, "%s", human_status(state));
 	if (state->goal_bytes)
 		format_goal(state, cells[DONE], cells[ARRIVES], cells[DEADLINE],
@@ -297,6 +346,8 @@ int cmd_get(const struct options *opts, char **operands)
 	} else if (rows.n) {
 		struct screen screen = look_at_screen(opts);
 
+		if (!screen.verbose)
+			join_jobs(&rows);
 		print_header(&screen);
 		for (size_t i = 0; i < rows.n; i++)
 			print_row(&screen, &rows.row[i]);
@@ -391,6 +442,8 @@ int cmd_watch(const struct options *opts, char **operands)
 			return EXIT_SUCCESS;
 		}
 		screen = look_at_screen(opts);
+		if (!opts->json && !screen.verbose)
+			join_jobs(&rows);
 		if (opts->json) {
 			print_json(&rows);
 		} else if (screen.width) {

@@ -92,6 +92,7 @@ struct conn {
 	uint64_t received;
 	uint64_t goal_bytes;	/* in terms of done */
 	uint64_t kernel_bytes;	/* as the kernel counts, from when the goal was set */
+	uint64_t outside;	/* of done: before it took part in the job */
 	uint64_t queued;
 	uint64_t rate_Bps;
 	uint64_t rated_ns;	/* start of the interval for the next rate */
@@ -114,6 +115,8 @@ struct transfer {
 	uint64_t infeasible_ns;	/* since when all goals are; 0: they are not */
 	uint64_t finished_ns;	/* 0: not yet */
 	uint64_t ended_ns;
+	uint32_t job;		/* its number; 0: the kernel knows no jobs */
+	uint64_t job_bytes;	/* its goal, as the kernel counts; 0: none yet */
 	int tally_fd;
 	bool changed;		/* connections came or went */
 	bool foretold;		/* that the deadline cannot be met */
@@ -136,6 +139,7 @@ struct transfer *transfer_new(const struct options *opts)
 	t->short_ns = t->start_ns;
 	t->often_until_ns = t->start_ns + OFTEN_FOR_NS;
 	t->tally_fd = tally_open();
+	t->job = dalbe_new_job();
 	t->warned = opts->plain;	/* that nothing gets a goal */
 	return t;
 }
@@ -426,8 +430,9 @@ static void visit(struct transfer *t, struct conn *conn)
 	} else if (!dalbe_get_state(fd, &conn->state)) {
 		conn->has_state = true;
 		/* Somebody may have cleared it, or set another: then there is none to update. */
-		conn->has_goal &= conn->state.goal_bytes == conn->kernel_bytes &&
-				  conn->state.deadline_ns == t->opts->deadline_ns;
+		conn->has_goal &= t->job ? conn->state.job == t->job :
+					   conn->state.goal_bytes == conn->kernel_bytes &&
+					   conn->state.deadline_ns == t->opts->deadline_ns;
 	} else if (errno == ENOPROTOOPT) {
 		/* The program knows better; respect that. */
 		warn(t, conn,
@@ -482,6 +487,72 @@ static void set_goal(struct transfer *t, struct conn *conn, uint64_t bytes)
 		conn->on_its_own = true;
 	}
 	close(fd);
+}
+
+/* Have a connection take part in the job. False: the kernel knows no jobs. */
+static bool take_part(struct transfer *t, struct conn *conn, uint64_t bytes)
+{
+	int fd = borrow(conn);
+
+	if (fd < 0) {
+		t->changed = true;	/* try again at the next look */
+		return true;
+	}
+	if (!dalbe_set_job_goal(fd, t->job, bytes, t->opts->deadline_ns, 0)) {
+		conn->has_goal = true;
+		conn->goal_bytes = bytes;
+		conn->outside = conn->done;
+	} else if (errno == EINVAL) {
+		t->job = 0;
+	} else if (errno != ETIME) {	/* that only means it passed just now */
+		warn(t, conn, dalbe_strerror(DALBE_OP_SET_GOAL, errno));
+		conn->on_its_own = true;
+	}
+	close(fd);
+	return t->job;
+}
+
+/* Tell the kernel another size of the job, by one of its connections. */
+static void resize_job(struct transfer *t, struct conn *conn, uint64_t bytes)
+{
+	int fd = borrow(conn);
+
+	if (fd < 0)
+		return;
+	if (!dalbe_set_job_goal(fd, t->job, bytes, t->opts->deadline_ns, DALBE_GOAL_UPDATE))
+		t->job_bytes = bytes;
+	close(fd);
+}
+
+/*
+ * The connections that are open take part in the job, whose goal is the transfer's, less what was
+ * sent by connections that had no part in it. False: the kernel knows no jobs.
+ */
+static bool serve_job(struct transfer *t)
+{
+	uint64_t outside = 0, bytes;
+	struct conn *member = NULL;
+
+	if (!t->job)
+		return false;
+	for (size_t i = 0; i < t->n; i++)
+		outside += t->conns[i].has_goal ? t->conns[i].outside : t->conns[i].done;
+	bytes = outside < t->opts->size_bytes ? t->opts->size_bytes - outside : 1;
+	for (size_t i = 0; i < t->n; i++) {
+		struct conn *conn = &t->conns[i];
+
+		if (conn->phase != OPEN || conn->on_its_own)
+			continue;
+		if (!conn->has_goal && !take_part(t, conn, bytes))
+			return false;
+		if (conn->has_goal)
+			member = conn;
+	}
+	if (member && !t->job_bytes)
+		t->job_bytes = bytes;
+	if (member && t->job_bytes != bytes)
+		resize_job(t, member, bytes);
+	return true;
 }
 
 /* Divide what is left of the goal among the open connections. */
@@ -612,7 +683,7 @@ uint64_t transfer_poll(struct transfer *t, pid_t root)
 		changed = t->changed;
 		t->changed = false;
 		/* A single connection has all that is left already. */
-		if ((changed || n_open > 1) && given_goal(t) && !past_deadline(t))
+		if ((changed || n_open > 1) && given_goal(t) && !past_deadline(t) && !serve_job(t))
 			divide(t);
 		if (t->next_visit_ns)	/* else the program has ended */
 			foretell(t);

@@ -37,14 +37,25 @@ void cc_set(int fd, const char *cc)
 	TRY(setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cc, strlen(cc)));
 }
 
-int goal_set_raw(int fd, uint64_t bytes, uint64_t deadline_ns, uint32_t flags)
+int job_set_raw(int fd, uint32_t job, uint64_t bytes, uint64_t deadline_ns, uint32_t flags)
 {
 	struct dalbe_goal goal = {
 		.fd = fd, .flags = flags,
 		.bytes = bytes, .deadline_ns = deadline_ns,
+		.job = job,
 	};
 
 	return ctl(DALBE_IOC_SET_GOAL, &goal);
+}
+
+void job_set(int fd, uint32_t job, uint64_t bytes, uint64_t in_ms)
+{
+	TRY(job_set_raw(fd, job, bytes, in_ms * NS_PER_MS, DALBE_GOAL_RELATIVE));
+}
+
+int goal_set_raw(int fd, uint64_t bytes, uint64_t deadline_ns, uint32_t flags)
+{
+	return job_set_raw(fd, 0, bytes, deadline_ns, flags);
 }
 
 void goal_set(int fd, uint64_t bytes, uint64_t in_ms)

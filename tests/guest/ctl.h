@@ -22,6 +22,8 @@ bool in_regime(const struct pair *pair);
 struct pair pair_with_marks(double percent, const char *ecn);
 int ctl_open(void);
 void cc_set(int fd, const char *cc);
+int job_set_raw(int fd, uint32_t job, uint64_t bytes, uint64_t deadline_ns, uint32_t flags);
+void job_set(int fd, uint32_t job, uint64_t bytes, uint64_t in_ms);
 int goal_set_raw(int fd, uint64_t bytes, uint64_t deadline_ns, uint32_t flags);
 void goal_set(int fd, uint64_t bytes, uint64_t in_ms);
 void goal_clear(int fd);

@@ -12,6 +12,7 @@
  *	SHIM_LOADED	and yet the module loaded
  *	SHIM_SYS	where files of /sys, /proc/sys and /var/lib/shim-signed are to be looked for
  *	SHIM_OLD	the module is of a version that knows no parameters and no groups
+ *	SHIM_JOBLESS	the module is of a version that knows no jobs, as the BPF edition
  *	SHIM_SECCOMP	pidfd_getfd(2) fails with this errno; 0: it kills
  *	SHIM_LOSE	the pidfd_getfd(2) of this number, counted from 1, fails with EBADF
  *	SHIM_CLEAR	before the first update of a goal, somebody clears it
@@ -54,6 +55,8 @@ struct shim_socket {
 	__u64 done_ns;		/* when it was first seen done */
 	struct dalbe_params params;
 	__u32 group;
+	__u32 job;
+	__u64 done;		/* acknowledged for the goal, when last asked */
 };
 
 static struct shim_socket *table;
@@ -242,6 +245,37 @@ static __u64 now_ns(void)
 	return (__u64)now.tv_sec * 1000000000 + (__u64)now.tv_nsec;
 }
 
+/* The goal of a job is that of each of its sockets: the first's, until an update. */
+static void set_job(struct shim_socket *s, const struct dalbe_goal *goal)
+{
+	bool update = goal->flags & DALBE_GOAL_UPDATE;
+
+	for (int i = 0; i < MAX_SOCKETS; i++) {
+		struct shim_socket *other = &table[i];
+
+		if (!goal->job || other == s || !other->bytes || other->job != goal->job)
+			continue;
+		if (update) {
+			other->bytes = s->bytes;
+			other->deadline_ns = s->deadline_ns;
+			other->done_ns = 0;
+		} else {
+			s->bytes = other->bytes;
+			s->deadline_ns = other->deadline_ns;
+		}
+	}
+}
+
+/* What all connections of the socket's job have done, as far as they were asked. */
+static __u64 job_done(const struct shim_socket *s)
+{
+	__u64 done = s->done;
+
+	for (int i = 0; i < MAX_SOCKETS; i++)
+		done += s->job && &table[i] != s && table[i].job == s->job ? table[i].done : 0;
+	return done;
+}
+
 static int set_goal(struct shim_socket *s, const struct dalbe_goal *goal)
 {
 	__u64 deadline_ns = goal->deadline_ns;
@@ -254,16 +288,16 @@ static int set_goal(struct shim_socket *s, const struct dalbe_goal *goal)
 	}
 	if (goal->flags & DALBE_GOAL_RELATIVE)
 		deadline_ns += now_ns();
-	if (!goal->bytes)
+	if (!goal->bytes || (goal->job && getenv("SHIM_JOBLESS")))
 		err = EINVAL;
 	else if (goal->bytes > INT64_MAX || deadline_ns > INT64_MAX)
 		err = EOVERFLOW;
 	else if (deadline_ns <= now_ns())
 		err = ETIME;
-	else if ((goal->flags & DALBE_GOAL_UPDATE) && !s->bytes)
+	else if ((goal->flags & DALBE_GOAL_UPDATE) && (!s->bytes || s->job != goal->job))
 		err = ENODATA;
-	fprintf(call_log, "goal %llu %llu %llu %u %d\n", s->cookie, goal->bytes,
-		deadline_ns, goal->flags, err);
+	fprintf(call_log, "goal %llu %llu %llu %u %d %u\n", s->cookie, goal->bytes,
+		deadline_ns, goal->flags, err, goal->job);
 	if (err) {
 		errno = err;
 		return -1;
@@ -273,6 +307,8 @@ static int set_goal(struct shim_socket *s, const struct dalbe_goal *goal)
 	s->bytes = goal->bytes;
 	s->deadline_ns = deadline_ns;
 	s->done_ns = 0;
+	s->job = goal->job;
+	set_job(s, goal);
 	return 0;
 }
 
@@ -321,7 +357,9 @@ static void get_state(struct shim_socket *s, struct dalbe_state *state)
 	if (!s->bytes)
 		return;
 	state->goal_bytes = s->bytes;
-	state->bytes_done = acked(state->fd) - s->base;
+	s->done = acked(state->fd) - s->base;
+	state->job = s->job;
+	state->bytes_done = job_done(s);
 	state->deadline_ns = s->deadline_ns;
 	if (state->bytes_done >= s->bytes && !s->done_ns)
 		s->done_ns = now_ns();
@@ -362,6 +400,7 @@ int ioctl(int fd, unsigned long command, ...)
 		return 0;
 	case DALBE_IOC_CLEAR_GOAL:
 		s->bytes = 0;
+		s->job = 0;
 		return 0;
 	case DALBE_IOC_SET_PARAMS:
 		if (getenv("SHIM_OLD"))

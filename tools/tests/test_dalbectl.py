@@ -65,6 +65,7 @@ class Goal(NamedTuple):
     deadline_ns: int
     flags: int
     error: int
+    job: int
 
 
 class Sink:
@@ -141,9 +142,10 @@ class Bench:
         return line.removeprefix("dalbectl: "), json.loads(path.read_text())
 
     def goals(self) -> list[Goal]:
-        """Every goal set so far."""
+        """Every goal set so far, but for jobs where the module knows none."""
         lines = [line.split() for line in self.log.read_text().splitlines()]
-        return [Goal(*map(int, words[1:])) for words in lines if words[0] == "goal"]
+        goals = [Goal(*map(int, words[1:])) for words in lines if words[0] == "goal"]
+        return [goal for goal in goals if not (goal.job and goal.error == errno.EINVAL)]
 
 
 def wait_for(condition: Callable[[], Any], what: str, seconds: float = 30) -> None:
@@ -466,7 +468,8 @@ def test_static_program(b: Bench) -> None:
 
 
 def test_sharing(b: Bench) -> None:
-    """Several connections share the goal by progress; an idle one holds nothing."""
+    """Without jobs connections share the goal by progress; an idle one holds nothing."""
+    b.env["SHIM_JOBLESS"] = "1"
     summary = b.send(SENDER, str(b.sink.port), "150", "600", "600000", "300000", "0", goal=GOAL)
     goals = b.goals()
     last = {g.cookie: g.bytes for g in goals}
@@ -497,13 +500,50 @@ def test_sharing(b: Bench) -> None:
     assert not summary["complete"]
 
 
+def test_job(b: Bench) -> None:
+    """Several connections have one goal, set once for each; what came before it is no part."""
+    late = SEEN + (
+        f"to = ('127.0.0.1', {b.sink.port})\n"
+        "a = socket.create_connection(to); seen(a); a.sendall(b'x' * 200000)\n"
+        "b = socket.create_connection(to); b.sendall(b'x' * 300000); seen(b)\n"
+        "b.sendall(b'x' * 500000); time.sleep(1.5)\n"
+    )
+    summary = b.send(PYTHON, "-c", late)
+    (first, *others) = b.goals()
+    assert len({g.cookie for g in b.goals() if not g.flags}) == 2, b.goals()
+    assert (first.bytes, first.flags) == (1000000, 0) and first.job, b.goals()
+    assert {g.job for g in others} == {first.job}, b.goals()
+    # b had sent 300000 bytes before it took part: the job's goal is less by them
+    assert [g.bytes for g in others if g.flags == UPDATE] == [700000], b.goals()
+    assert summary["bytes_done"] == 1000000 and summary["complete"], summary
+
+
+def test_job_of_a_process(b: Bench) -> None:
+    """Set gives all connections of a process one goal; an update is one for all."""
+    with running_sender(b, "1000", "0", "100000", "100000") as (pid, fds):
+        assert b.run("set", *GOAL, pid).returncode == 0
+        one, two = b.goals()
+        assert one.job and one[1:] == two[1:], b.goals()
+        assert b.run("set", "--update", "--size", "3M", "--deadline", "+5m", pid).returncode == 0
+        assert {(g.bytes, g.flags, g.job) for g in b.goals()[2:]} == {(3000000, UPDATE, one.job)}
+        shown = json.loads(b.run("get", "--json", pid).stdout)
+        assert [c["job"] for c in shown["connections"]] == [one.job] * 2, shown
+        (job,) = shown["jobs"]
+        assert (job["connections"], job["goal_bytes"]) == (2, 3000000), shown
+        _header, *rows = b.run("get", pid).stdout.splitlines()
+        assert [row.split()[:3] for row in rows] == [[pid, "2", "connections"]], rows
+        _header, *rows = b.run("get", "-v", pid).stdout.splitlines()
+        assert [row.split()[0] for row in rows] == [f"{pid}:{fd}" for fd in fds], rows
+
+
 def test_successive_connections(b: Bench) -> None:
     """A connection opened after others have closed gets what is left."""
     port = str(b.sink.port)
     sizes = (300000, 200000, 500000)
     script = "; sleep 1; ".join(f"{SENDER} {port} 50 0 {size}" for size in sizes)
     summary = b.send("sh", "-c", script)
-    assert [g.bytes for g in b.goals()] == [1000000, 700000, 500000], b.goals()
+    assert [g.bytes for g in b.goals()] == [1000000] * 3, b.goals()
+    assert len({g.job for g in b.goals()} - {0}) == 1, b.goals()
     assert summary["bytes_done"] == 1000000 and summary["complete"]
 
 
@@ -861,9 +901,9 @@ def test_cleared_meanwhile(b: Bench) -> None:
     """A goal that somebody clears just before its update is set again, without a word."""
     program = SEEN + (
         f"to = ('127.0.0.1', {b.sink.port})\n"
-        "a = socket.create_connection(to); seen(a); b = socket.create_connection(to); goals(4)\n"
+        "a = socket.create_connection(to); seen(a); b = socket.create_connection(to); goals(5)\n"
     )
-    b.env["SHIM_CLEAR"] = "1"
+    b.env["SHIM_CLEAR"] = b.env["SHIM_JOBLESS"] = "1"
     b.summary(*GOAL, "--", PYTHON, "-c", program)
     first, lost, *rest = (g for g in b.goals() if g.cookie == b.goals()[0].cookie)
     assert (first.error, lost.error, rest[0].error) == (0, errno.ENODATA, 0), b.goals()
@@ -1044,14 +1084,14 @@ def test_set_get_clear(b: Bench) -> None:
         assert b.run("set", *GOAL, one).returncode == 0
         assert [g.bytes for g in b.goals()] == [1000000]
         done = b.run("set", "--update", "--size", "3M", "--deadline", "+5m", one)
-        assert b.goals()[-1][1::2] == (3000000, UPDATE)
+        assert b.goals()[-1][1::2] == (3000000, UPDATE, 0)
         done = b.run("get", "-v", one)
         assert done.returncode == 0
         assert "on track" in done.stdout and "/3.00 MB" in done.stdout, done.stdout
         assert len(done.stdout.splitlines()) == 2
 
         done = b.run("set", "--size", "1001", "--deadline", "+5m", pid)
-        assert done.returncode == 0 and [g.bytes for g in b.goals()[-2:]] == [501, 500]
+        assert done.returncode == 0 and [g.bytes for g in b.goals()[-2:]] == [1001] * 2
         done = b.run("get", "--json", pid)
         conns = json.loads(done.stdout)["connections"]
         assert [(c["pid"], c["fd"]) for c in conns] == [(int(pid), fd) for fd in fds]

@@ -122,7 +122,8 @@ class Flow(Model):
     link_s is another way to say bytes: what the link carries in so many seconds. paced_s spreads
     them evenly over so many, which no congestion control exceeds. again_s makes it one transfer
     after another, each so long after the one before; none begins after the experiment's duration_s.
-    both_ways: the receiver sends as well, as much as it can, on the same connection. read_mbps: the
+    both_ways: the receiver sends as well, as much as it can, on the same connection. connections:
+    of the one program, which send equal parts of bytes at one time. read_mbps: the
     most that the receiving program reads. inflate: what w changes of dalbe_cubic, for all flows of
     the host. peer: the directory with the module of cc = 'peer'. peer_parameters: of this module.
     cc = 'utp' is libtorrent's LEDBAT over UDP: in iperf's place libtorrent sends.
@@ -149,6 +150,7 @@ class Flow(Model):
     bwlimit_Bps: Annotated[int, Field(ge=1024)] | None = None  # noqa: N815 (unit)
     pause: Pause | None = None
     both_ways: bool = False
+    connections: Annotated[int, Field(ge=1, le=100)] = 1
     read_mbps: Annotated[float, Field(gt=0, le=100_000)] | None = None
     ipv6: bool = False
     count: Annotated[int | None, Field(ge=0, le=FLOWS_MAX, exclude=True)] = None
@@ -184,6 +186,9 @@ class Flow(Model):
         for key in ("again_s", "paced_s"):
             if getattr(self, key) is not None and (not iperf or self.bytes is None):
                 yield f"{key} needs kind = 'iperf' and bytes"
+        several = iperf and self.bytes is not None and self.paced_s is None
+        if self.connections > 1 and not several:
+            yield "connections needs kind = 'iperf' and bytes, and no paced_s"
         if iperf and self.bwlimit_Bps is not None:
             yield "bwlimit_Bps is for kind = 'rsync'"
         if not iperf and self.cc == "peer":

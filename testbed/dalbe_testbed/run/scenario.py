@@ -169,6 +169,8 @@ def _command(experiment: Experiment, planned: PlannedFlow, tools: Tools, payload
         last_s = experiment.duration_s - planned.start_s
         under = ["$AGAIN", _number(flow.again_s), _number(last_s), *under]
     much = ["-n", str(flow.bytes)]
+    if flow.bytes is not None and flow.connections > 1:
+        much = ["-n", str(-(-flow.bytes // flow.connections)), "-P", str(flow.connections)]
     if flow.duration_s is not None:
         much = ["-t", _number(flow.duration_s)]
     if flow.both_ways:

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A job: one goal of several connections.
+ *
+ *	connection --- part: bytes, time, price ---+
+ *	connection --- part -----------------------+--> sum over Tw --> control.c --> w
+ *	connection --- part -----------------------+                                  |
+ *	     ^                                                                        |
+ *	     +------------------------------- copy of the control --------------------+
+ *
+ * A goal that is divided among connections has a controller in each: each learns for itself, from
+ * an eighth of the bytes, and those whose part was too small compete at w = 1 while the others
+ * have time. Here the needed rate and the carried rate are the job's.
+ */
+#include "core/control/job.h"
+
+/* The Tw begins at the last one's end. */
+static void job_begin_tw(struct job *job, u64 now_us, u32 srtt_us)
+{
+	u64 tw_us = div_u64(control_tw_ns(&job->control, srtt_us), NSEC_PER_USEC);
+
+	job->tw = (struct job_tw) {
+		.start_us = now_us,
+		.end_us = now_us + tw_us,
+		.limited_until_us = now_us,
+	};
+}
+
+/* The first goal becomes the job's. */
+static void job_take_goal(struct job *job, const struct control *first, u64 now_us, u32 srtt_us)
+{
+	if (job->control.goal.bytes)
+		return;
+	job->control = *first;
+	job->bytes_done = first->goal.done;
+	job_begin_tw(job, now_us, srtt_us);
+}
+
+/**
+ * job_init - a job without a goal
+ * @job: the job
+ */
+void job_init(struct job *job)
+{
+	memset(job, 0, sizeof(*job));
+	port_lock_init(&job->lock);
+}
+
+/**
+ * job_begin - a connection takes part
+ * @job: the job
+ * @copy: the connection's control, which has been started with a goal, and becomes a copy of the
+ *	job's. Where the job has no goal yet, this one becomes the job's
+ * @now_us: TCP's clock
+ * @srtt_us: smoothed RTT
+ */
+void job_begin(struct job *job, struct control *copy, u64 now_us, u32 srtt_us)
+{
+	port_lock(&job->lock);
+	job_take_goal(job, copy, now_us, srtt_us);
+	*copy = job->control;
+	port_unlock(&job->lock);
+}
+
+/**
+ * job_change_goal - other bytes or another deadline for all of its connections
+ * @job: the job
+ * @bytes: size in all, with what is done
+ * @now_ns: time
+ * @deadline_ns: soft deadline
+ */
+void job_change_goal(struct job *job, u64 bytes, u64 now_ns, u64 deadline_ns)
+{
+	port_lock(&job->lock);
+	control_change_goal(&job->control, bytes, now_ns, deadline_ns);
+	if (job->bytes_done < bytes)
+		job->done_ns = 0;
+	else if (!job->done_ns)
+		job->done_ns = now_ns;
+	port_unlock(&job->lock);
+}
+
+/**
+ * job_configure - other parameters for all of its connections
+ * @job: the job
+ * @config: controller and its parameters
+ */
+void job_configure(struct job *job, const struct control_config *config)
+{
+	port_lock(&job->lock);
+	control_configure(&job->control, config);
+	port_unlock(&job->lock);
+}
+
+static void job_count_bytes(struct job *job, u64 bytes, u64 now_ns)
+{
+	job->bytes_done = fp_add(job->bytes_done, bytes);
+	if (!job->done_ns && job->control.goal.bytes &&
+	    job->bytes_done >= job->control.goal.bytes)
+		job->done_ns = now_ns;
+}
+
+/**
+ * job_add - a connection takes part no more
+ * @job: the job
+ * @bytes: acknowledged since its last part
+ * @now_ns: time
+ */
+void job_add(struct job *job, u64 bytes, u64 now_ns)
+{
+	port_lock(&job->lock);
+	job_count_bytes(job, bytes, now_ns);
+	port_unlock(&job->lock);
+}
+
+/* Add a part to the Tw. A part that had nothing under way has no price. */
+static void job_count(struct job *job, const struct job_part *part)
+{
+	const struct control_sample *s = &part->sample;
+	u64 elapsed_us = div_u64(s->elapsed_ns, NSEC_PER_USEC);
+	u64 from_us = max(part->now_us - min(elapsed_us, part->now_us), job->tw.limited_until_us);
+	struct job_tw *tw = &job->tw;
+	u32 rounds = max(s->rounds, 1u);
+
+	job_count_bytes(job, s->bytes_done, s->now_ns);
+	if (!part->busy_us)
+		return;
+	tw->busy_us += part->busy_us;
+	tw->rounds += rounds;
+	tw->rounds_beside += s->others_seen ? rounds : 0;
+	tw->losses += s->losses;
+	tw->price_sum_q40 = fp_add(tw->price_sum_q40, fp_mul_div(s->price_q40, rounds, 1));
+	if (s->app_limited || part->now_us <= from_us)
+		return;
+	tw->limited_us += part->now_us - from_us;
+	tw->limited_until_us = part->now_us;
+}
+
+/* Several connections, each by the model of one, and each with the same part of the rate. */
+struct job_model {
+	const struct control_model *one;
+	u64 connections_q16;
+};
+
+static u64 job_model_q40(const void *arg, u64 rate_Bps)
+{
+	const struct job_model *m = arg;
+
+	return m->one->model_q40(m->one->arg,
+				 fp_mul_div(rate_Bps, Q16_ONE, m->connections_q16));
+}
+
+/* Tw has ended: w for the next. */
+static void job_update(struct job *job, const struct job_part *part,
+		       const struct control_model *model)
+{
+	const struct job_tw *tw = &job->tw;
+	u64 elapsed_us = part->now_us - min(part->now_us, tw->start_us);
+	struct job_model several = {
+		.one = model,
+		.connections_q16 = max_t(u64, fp_mul_div(tw->busy_us, Q16_ONE,
+							 max(elapsed_us, 1ull)), Q16_ONE),
+	};
+	struct control_model job_model = { .model_q40 = job_model_q40, .arg = &several };
+	struct control_sample sample = part->sample;
+
+	sample.bytes_done = job->bytes_done;
+	sample.elapsed_ns = elapsed_us * NSEC_PER_USEC;
+	if (tw->rounds) {
+		sample.price_q40 = div_u64(tw->price_sum_q40, tw->rounds);
+		sample.price_standard_q40 = sample.price_q40;
+	}
+	sample.rounds = tw->rounds;
+	sample.losses = tw->losses;
+	sample.others_seen = tw->rounds_beside > tw->rounds / 2;
+	sample.app_limited = tw->limited_us < elapsed_us / 2;
+	control_update(&job->control, &sample, &job_model);
+}
+
+/**
+ * job_hand_in - a connection tells what it has done since its last part
+ * @job: the job
+ * @copy: the connection's control: w may be another now. Where the job has no goal, as the
+ *	connection has come over from another job, this one becomes the job's
+ * @part: that
+ * @model: the base's steady state, for one connection
+ *
+ * To be called JOB_PARTS times per Tw, and when nothing is under way any more: so the job knows the
+ * time at which its last byte was acknowledged.
+ *
+ * Return: true where the job's Tw has ended, and w was set.
+ */
+bool job_hand_in(struct job *job, struct control *copy, const struct job_part *part,
+		 const struct control_model *model)
+{
+	bool finished, update;
+
+	port_lock(&job->lock);
+	job_take_goal(job, copy, part->now_us, part->sample.srtt_us);
+	job_count(job, part);
+	finished = job->done_ns && job->control.status != DALBE_STATUS_DONE;
+	update = finished || part->now_us >= job->tw.end_us;
+	if (update) {
+		job_update(job, part, model);
+		job_begin_tw(job, part->now_us, part->sample.srtt_us);
+	}
+	*copy = job->control;
+	port_unlock(&job->lock);
+	return update;
+}
+
+/**
+ * job_read - how is it doing?
+ * @job: the job
+ * @known: filled in
+ */
+void job_read(struct job *job, struct job_known *known)
+{
+	port_lock(&job->lock);
+	*known = (struct job_known) {
+		.control = job->control,
+		.bytes_done = job->bytes_done,
+		.done_ns = job->done_ns,
+	};
+	port_unlock(&job->lock);
+}
