@@ -16,9 +16,9 @@
  *
  * It works before connect(), on a listener (every accepted connection inherits
  * the goal and counts its own bytes; a relative deadline counts from the call,
- * not from the accept) and while data flows. No privilege is needed beyond
- * opening the device: a goal makes a connection more modest than an ordinary
- * one. dalbe_vegas is the exception: at w = 1 it keeps 15 phi packets in the queue and
+ * or with DALBE_GOAL_EACH from when it is established) and while data flows. No
+ * privilege is needed beyond opening the device: a goal makes a connection more
+ * modest than an ordinary one. dalbe_vegas is the exception: at w = 1 it keeps 15 phi packets in the queue and
  * answers one of phi losses and marks, where phi, 1 to 2.3 as measured beside CUBIC
  * (docs/framework.md), is the price that it pays over the others'. So it needs
  * CAP_NET_ADMIN, unless net.ipv4.tcp_allowed_congestion_control names it.
@@ -71,6 +71,11 @@
 					   * the new total since the first set.
 					   * ENODATA when there is no goal.
 					   */
+#define DALBE_GOAL_EACH		(1u << 2) /* with RELATIVE, not of a job:
+					   * deadline_ns counts from when the
+					   * connection is established; of a
+					   * listener's, for each from its own
+					   */
 
 /**
  * struct dalbe_goal - how much, and by when (DALBE_IOC_SET_GOAL)
@@ -78,7 +83,7 @@
  * @flags: DALBE_GOAL_*
  * @bytes: payload to be acknowledged from now on, 1 to 2^63 - 1
  * @deadline_ns: soft deadline, on CLOCK_BOOTTIME as the caller's time namespace has it, or from now
- *	if relative
+ *	if relative, or from the connection's beginning
  * @job: 0: the goal is the connection's own; else any number, the same for all connections of a job
  * @reserved: zero
  *

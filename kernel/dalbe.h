@@ -96,7 +96,7 @@ struct dalbe_flow {
 /**
  * struct dalbe_sock - the private area of a socket
  * @goal_bytes: 0: no goal
- * @goal_deadline_ns: CLOCK_BOOTTIME
+ * @goal_deadline_ns: CLOCK_BOOTTIME; or from when the connection is established, while @each
  * @flow: of an established connection, else NULL; NULL also where memory was
  *        short, until a later ACK finds some
  * @acked_before_goal: tcp_sock.bytes_acked when the goal was set
@@ -104,6 +104,7 @@ struct dalbe_flow {
  * @goal_check: what dalbe_goal_check() says of these
  * @settings: see there
  * @controlled: sender.control sets w: there is a goal, or the controller needs none
+ * @each: dalbe_start_deadline() is still to come
  * @job: whose goal it is; 0: the socket's own. Where the connection has a part in it (dalbe_job()),
  *	@acked_before_goal is tcp_sock.bytes_acked at the end of its last part, and @goal_done_ns
  *	stays 0
@@ -130,6 +131,7 @@ struct dalbe_sock {
 	u64 goal_check;
 	struct dalbe_settings settings;
 	bool controlled;
+	bool each;
 	u32 job;
 	u32 group;
 	const struct dalbe_sock *self;
@@ -231,6 +233,7 @@ void dalbe_paths_unregister(void);
 
 /* goal.c; with the socket locked, and its congestion control known to be ours */
 int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags, u32 job);
+void dalbe_start_deadline(struct dalbe_sock *ca);
 void dalbe_sk_clear_goal(struct sock *sk);
 void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p);
 int dalbe_sk_set_group(struct sock *sk, u32 group);

@@ -21,7 +21,8 @@
  *			as dalbe_cubic's: 0 phantom signals,
  *			1 beta					0 .. 1
  *
- * For the whole machine there are the module's parameters.
+ * A new network namespace begins with those of the machine's first, as it does with that one's
+ * congestion control. For the whole machine there are the module's parameters.
  *
  * hystart and cubic_inflate act from a connection's next round on, the others on goals and
  * connections that begin after the write. But where a socket is given one setting
@@ -171,7 +172,9 @@ static int __net_init dalbe_net_init(struct net *net)
 	struct dalbe_net *dn = net_generic(net, dalbe_net_id);
 	int i;
 
-	dn->defaults = dalbe_builtin_defaults;
+	/* an int may be written meanwhile: then it is the old or the new */
+	dn->defaults = net_eq(net, &init_net) ? dalbe_builtin_defaults :
+						data_race(*dalbe_net_defaults(&init_net));
 	/* One more: the empty entry that kernels before 6.6 look for. */
 	dn->table = kcalloc(ARRAY_SIZE(dalbe_sysctls) + 1, sizeof(*dn->table),
 			    GFP_KERNEL);

@@ -70,7 +70,10 @@ static void dalbe_put_locked(struct socket *sock)
 
 static int dalbe_check_goal(const struct dalbe_goal *goal)
 {
-	if (goal->flags & ~(DALBE_GOAL_RELATIVE | DALBE_GOAL_UPDATE) ||
+	const u32 known = DALBE_GOAL_RELATIVE | DALBE_GOAL_UPDATE | DALBE_GOAL_EACH;
+	bool each = goal->flags & DALBE_GOAL_EACH;
+
+	if (goal->flags & ~known || (each && (!(goal->flags & DALBE_GOAL_RELATIVE) || goal->job)) ||
 	    memchr_inv(goal->reserved, 0, sizeof(goal->reserved)) || !goal->bytes)
 		return -EINVAL;
 	if (goal->bytes > S64_MAX || goal->deadline_ns > S64_MAX)

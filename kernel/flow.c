@@ -246,6 +246,7 @@ bool dalbe_alloc_flow(struct sock *sk)
 	set_active_memcg(memcg);
 	if (!ca->flow)
 		return false;
+	dalbe_start_deadline(ca);
 	ca->flow->last_bytes_acked = tp->bytes_acked;
 	dalbe_path_read(sk, &p, tcp_clock_us());
 	/* losses that TCP is repairing already, the congestion control before us has answered */

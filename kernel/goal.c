@@ -16,8 +16,9 @@ static u32 dalbe_min_rtt_us(const struct tcp_sock *tp)
 	return min_rtt_us == U32_MAX ? 0 : min_rtt_us;	/* none yet */
 }
 
-static void dalbe_write_goal(struct dalbe_sock *ca, u64 bytes, u64 deadline_ns, u32 job)
+static void dalbe_write_goal(struct dalbe_sock *ca, u64 bytes, u64 deadline_ns, u32 job, bool each)
 {
+	WRITE_ONCE(ca->each, each);
 	WRITE_ONCE(ca->job, job);
 	WRITE_ONCE(ca->goal_bytes, bytes);
 	WRITE_ONCE(ca->goal_deadline_ns, deadline_ns);
@@ -25,10 +26,23 @@ static void dalbe_write_goal(struct dalbe_sock *ca, u64 bytes, u64 deadline_ns, 
 }
 
 /**
+ * dalbe_start_deadline - the connection is established: from here on its goal's time counts
+ * @ca: its private area
+ */
+void dalbe_start_deadline(struct dalbe_sock *ca)
+{
+	u64 deadline_ns = ca->goal_deadline_ns + ktime_get_boottime_ns();
+
+	if (ca->each)
+		dalbe_write_goal(ca, ca->goal_bytes, min_t(u64, deadline_ns, S64_MAX), 0, false);
+}
+
+/**
  * dalbe_sk_set_goal - set or change the goal
  * @sk: a locked socket of ours
  * @bytes: 1 .. 2^63 - 1
- * @deadline_ns: CLOCK_BOOTTIME of the machine; with DALBE_GOAL_RELATIVE from now on
+ * @deadline_ns: CLOCK_BOOTTIME of the machine; with DALBE_GOAL_RELATIVE from now on; with
+ *	DALBE_GOAL_EACH as well from when the connection is established, if it is still to come
  * @flags: DALBE_GOAL_*
  * @job: whose goal it is; 0: the socket's own
  *
@@ -40,12 +54,15 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags, u3
 {
 	struct dalbe_sock *ca = dalbe_claim(sk);
 	u64 now_ns = ktime_get_boottime_ns();
+	bool each = flags & DALBE_GOAL_EACH &&
+		    (1 << sk->sk_state) & (TCPF_CLOSE | TCPF_LISTEN | TCPF_SYN_SENT);
+	u64 from_ns = each ? 0 : now_ns;
 
 	if (flags & DALBE_GOAL_RELATIVE)
-		deadline_ns += now_ns;
+		deadline_ns += from_ns;
 	if (deadline_ns > S64_MAX)
 		return -EOVERFLOW;
-	if (deadline_ns <= now_ns)
+	if (deadline_ns <= from_ns)
 		return -ETIME;
 	if (flags & DALBE_GOAL_UPDATE &&
 	    (!ca->goal_bytes || ca->job != job || (job && !(ca->flow && ca->flow->job))))
@@ -54,7 +71,7 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags, u3
 	/* A listener that is ours by default would not hand its area on. */
 	inet_csk(sk)->icsk_ca_setsockopt = 1;
 	if (flags & DALBE_GOAL_UPDATE) {
-		dalbe_write_goal(ca, bytes, deadline_ns, job);
+		dalbe_write_goal(ca, bytes, deadline_ns, job, each);
 		if (job)
 			job_change_goal(ca->flow->job, bytes, now_ns, deadline_ns);
 		else if (!ca->flow || dalbe_bytes_done(sk) < bytes)
@@ -76,7 +93,7 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags, u3
 	if ((1 << sk->sk_state) & (TCPF_CLOSE | TCPF_SYN_SENT) &&
 	    !ca->acked_before_goal)
 		ca->acked_before_goal = 1;
-	dalbe_write_goal(ca, bytes, deadline_ns, job);
+	dalbe_write_goal(ca, bytes, deadline_ns, job, each);
 	dalbe_apply_goal(sk);
 	return 0;
 }
@@ -91,7 +108,7 @@ void dalbe_sk_clear_goal(struct sock *sk)
 
 	if (ca->flow)
 		dalbe_job_leave(sk);
-	dalbe_write_goal(ca, 0, 0, 0);
+	dalbe_write_goal(ca, 0, 0, 0, false);
 	dalbe_apply_goal(sk);
 }
 
@@ -184,8 +201,8 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 	if (ca->goal_bytes) {
 		state->status = DALBE_STATUS_WAITING;
 		state->goal_bytes = ca->goal_bytes;
-		state->deadline_ns = ca->goal_deadline_ns;
-		state->time_left_ns = ca->goal_deadline_ns - now_ns;
+		state->deadline_ns = ca->goal_deadline_ns + (ca->each ? now_ns : 0);
+		state->time_left_ns = state->deadline_ns - now_ns;
 		state->job = ca->job;
 	}
 	if (!flow)

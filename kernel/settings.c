@@ -30,7 +30,7 @@ struct dalbe_sock *dalbe_claim(struct sock *sk)
  */
 u64 dalbe_goal_check(const struct dalbe_sock *ca)
 {
-	return ca->goal_bytes ^ ca->goal_deadline_ns ^ ca->job;
+	return ca->goal_bytes ^ ca->goal_deadline_ns ^ ca->job ^ ((u64)ca->each << 32);
 }
 
 /**

@@ -420,6 +420,48 @@ static void inherited(bool close_listener_first)
 		transfer(&pair[i], 10 * KB);
 }
 
+/* Each child has the whole time, whenever it comes. */
+static void each_from_its_own_beginning(void)
+{
+	const uint32_t each = DALBE_GOAL_RELATIVE | DALBE_GOAL_EACH;
+	int listener = sock_listen(IPV4, DALBE_CC_CDG);
+	int tx = sock_open(NS_TX, IPV4, SOCK_STREAM), child;
+	struct dalbe_state s;
+
+	CHECK_ERRNO(goal_set_raw(listener, KB, 0, each), ETIME);
+	TRY(goal_set_raw(listener, 50 * KB, 10 * NS_PER_S, each));
+	for (int i = 0; i < 2; i++) {
+		int peer = sock_open(NS_TX, IPV4, SOCK_STREAM);
+
+		sleep_ms(15000);
+		CHECK_EQ(state_get(listener).time_left_ns, 10 * NS_PER_S);
+		sock_connect(peer, listener, IPV4);
+		child = sock_accept(listener);
+		s = state_get(child);
+		CHECK_EQ(s.status, DALBE_STATUS_ON_TRACK);
+		CHECK_OP(s.time_left_ns, >, 9 * (int64_t)NS_PER_S);
+		CHECK_OP(s.time_left_ns, <=, 10 * (int64_t)NS_PER_S);
+		sleep_ms(1000);
+		CHECK_OP(state_get(child).time_left_ns, <, s.time_left_ns);
+		close(child);
+		close(peer);
+	}
+
+	harness_turn("before connect()");
+	cc_set(tx, DALBE_CC_CDG);
+	TRY(goal_set_raw(tx, 50 * KB, 10 * NS_PER_S, each));
+	sleep_ms(15000);
+	sock_connect(tx, listener, IPV4);
+	CHECK_OP(state_get(tx).time_left_ns, >, 9 * (int64_t)NS_PER_S);
+
+	harness_turn("connected");
+	TRY(goal_set_raw(tx, 50 * KB, 20 * NS_PER_S, each));
+	sleep_ms(5000);
+	CHECK_OP(state_get(tx).time_left_ns, <=, 15 * (int64_t)NS_PER_S);
+	close(tx);
+	close(listener);
+}
+
 static void inherited_listener_closed_first(void)
 {
 	inherited(true);
@@ -693,6 +735,7 @@ const struct test tests_goal[] = {
 	{ "CLEAR before connect()", clear_before_connect },
 	{ "children inherit a listener's goal, listener closed first",
 	  inherited_listener_closed_first },
+	{ "goal: of a listener, for each from its own beginning", each_from_its_own_beginning },
 	{ "children inherit a listener's goal, listener closed last",
 	  inherited_listener_closed_last },
 	{ "children inherit a goal set before listen()",

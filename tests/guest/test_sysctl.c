@@ -155,6 +155,27 @@ static void of_a_namespace(void)
 	}
 }
 
+/* In the machine's first namespace. */
+static void of_the_machine(const char *value)
+{
+	char sh[100];
+
+	snprintf(sh, sizeof(sh), "nsenter -t 1 -n sh -c 'echo %s >/proc/sys/net/dalbe/wmin_ppm'",
+		 value);
+	CHECK_EQ(system(sh), 0);
+}
+
+static void copied(void)
+{
+	of_the_machine("40000");
+	CHECK_EQ(system("ip netns add young"), 0);
+	of_the_machine("10000");
+	check_value("young", "dalbe/wmin_ppm", "40000");
+	check_value(NS_TX, "dalbe/wmin_ppm", "10000");
+	ns_enter(NS_TX);
+	CHECK_EQ(system("ip netns delete young"), 0);
+}
+
 /* A socket outlives the name of its namespace, and the namespace waits. */
 static void socket_outlives_name(void)
 {
@@ -213,6 +234,7 @@ const struct test tests_sysctl[] = {
 	{ "sysctls apply to what begins after the write", in_force },
 	{ "each of CDG's heuristics under load", heuristics_under_load },
 	{ "namespaces come and go with their sysctls", of_a_namespace },
+	{ "a new namespace begins with the sysctls of the machine's first", copied },
 	{ "a socket outlives the name of its namespace",
 	  socket_outlives_name },
 	{ "a namespace is deleted with connections open", deleted_in_use },
