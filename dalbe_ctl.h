@@ -16,12 +16,13 @@
  *
  * It works before connect(), on a listener (every accepted connection inherits
  * the goal and counts its own bytes; a relative deadline counts from the call,
- * or with DALBE_GOAL_EACH from when it is established) and while data flows. No
- * privilege is needed beyond opening the device: a goal makes a connection more
- * modest than an ordinary one. dalbe_vegas is the exception: at w = 1 it keeps 15 phi packets in the queue and
- * answers one of phi losses and marks, where phi, 1 to 2.3 as measured beside CUBIC
- * (docs/framework.md), is the price that it pays over the others'. So it needs
- * CAP_NET_ADMIN, unless net.ipv4.tcp_allowed_congestion_control names it.
+ * or with DALBE_GOAL_EACH from when it is established) and while data flows.
+ * No privilege is needed beyond opening the device: a goal makes a connection
+ * more modest than an ordinary one. dalbe_vegas is the exception: at w = 1 it
+ * keeps 15 phi packets in the queue and answers one of phi losses and marks,
+ * where phi, 1 to 2.3 as measured beside CUBIC (docs/framework.md), is the
+ * price that it pays over the others'. So it needs CAP_NET_ADMIN, unless
+ * net.ipv4.tcp_allowed_congestion_control names it.
  *
  * Rules of every command:
  *   - structures have no implicit padding, and may lie anywhere;

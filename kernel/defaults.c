@@ -172,9 +172,9 @@ static int __net_init dalbe_net_init(struct net *net)
 	struct dalbe_net *dn = net_generic(net, dalbe_net_id);
 	int i;
 
-	/* an int may be written meanwhile: then it is the old or the new */
-	dn->defaults = net_eq(net, &init_net) ? dalbe_builtin_defaults :
-						data_race(*dalbe_net_defaults(&init_net));
+	dn->defaults = dalbe_builtin_defaults;
+	if (!net_eq(net, &init_net))	/* an int that is written meanwhile is the old or the new */
+		dn->defaults = data_race(*dalbe_net_defaults(&init_net));
 	/* One more: the empty entry that kernels before 6.6 look for. */
 	dn->table = kcalloc(ARRAY_SIZE(dalbe_sysctls) + 1, sizeof(*dn->table),
 			    GFP_KERNEL);

@@ -106,6 +106,7 @@ struct transfer {
 	size_t n, room;
 	size_t hint;		/* where the next lookup will likely succeed */
 	uint64_t generation;
+	uint64_t size_bytes;	/* as far as is known: as announced, or more */
 	uint64_t start_ns;
 	uint64_t now_ns;	/* of the current look */
 	uint64_t often_until_ns;
@@ -135,6 +136,7 @@ struct transfer *transfer_new(const struct options *opts)
 	if (!t)
 		return NULL;
 	t->opts = opts;
+	t->size_bytes = opts->size_bytes;
 	t->start_ns = boottime_ns();
 	t->short_ns = t->start_ns;
 	t->often_until_ns = t->start_ns + OFTEN_FOR_NS;
@@ -195,6 +197,34 @@ static uint64_t total_done(const struct transfer *t)
 	for (size_t i = 0; i < t->n; i++)
 		sum += t->conns[i].done;
 	return sum;
+}
+
+/*
+ * More than this was not announced: a protocol adds a sixteenth at most, and 64 KiB, as the kernel
+ * has it (DALBE_OVERRUN_SHIFT).
+ */
+static uint64_t with_overhead(uint64_t bytes)
+{
+	return bytes + bytes / 16 + 65536;
+}
+
+/* Was more sent than was announced? */
+static bool sent_beyond(const struct transfer *t)
+{
+	return t->opts->size_bytes && total_done(t) > with_overhead(t->opts->size_bytes);
+}
+
+/*
+ * The program sends more than was announced: nobody knows how much is left, and we go on as if it
+ * were an eighth of what is done. Half: w is at its least for most of the rest. Twice: others pay
+ * for what does not come.
+ */
+static void extend(struct transfer *t)
+{
+	uint64_t done = total_done(t);
+
+	if (done > with_overhead(t->size_bytes))
+		t->size_bytes = done + done / 8;
 }
 
 /* Without a goal there is a scavenger, which has no end. */
@@ -537,7 +567,7 @@ static bool serve_job(struct transfer *t)
 		return false;
 	for (size_t i = 0; i < t->n; i++)
 		outside += t->conns[i].has_goal ? t->conns[i].outside : t->conns[i].done;
-	bytes = outside < t->opts->size_bytes ? t->opts->size_bytes - outside : 1;
+	bytes = outside < t->size_bytes ? t->size_bytes - outside : 1;
 	for (size_t i = 0; i < t->n; i++) {
 		struct conn *conn = &t->conns[i];
 
@@ -558,7 +588,7 @@ static bool serve_job(struct transfer *t)
 /* Divide what is left of the goal among the open connections. */
 static void divide(struct transfer *t)
 {
-	uint64_t size = t->opts->size_bytes, done = total_done(t);
+	uint64_t size = t->size_bytes, done = total_done(t);
 	uint64_t left = done < size ? size - done : 0;
 	struct share *shares = calloc(t->n ? t->n : 1, sizeof(*shares));
 	struct conn **sharing = calloc(t->n ? t->n : 1, sizeof(*sharing));
@@ -682,9 +712,12 @@ uint64_t transfer_poll(struct transfer *t, pid_t root)
 			t->short_ns = t->now_ns;
 		changed = t->changed;
 		t->changed = false;
-		/* A single connection has all that is left already. */
-		if ((changed || n_open > 1) && given_goal(t) && !past_deadline(t) && !serve_job(t))
-			divide(t);
+		if (given_goal(t) && !past_deadline(t)) {
+			extend(t);
+			/* A single connection has all that is left already. */
+			if (!serve_job(t) && (changed || n_open > 1))
+				divide(t);
+		}
 		if (t->next_visit_ns)	/* else the program has ended */
 			foretell(t);
 		t->next_visit_ns = t->now_ns + VISIT_NS;
@@ -747,10 +780,12 @@ void transfer_finish(struct transfer *t, pid_t root)
 	}
 }
 
-/* The end that counts against the deadline. */
+/* The end that counts against the deadline: of what was announced, or, if that was too little, the
+ * program's.
+ */
 static uint64_t end_ns(const struct transfer *t)
 {
-	return t->finished_ns ? t->finished_ns : t->ended_ns;
+	return t->finished_ns && !sent_beyond(t) ? t->finished_ns : t->ended_ns;
 }
 
 struct sums {
@@ -835,15 +870,18 @@ void transfer_print(const struct transfer *t, bool failed, char *line,
 	enum transfer_end end = transfer_end(t);
 	struct sums sums = sum_up(t);
 	uint64_t goal = t->opts->size_bytes;
-	/* The time is that of the goal's last byte, whatever follows it. */
-	bool beyond = t->finished_ns && sums.done > goal;
-	size_t at;
+	/* The time is that of the goal's last byte, where little follows it. */
+	bool beyond = t->finished_ns && sums.done > goal && !sent_beyond(t);
+	size_t at = 0;
 
 	if (end == TRANSFER_UNSEEN) {
 		print_unseen(t, line, len);
 		return;
 	}
-	at = (size_t)snprintf(line, len,
+	if (sent_beyond(t))
+		at = (size_t)snprintf(line, len, "%s more than announced: ",
+				      human_size(sums.done - goal, more));
+	at += (size_t)snprintf(line + at, len - at,
 			      "%s%s%s acknowledged in %s over %zu connection%s",
 			      human_size(beyond ? goal : sums.done, done),
 			      given_goal(t) ? " of " : "",
@@ -880,9 +918,6 @@ void transfer_print(const struct transfer *t, bool failed, char *line,
 		at += (size_t)snprintf(line + at, len - at, ", %s after the deadline", off);
 	else if (end == TRANSFER_DONE || (end == TRANSFER_LESS && !failed))
 		at += (size_t)snprintf(line + at, len - at, ", %s before the deadline", off);
-	if (beyond && sums.done - goal > goal / 16)
-		snprintf(line + at, len - at, "; %s more followed",
-			 human_size(sums.done - goal, more));
 }
 
 static double seconds(uint64_t ns)
