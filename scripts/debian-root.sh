@@ -126,7 +126,7 @@ headers=$(newest_headers "${series%%+*}" || true)
 }
 release=${headers#linux-headers-}
 version=$(private_apt apt-cache show --no-all-versions "$headers" | sed -n 's/^Version: //p')
-key=$(sha256sum - "${BASH_SOURCE[0]}" <<<"$version" | sha256sum | cut -c 1-8)
+key=$(cat - "${BASH_SOURCE[0]}" <<<"$version" | sha256sum | cut -c 1-8) # the same in each clone
 root=$cache/matrix/$series/$release-$key
 if [[ ! -d $root ]]; then
 	say "$headers $version: fetching it and its tools"
