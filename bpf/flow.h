@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What BPF keeps: settings, goals, flows, and what is known of paths. kernel/dalbe.h and
- * kernel/paths.c say more of each.
+ * What BPF keeps: settings, flows, and what is known of paths. kernel/dalbe.h and kernel/paths.c
+ * say more of each.
  */
 #ifndef DALBE_BPF_FLOW_H
 #define DALBE_BPF_FLOW_H
 
+#include "bpf/goal.h"
+
 #define DALBE_PATHS_MAX		4096
 #define DALBE_PATH_IDLE_NS	(600 * NSEC_PER_SEC)
-
-/* Of the machine, by the names of net.dalbe.*; there is no CDG at a fixed G here. */
-struct dalbe_defaults {
-	u32 controller;
-	u32 tw_ms;
-	u32 wmin_ppm;
-	u32 limit_increase;
-	u32 after_deadline;
-	u32 hystart;
-	u32 idle_g_us;
-};
 
 volatile struct dalbe_defaults settings SEC(".data.settings") = {
 	.controller = DALBE_CONTROLLER_MBC,
@@ -31,41 +22,6 @@ volatile struct dalbe_defaults settings SEC(".data.settings") = {
 
 /* The kernel's HZ, by the loader. */
 const volatile u32 hz SEC(".rodata.hz") = 250;
-
-/**
- * struct dalbe_goal_of - what the user has asked of a socket; a listener's children inherit it
- * @bytes: 0: no goal
- * @deadline_ns: CLOCK_BOOTTIME
- * @check: of both: a child may copy them while they are written
- * @acked_before: tcp_sock.bytes_acked when the goal was set
- * @done_ns: when its last byte was acknowledged; 0: not yet
- * @count: of the calls that have changed any of these: the flow looks whether there was one
- * @restarts: of those, the ones with which a transfer begins, or none is left
- * @tw_ms: settings, as far as @set, DALBE_PARAM_*, says that the user has set them
- * @group: see struct dalbe_group
- */
-struct dalbe_goal_of {
-	u64 bytes;
-	u64 deadline_ns;
-	u64 check;
-	u64 acked_before;
-	u64 done_ns;
-	u32 count;
-	u32 restarts;
-	u32 tw_ms;
-	u32 wmin_ppm;
-	u32 controller;
-	u32 after_deadline;
-	u32 set;
-	u32 group;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
-	__type(key, int);
-	__type(value, struct dalbe_goal_of);
-} goals SEC(".maps");
 
 struct path_key {
 	u64 netns;

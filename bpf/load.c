@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Loads dalbe.bpf.o, which lies beside this program, or unloads it. All that stays is pinned:
+ * Loads the objects that lie beside this program. All that stays is pinned:
  *
- *	/sys/fs/bpf/dalbe/maps/dalbe_cdg	the congestion control
- *	                      /settings		bpf/flow.h, struct dalbe_defaults
+ *	/sys/fs/bpf/dalbe/maps/settings		tools/bpf.h, struct dalbe_defaults
  *	                      /paths		what is known of them
- *	                 /links/...		goals, in the cgroup and below it
+ *	                      /goals, flows	of sockets
+ *	                      /dalbe_cdg	the congestion control, before Linux 6.4
+ *	                 /links/dalbe_cdg	the same since, which another version can take over
+ *	                       /dalbe_...	goals by setsockopt(2), in the cgroup and below it
+ *	                 /attached/NAME		new connections of another cgroup: attach.bpf.c
  *
- *	usage: dalbe-load [-v] load [CGROUP] | unload
+ *	usage: dalbe-load [-v] load [CGROUP] | upgrade | unload | attach NAME CGROUP POLICY
  *
- * -v says how many instructions the verifier has looked at in each program.
+ * -v says how many instructions the verifier has looked at in each program. POLICY is a struct
+ * dalbe_policy, in hexadecimal digits.
  */
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
@@ -25,11 +30,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PINS		"/sys/fs/bpf/dalbe"
+#include "tools/bpf.h"
+
+#define PINS		DALBE_PINS
 #define CGROUP		"/sys/fs/cgroup"
 #define OBJECT		"dalbe.bpf.o"
+#define ATTACH_OBJECT	"attach.bpf.o"
 #define LOG_SIZE	65536
 #define LOG_STATISTICS	4	/* BPF_LOG_STATS */
+#define STRUCT_OPS	44	/* enum bpf_attach_type, since Linux 6.4 */
+#define LINK		(1u << 13) /* BPF_F_LINK */
+
+static const char *const kept[] = { "settings", "paths", "goals", "flows" };
 
 static int complain(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -48,6 +60,14 @@ static int refuse(const char *why)
 	return 1;
 }
 
+static const char *pin(const char *folder, const char *name)
+{
+	static char path[512];
+
+	snprintf(path, sizeof(path), PINS "/%s/%s", folder, name);
+	return path;
+}
+
 static void remove_pins(const char *path)
 {
 	DIR *dir = opendir(path);
@@ -60,12 +80,19 @@ static void remove_pins(const char *path)
 	rmdir(path);
 }
 
+static bool loaded(void)
+{
+	return !access(PINS "/maps", F_OK);
+}
+
 static int unload(void)
 {
 	int map = bpf_obj_get(PINS "/maps/dalbe_cdg"), key = 0;
 
-	if (access(PINS, F_OK))
+	if (!loaded())
 		return refuse("it is not loaded");
+	if (rmdir(PINS "/attached") && errno == ENOTEMPTY)
+		return refuse("it is attached to services: dalbectl attach lists them, detach first");
 	/* no socket may choose it any more; those that have keep it until they end */
 	if (map >= 0)
 		bpf_map_delete_elem(map, &key);
@@ -74,17 +101,27 @@ static int unload(void)
 	return rmdir(PINS) ? failed(PINS) : 0;
 }
 
-/* The object beside this program. */
-static struct bpf_object *open_object(void)
+/* An object beside this program. */
+static struct bpf_object *open_object(const char *name)
 {
 	char path[4096];
-	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - sizeof(OBJECT));
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 32);
+	struct bpf_object *object;
 
 	if (len < 0)
 		return NULL;
 	path[len] = '\0';
-	strcpy(strrchr(path, '/') + 1, OBJECT);
-	return bpf_object__open_file(path, NULL);
+	strcpy(strrchr(path, '/') + 1, name);
+	object = bpf_object__open_file(path, NULL);
+	if (!object)
+		failed(path);
+	return object;
+}
+
+static struct bpf_map *map_of(struct bpf_object *object, const char *name)
+{
+	return bpf_object__find_map_by_name(object, strcmp(name, "settings") ? name :
+						    ".data.settings");
 }
 
 static void ask_for_statistics(struct bpf_object *object)
@@ -115,26 +152,73 @@ static void tell_statistics(struct bpf_object *object)
 	}
 }
 
-static int pin_map(struct bpf_map *map, const char *name)
+static void print_type(void *out, const char *format, va_list args)
 {
-	char path[sizeof(PINS) + 64];
-
-	snprintf(path, sizeof(path), PINS "/maps/%s", name);
-	return bpf_map__pin(map, path) ? failed(path) : 0;
+	vfprintf(out, format, args);
 }
 
-static int attach_maps(struct bpf_object *object)
+/* A type and those that it is made of, in C: what two versions of a map have alike, or have not. */
+static char *in_c(const struct btf *btf, unsigned int type)
 {
-	struct bpf_map *map = bpf_object__find_map_by_name(object, "dalbe_cdg");
-	struct bpf_link *link = bpf_map__attach_struct_ops(map);
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	struct btf_dump *dump = btf_dump__new(btf, print_type, out, NULL);
 
-	if (!link)
+	btf_dump__dump_type(dump, type);
+	btf_dump__free(dump);
+	fclose(out);
+	return text;
+}
+
+/* The object goes on with the map that is pinned, if its values lie there as they do here. */
+static bool keep_map(struct bpf_object *object, const char *name)
+{
+	struct bpf_map *map = map_of(object, name);
+	int fd = bpf_obj_get(pin("maps", name));
+	struct bpf_map_info info = {};
+	unsigned int size = sizeof(info);
+
+	return fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size) && info.btf_id &&
+	       info.value_size == bpf_map__value_size(map) &&
+	       !strcmp(in_c(btf__load_from_kernel_by_id(info.btf_id), info.btf_value_type_id),
+		       in_c(bpf_object__btf(object), bpf_map__btf_value_type_id(map))) &&
+	       !bpf_map__reuse_fd(map, fd);
+}
+
+static int pin_again(int fd, const char *folder, const char *name)
+{
+	const char *path = pin(folder, name);
+
+	unlink(path);
+	return fd < 0 || bpf_obj_pin(fd, path) ? failed(path) : 0;
+}
+
+/* Has the kernel links of struct_ops? A congestion control can be changed by those alone. */
+static bool has_links(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+
+	return btf__find_by_name_kind(btf, "bpf_struct_ops_link", BTF_KIND_STRUCT) > 0;
+}
+
+static int attach_cc(struct bpf_object *object, int old_link)
+{
+	struct bpf_map *map = map_of(object, "dalbe_cdg");
+	/* what this does besides writing the map depends on libbpf's version; the link is ours */
+	struct bpf_link *link = bpf_map__attach_struct_ops(map);
+	int fd = bpf_map__fd(map);
+
+	if (old_link >= 0)
+		return bpf_link_update(old_link, fd, NULL) ? failed("dalbe_cdg") : 0;
+	if (link && bpf_map__map_flags(map) & LINK)
+		fd = bpf_link__fd(link) != fd ? bpf_link__fd(link) :
+						bpf_link_create(fd, 0, STRUCT_OPS, NULL);
+	if (!link || fd < 0)
 		return errno == EEXIST ? refuse("there is a dalbe_cdg: is the module loaded?") :
 					 failed("dalbe_cdg");
-	bpf_link__disconnect(link);	/* it stays when we end: the map is what holds it */
-	return pin_map(map, "dalbe_cdg") ||
-	       pin_map(bpf_object__find_map_by_name(object, ".data.settings"), "settings") ||
-	       pin_map(bpf_object__find_map_by_name(object, "paths"), "paths");
+	bpf_link__disconnect(link);	/* it stays when we end */
+	return pin_again(fd, bpf_map__map_flags(map) & LINK ? "links" : "maps", "dalbe_cdg");
 }
 
 static int attach_hooks(struct bpf_object *object, int cgroup)
@@ -142,40 +226,64 @@ static int attach_hooks(struct bpf_object *object, int cgroup)
 	struct bpf_program *prog;
 
 	bpf_object__for_each_program(prog, object) {
-		char path[sizeof(PINS) + 64];
-		struct bpf_link *link;
+		const char *name = bpf_program__name(prog);
+		int fd = bpf_program__fd(prog), link;
 
 		if (strncmp(bpf_program__section_name(prog), "cgroup/", strlen("cgroup/")))
 			continue;
-		snprintf(path, sizeof(path), PINS "/links/%s", bpf_program__name(prog));
-		link = bpf_program__attach_cgroup(prog, cgroup);
-		if (!link || bpf_link__pin(link, path))
-			return failed(path);
+		link = cgroup < 0 ? bpf_obj_get(pin("links", name)) :
+			bpf_link_create(fd, cgroup, bpf_program__expected_attach_type(prog), NULL);
+		if (cgroup < 0 ? bpf_link_update(link, fd, NULL) : pin_again(link, "links", name))
+			return failed(name);
 	}
 	return 0;
 }
 
+/* The maps of before go on where they can: at worst connections that are there cannot be changed. */
+static int keep_maps(struct bpf_object *object)
+{
+	bool attached = rmdir(PINS "/attached") && errno == ENOTEMPTY;
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		if (keep_map(object, kept[i]))
+			continue;
+		if (attached && !strcmp(kept[i], "goals"))
+			return refuse("this version has other goals, and services are attached: detach, upgrade, attach again");
+		fprintf(stderr, "dalbe-load: this version has other %s: it begins without those of before\n",
+			kept[i]);
+	}
+	return 0;
+}
+
+/* @cgroup_path: NULL: another version takes over from the one that is loaded */
 static int load(const char *cgroup_path, bool verbose)
 {
+	int cgroup = -1, old_link = -1, err;
 	struct bpf_object *object;
 	struct timespec tick;
 	unsigned int hz;
-	int cgroup, err;
 
 	if (access("/sys/kernel/btf/vmlinux", F_OK))
 		return refuse("this kernel has no BTF (CONFIG_DEBUG_INFO_BTF): use the module");
-	cgroup = open(cgroup_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (cgroup < 0)
-		return failed(cgroup_path);
-	if (!access(PINS, F_OK))
-		return refuse("it is loaded; 'unload' first");
-	object = open_object();
-	if (!object)
-		return failed(OBJECT);
+	if (cgroup_path) {
+		cgroup = open(cgroup_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (cgroup < 0)
+			return failed(cgroup_path);
+		if (loaded())
+			return refuse("it is loaded; 'upgrade', or 'unload' first");
+	} else if (!loaded()) {
+		return refuse("it is not loaded");
+	} else if ((old_link = bpf_obj_get(PINS "/links/dalbe_cdg")) < 0) {
+		return refuse("before Linux 6.4 a congestion control cannot be changed while it is loaded: 'unload', then 'load', and connections that are there keep the old one");
+	}
+	object = open_object(OBJECT);
+	if (!object || (!cgroup_path && keep_maps(object)))
+		return 1;
 	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
 	hz = 1000000000 / tick.tv_nsec;
-	bpf_map__set_initial_value(bpf_object__find_map_by_name(object, ".rodata.hz"), &hz,
-				   sizeof(hz));
+	bpf_map__set_initial_value(map_of(object, ".rodata.hz"), &hz, sizeof(hz));
+	if (has_links())
+		bpf_map__set_map_flags(map_of(object, "dalbe_cdg"), LINK);
 	if (verbose)
 		ask_for_statistics(object);
 	err = bpf_object__load(object);
@@ -183,13 +291,42 @@ static int load(const char *cgroup_path, bool verbose)
 		tell_statistics(object);
 	if (err)
 		return failed("the kernel refuses it");
-	if (mkdir(PINS, 0755) || mkdir(PINS "/maps", 0755) || mkdir(PINS "/links", 0755))
+	mkdir(PINS, 0755);
+	if (cgroup_path && (mkdir(PINS "/maps", 0755) || mkdir(PINS "/links", 0755)))
 		return failed(PINS ": is the BPF file system mounted?");
-	if (attach_maps(object) || attach_hooks(object, cgroup)) {
+	err = attach_cc(object, old_link) || attach_hooks(object, cgroup);
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]) && !err; i++)
+		err = pin_again(bpf_map__fd(map_of(object, kept[i])), "maps", kept[i]);
+	if (err && cgroup_path)
 		unload();
-		return 1;
+	return err;
+}
+
+static int attach(const char *name, const char *cgroup_path, const char *text)
+{
+	int cgroup = open(cgroup_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct bpf_object *object = open_object(ATTACH_OBJECT);
+	struct dalbe_policy policy;
+	struct bpf_program *prog;
+
+	for (size_t i = 0; i < sizeof(policy); i++) {
+		if (sscanf(text + 2 * i, "%2hhx", (unsigned char *)&policy + i) != 1)
+			return refuse("this is of another version than dalbectl");
 	}
-	return 0;
+	if (cgroup < 0)
+		return failed(cgroup_path);
+	if (!object)
+		return 1;
+	bpf_map__set_initial_value(map_of(object, ".rodata.policy"), &policy, sizeof(policy));
+	if (!policy.only_cc && !keep_map(object, "goals"))
+		return refuse("the BPF edition that is loaded is of another version: dalbectl upgrade");
+	if (bpf_object__load(object))
+		return failed("the kernel refuses it");
+	mkdir(PINS, 0755);
+	mkdir(PINS "/attached", 0755);
+	prog = bpf_object__find_program_by_name(object, "dalbe_attached");
+	return pin_again(bpf_link_create(bpf_program__fd(prog), cgroup, BPF_CGROUP_SOCK_OPS, NULL),
+			 "attached", name);
 }
 
 int main(int argc, char **argv)
@@ -201,8 +338,12 @@ int main(int argc, char **argv)
 	argc -= verbose;
 	if ((argc == 2 || argc == 3) && !strcmp(argv[1], "load"))
 		return load(argc == 3 ? argv[2] : CGROUP, verbose);
+	if (argc == 2 && !strcmp(argv[1], "upgrade"))
+		return load(NULL, verbose);
 	if (argc == 2 && !strcmp(argv[1], "unload"))
 		return unload();
-	fprintf(stderr, "usage: dalbe-load [-v] load [CGROUP] | unload\n");
+	if (argc == 5 && !strcmp(argv[1], "attach"))
+		return attach(argv[2], argv[3], argv[4]);
+	fprintf(stderr, "usage: dalbe-load [-v] load [CGROUP] | upgrade | unload\n");
 	return 2;
 }

@@ -14,8 +14,6 @@ enum {
 	ENOPROTOOPT = 92, EOPNOTSUPP = 95,
 };
 
-enum { IPPROTO_TCP = 6, TCP_CONGESTION = 13 };
-
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct timespec64 {
@@ -66,13 +64,6 @@ static __always_inline int dalbe_check_socket(struct bpf_sock *sk)
 	    __builtin_memcmp(name, DALBE_CC_CDG, sizeof(DALBE_CC_CDG)))
 		return -ENOPROTOOPT;
 	return 0;
-}
-
-static __always_inline void dalbe_changed(struct dalbe_goal_of *g, bool restart)
-{
-	g->check = g->bytes ^ g->deadline_ns;
-	g->count++;
-	g->restarts += restart;
 }
 
 static __always_inline u64 sockopt_bytes_done(const struct bpf_tcp_sock *tp,
@@ -199,15 +190,7 @@ static __noinline int dalbe_set_params(struct bpf_sockopt *ctx)
 	g = sockopt_goal(ctx, &err);
 	if (!g)
 		return err;
-	if (p.flags & DALBE_PARAM_CONTROLLER)
-		g->controller = p.controller;
-	if (p.flags & DALBE_PARAM_TW)
-		g->tw_ms = p.tw_ms;
-	if (p.flags & DALBE_PARAM_WMIN)
-		g->wmin_ppm = p.wmin_ppm;
-	if (p.flags & DALBE_PARAM_AFTER)
-		g->after_deadline = p.after_deadline;
-	g->set |= p.flags;
+	goal_take_params(g, &p);
 	dalbe_changed(g, false);
 	return 0;
 }

@@ -30,7 +30,7 @@ boot()
 	read -r _ release <<<"$where"
 	image=$("$repo/scripts/debian-image.sh" "$release") || { not_ok "$series: no image"; return; }
 	mkdir "$dir"
-	cp -r "$work"/{sink,bin,lib} "$repo"/tests/bpf/{guest.sh,goals.py} "$repo/tests/vng/life.sh" "$dir"
+	cp -r "$work"/{sink,bin,lib} "$repo"/tests/bpf/{guest.sh,goals.py,attached.py,pinned.py} "$repo/tests/vng/life.sh" "$dir"
 	vng_command "$image" "$dir" 1G
 	if [[ $series == 6.1 ]]; then # it does not come up in virtual time
 		vng_words+=(--disable-kvm)
@@ -67,7 +67,7 @@ report "dalbectl builds" make -C "$work/tools" clean dalbectl
 [[ $failures -eq 0 ]] || exit 1
 mkdir -p "$work"/{bin,lib/dalbe} # as installed
 cp "$work/tools/dalbectl" "$work/bin"
-cp "$repo"/bpf/{dalbe-load,dalbe.bpf.o} "$work/lib/dalbe"
+cp "$repo"/bpf/{dalbe-load,dalbe.bpf.o,attach.bpf.o} "$work/lib/dalbe"
 "${CC:-gcc}" -O2 -Wall -Wextra -Werror -o "$work/sink" "$repo/tests/vng/sink.c"
 for series; do boot "$series"; done
 exit $((failures > 0))

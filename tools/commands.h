@@ -6,6 +6,8 @@
 #ifndef DALBE_COMMANDS_H
 #define DALBE_COMMANDS_H
 
+#include <stddef.h>
+
 #include "options.h"
 
 int cmd_run(const struct options *opts, char **operands);	/* run.c */
@@ -13,5 +15,13 @@ int cmd_set(const struct options *opts, char **operands);	/* change.c */
 int cmd_clear(const struct options *opts, char **operands);	/* change.c */
 int cmd_get(const struct options *opts, char **operands);	/* show.c */
 int cmd_watch(const struct options *opts, char **operands);	/* show.c */
+int cmd_attach(const struct options *opts, char **operands);	/* attach.c */
+int cmd_detach(const struct options *opts, char **operands);	/* attach.c */
+
+/* Print what is attached, a line each; returns how many. */
+unsigned int attach_list(const char *prefix);
+
+/* Of bpf/'s loader, which is installed where the BPF edition is wanted; false with errno. */
+bool loader_path(char *path, size_t size);
 
 #endif

@@ -41,6 +41,15 @@ static const struct {
 	{ { "clear", CMD_CLEAR, "PID|PID:FD",
 	    "Forget the goal: the connections go on as plain CDG, CUBIC or Vegas.", "" },
 	  cmd_clear },
+	{ { "attach", CMD_ATTACH, "[--cgroup PATH|--unit NAME OPTIONS]",
+	    "Put each new connection of a service under a policy (root).",
+	    "The goal, or --scavenger, is for each connection, from its beginning on, until\n"
+	    "detach or a reboot; connections that are there stay as they are. Without an\n"
+	    "option: list what is attached.\n" },
+	  cmd_attach },
+	{ { "detach", CMD_DETACH, "--cgroup PATH|--unit NAME",
+	    "Take that back: connections that are there keep what they have.", "" },
+	  cmd_detach },
 };
 
 static void print_help(void)
@@ -54,7 +63,7 @@ static void print_help(void)
 	     "  --help     this text; dalbectl COMMAND --help for one command\n"
 	     "  --version  the version\n"
 	     "\n"
-	     "Where there is no module, root types dalbectl load [CGROUP], and dalbectl unload:\n"
+	     "Where there is no module, root types dalbectl load [CGROUP], upgrade, and unload:\n"
 	     "that is the BPF edition.\n"
 	     "\n"
 	     "Example: dalbectl run --size-of backup.tar --deadline 06:00 -- \\\n"
@@ -79,16 +88,24 @@ static bool unavailable(const char *prefix)
 	return true;
 }
 
-/* "load" and "unload" are those of bpf/, which is installed where the BPF edition is wanted. */
-static int load_bpf(char **argv)
+bool loader_path(char *path, size_t size)
 {
 	static const char loader[] = "/../lib/dalbe/dalbe-load";
-	char path[4096];
-	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - sizeof(loader));
+	ssize_t len = readlink("/proc/self/exe", path, size - sizeof(loader));
 
-	if (len > 0) {
-		path[len] = '\0';
-		strcpy(strrchr(path, '/'), loader);
+	if (len <= 0)
+		return false;
+	path[len] = '\0';
+	strcpy(strrchr(path, '/'), loader);
+	return !access(path, X_OK);
+}
+
+/* "load", "upgrade" and "unload" are those of bpf/, which is installed where the BPF edition is wanted. */
+static int load_bpf(char **argv)
+{
+	char path[4096];
+
+	if (loader_path(path, sizeof(path))) {
 		argv[0] = path;
 		execv(path, argv);
 	}
@@ -113,7 +130,7 @@ int main(int argc, char **argv)
 		puts("dalbectl " DALBE_VERSION);
 		return written() ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
-	if (!strcmp(argv[1], "load") || !strcmp(argv[1], "unload"))
+	if (!strcmp(argv[1], "load") || !strcmp(argv[1], "upgrade") || !strcmp(argv[1], "unload"))
 		return load_bpf(argv);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		int first;
@@ -122,6 +139,8 @@ int main(int argc, char **argv)
 			continue;
 		first = options_parse(&commands[i].command, argc - 1, argv + 1,
 				      &opts);
+		if (commands[i].command.bit & (CMD_ATTACH | CMD_DETACH))
+			return commands[i].function(&opts, argv + 1 + first);
 		opts.plain = unavailable(!opts.or_plain ? "" : opts.size_bytes ?
 					 "warning: the program runs without a goal: " :
 					 "warning: the program runs as no scavenger: ");
@@ -130,6 +149,6 @@ int main(int argc, char **argv)
 			       EXIT_RUN_FAILED : EXIT_FAILURE;
 		return commands[i].function(&opts, argv + 1 + first);
 	}
-	usage_error("unknown command '%.80s'; type one of run, set, get, watch, clear",
+	usage_error("unknown command '%.80s'; type one of run, set, get, watch, clear, attach, detach, load, upgrade, unload",
 		    argv[1]);
 }

@@ -21,7 +21,7 @@ enum option_id {
 	OPT_CONTROLLER,
 	OPT_G, OPT_TW, OPT_WMIN, OPT_AFTER, OPT_GROUP, OPT_PORT, OPT_LOOPBACK,
 	OPT_INTERVAL, OPT_JSON, OPT_JSON_FILE, OPT_QUIET, OPT_VERBOSE,
-	OPT_OR_PLAIN, OPT_FAIL_LATE, OPT_HELP,
+	OPT_OR_PLAIN, OPT_FAIL_LATE, OPT_CGROUP, OPT_UNIT, OPT_HELP,
 };
 
 static const struct option_def {
@@ -33,27 +33,27 @@ static const struct option_def {
 	const char *example;	/* a value to type */
 	const char *help;
 } defs[] = {
-	{ "size", 0, OPT_SIZE, CMD_RUN | CMD_SET, "SIZE", "40G",
+	{ "size", 0, OPT_SIZE, CMD_RUN | CMD_SET | CMD_ATTACH, "SIZE", "40G",
 	  "how much will be sent: 40G, 300M, 2GiB, or bytes" },
 	{ "size-of", 0, OPT_SIZE_OF, CMD_RUN | CMD_SET, "PATH", "backup.tar",
 	  "the size of a file or directory tree; several add up" },
-	{ "deadline", 0, OPT_DEADLINE, CMD_RUN | CMD_SET, "TIME", "+90m",
+	{ "deadline", 0, OPT_DEADLINE, CMD_RUN | CMD_SET | CMD_ATTACH, "TIME", "+90m",
 	  "by when: +90m, +1h30m, 06:00, '2030-01-31 06:00'" },
 	{ "update", 0, OPT_UPDATE, CMD_SET, NULL, NULL,
 	  "change the goal, keep the count of bytes done" },
-	{ "scavenger", 0, OPT_SCAVENGER, CMD_RUN | CMD_SET, NULL, NULL,
+	{ "scavenger", 0, OPT_SCAVENGER, CMD_RUN | CMD_SET | CMD_ATTACH, NULL, NULL,
 	  "take what others leave (--wmin); needs no goal" },
-	{ "controller", 0, OPT_CONTROLLER, CMD_RUN | CMD_SET, "NAME", "mbc",
+	{ "controller", 0, OPT_CONTROLLER, CMD_RUN | CMD_SET | CMD_ATTACH, "NAME", "mbc",
 	  "how w is set: mbc, pid, floor, weight (--wmin), fixed (--g)" },
-	{ "after", 0, OPT_AFTER, CMD_RUN | CMD_SET, "POLICY", "best-effort",
+	{ "after", 0, OPT_AFTER, CMD_RUN | CMD_SET | CMD_ATTACH, "POLICY", "best-effort",
 	  "past the deadline: best-effort, scavenger or keep" },
-	{ "wmin", 0, OPT_WMIN, CMD_RUN | CMD_SET, "W", "0.05",
+	{ "wmin", 0, OPT_WMIN, CMD_RUN | CMD_SET | CMD_ATTACH, "W", "0.05",
 	  "lowest weight w, 0.001 to 1" },
-	{ "tw", 0, OPT_TW, CMD_RUN | CMD_SET, "TIME", "10s",
+	{ "tw", 0, OPT_TW, CMD_RUN | CMD_SET | CMD_ATTACH, "TIME", "10s",
 	  "update period of w: 100ms to 10m, or auto" },
 	{ "g", 0, OPT_G, CMD_RUN | CMD_SET, "MS", "3",
 	  "CDG's scale G without a controller, 0.002 to 125 ms" },
-	{ "group", 0, OPT_GROUP, CMD_RUN | CMD_SET, "N", "7",
+	{ "group", 0, OPT_GROUP, CMD_RUN | CMD_SET | CMD_ATTACH, "N", "7",
 	  "share a path with group N, whatever the destination; 0: none" },
 	{ "port", 0, OPT_PORT, CMD_RUN, "N", "873",
 	  "only connections to this port of the peer" },
@@ -73,6 +73,10 @@ static const struct option_def {
 	  "where no goal can be given, start the program all the same" },
 	{ "fail-late", 0, OPT_FAIL_LATE, CMD_RUN, NULL, NULL,
 	  "exit with 124 if late, with 123 if less than SIZE was sent" },
+	{ "cgroup", 0, OPT_CGROUP, CMD_ATTACH | CMD_DETACH, "PATH", "/sys/fs/cgroup/user.slice",
+	  "new connections of the processes in this cgroup, and below it" },
+	{ "unit", 0, OPT_UNIT, CMD_ATTACH | CMD_DETACH, "NAME", "nginx",
+	  "of this unit of systemd's, also when it is started again" },
 	{ "help", 'h', OPT_HELP, ~0, NULL, NULL, "this text" },
 };
 
@@ -251,6 +255,7 @@ static bool take_value(enum option_id id, char *value,
 		opts->size_bytes += size_of(value);
 		return true;
 	case OPT_DEADLINE:
+		opts->deadline_text = value;
 		opts->deadline_ns = parse_deadline(value, err);
 		return opts->deadline_ns;
 	case OPT_SCAVENGER:
@@ -328,6 +333,12 @@ static bool take_value(enum option_id id, char *value,
 	case OPT_FAIL_LATE:
 		opts->fail_late = true;
 		return true;
+	case OPT_CGROUP:
+		opts->cgroup = value;
+		return true;
+	case OPT_UNIT:
+		opts->unit = value;
+		return true;
 	case OPT_HELP:
 		break;
 	}
@@ -344,6 +355,13 @@ static void check_operands(const struct command *cmd,
 			usage_error("--fail-late needs a goal; type for example --size 40G --deadline +90m");
 		if (!*operands)
 			usage_error("run: the program is missing; type it after --, with its arguments");
+		return;
+	}
+	if (cmd->bit & (CMD_ATTACH | CMD_DETACH)) {
+		if (*operands || (opts->cgroup && opts->unit) ||
+		    (cmd->bit & CMD_DETACH && !opts->cgroup && !opts->unit))
+			usage_error("%s: the place is missing, or there are two; type --cgroup PATH or --unit NAME",
+				    cmd->name);
 		return;
 	}
 	if (!(cmd->bit & CMD_GET)) {
@@ -430,7 +448,8 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 
 	if (size && size_of)
 		usage_error("--size and --size-of are both given; type only one of them");
-	if (cmd->bit & CMD_RUN && scavenger && (size || size_of || opts->deadline_ns))
+	opts->words = argv + 1;
+	if (cmd->bit & (CMD_RUN | CMD_ATTACH) && scavenger && (size || size_of || opts->deadline_ns))
 		usage_error("--scavenger and a goal are both given; type either, or --after scavenger");
 	if (scavenger && controller)
 		usage_error("--scavenger and --controller are both given; type only one of them");

@@ -29,6 +29,8 @@ enum command_bit {
 	CMD_GET = 1 << 2,
 	CMD_WATCH = 1 << 3,
 	CMD_CLEAR = 1 << 4,
+	CMD_ATTACH = 1 << 5,
+	CMD_DETACH = 1 << 6,
 };
 
 struct command {
@@ -56,6 +58,10 @@ struct options {
 	bool or_plain;			/* run: rather than not at all */
 	bool plain;			/* that is so: no goals */
 	bool fail_late;
+	const char *deadline_text;	/* attach, and the next */
+	const char *cgroup;
+	const char *unit;
+	char **words;			/* what follows the command */
 };
 
 /* A connection on the command line: PID, or PID:FD. */

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """In a guest with the BPF edition loaded: goals by setsockopt(2), as an ordinary user.
 
-usage: goals.py ADDRESS {0|1|marks}: of a sink at port 5001; with 1 the clock is virtual, and rates
-are judged. Prints TAP.
+usage: goals.py ADDRESS {0|1|marks|live}: of a sink at port 5001; with 1 the clock is virtual, and
+rates are judged; live waits half way for a line of its input. Prints TAP.
 """
 
 import contextlib
@@ -266,6 +266,22 @@ def marks(address: str) -> None:
     sock.close()
 
 
+def live(address: str) -> None:
+    """A connection under which another version of the edition takes over."""
+    sock = connected(address, first=goal(3_000_000, 60 * 10**9))
+    sock.sendall(bytes(1_500_000))
+    print("# half way", flush=True)
+    sys.stdin.readline()
+    before = state(sock)
+    check("upgrade: the goal is as it was", before["goal_bytes"] == 3_000_000, before)
+    sock.setsockopt(SOL_DALBE, PARAMS, params(8, wmin_ppm=80000))
+    sock.sendall(bytes(1_500_000))
+    now = until_done(sock, 60)
+    check("upgrade: the goal is done, all of it", now["bytes_done"] == 3_000_000, now)
+    check("upgrade: it can be changed", abs(now["wmin_ppm"] - 80000) < 20, now)
+    check("upgrade: losses are answered", now["loss_episodes"] == now["loss_answers"], now)
+
+
 def inherited() -> None:
     listener = ours()
     listener.bind(("127.0.0.1", 0))
@@ -312,8 +328,8 @@ def main() -> int:
         os.setuid(65534)
     check("an ordinary user", os.getuid() != 0)
     address, what = sys.argv[1:]
-    if what == "marks":
-        marks(address)
+    if what in ("marks", "live"):
+        {"marks": marks, "live": live}[what](address)
         return bool(failures)
     refusals()
     before_connect()

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # In the guest of any stock kernel: the BPF edition is loaded, serves an ordinary user, and goes.
 #
-# scripts/bpf-test.sh starts it in a directory with life.sh, goals.py, sink, bin/dalbectl and lib/dalbe.
+# scripts/bpf-test.sh starts it in a directory with life.sh, the Python files of this one, sink,
+# bin/dalbectl and lib/dalbe.
 # With VIRTUAL=1 the clock counts instructions, and rates are judged as well.
 # Prints TAP, and "guest done" when it got to its end.
 set -uo pipefail # not -e: what fails is reported, and the rest still runs
@@ -10,14 +11,19 @@ set -uo pipefail # not -e: what fails is reported, and the rest still runs
 # shellcheck source=tests/vng/life.sh
 . ./life.sh
 
+# has PATTERN COMMAND...: the command says so
+has() { "${@:2}" >said.all 2>&1; grep -e "$1" said.all || { cat said.all; false; }; }
+refuses() { ! "${@:2}" >said.all 2>&1 && grep -e "$1" said.all || { cat said.all; false; }; }
+
 most=500000 # instructions for the verifier, of its million
 
 step "kernel $(uname -r), lockdown $(cat /sys/kernel/security/lockdown)"
 check "the kernel is locked down as by Secure Boot" grep -q '\[integrity\]' /sys/kernel/security/lockdown
 dmesg --clear
 mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf
-cgroup=$(mktemp -d)
-mount -t cgroup2 cgroup2 "$cgroup"
+cgroup=/sys/fs/cgroup
+mountpoint -q $cgroup || mount -t cgroup2 cgroup2 $cgroup
+dalbectl=$PWD/bin/dalbectl
 
 step "dalbe-load"
 if ./lib/dalbe/dalbe-load -v load "$cgroup" >programs 2>&1; then ok "it is loaded"; else not_ok "it is loaded"; fi
@@ -45,6 +51,117 @@ check "it had the goal" grep -q '"had_goal": true' run.json
 check "all of its bytes were delivered" grep -q '"complete": true' run.json
 check "it was on time" grep -q '"on_time": true' run.json
 
+step "dalbectl upgrade"
+links=(/sys/fs/bpf/dalbe/links/dalbe_{cdg,setsockopt,getsockopt})
+if [[ -e ${links[0]} ]]; then
+	coproc live { near python3 ./goals.py 10.9.0.2 live; }
+	exec 5<&"${live[0]}" 6>&"${live[1]}"
+	read -r -u 5 line
+	python3 ./pinned.py "${links[@]}" >before
+	check "upgrade, during a transfer ($line)" "$dalbectl" upgrade
+	python3 ./pinned.py "${links[@]}" >after
+	check "all three links have other programs" test "$(grep -vcxFf before after)" -eq 3
+	echo >&6
+	cat <&5
+	exec 5<&- 6>&-
+	check "new connections have it" has "connect dalbe_cdg status=2 goal=5000" \
+		near python3 ./attached.py 10.9.0.2 own
+else
+	check "upgrade: refused, as this kernel cannot" refuses "before Linux 6.4" "$dalbectl" upgrade
+fi
+
+step "dalbectl attach"
+# attached [own]: as a process of a service
+attached() { (echo "$BASHPID" >$cgroup/job/cgroup.procs && near python3 ./attached.py 10.9.0.2 "$@"); }
+mkdir $cgroup/job
+scavenger='dalbe_cdg status=0 goal=0 done=0 controller=3 .*wmin=0.07 '
+a_goal='dalbe_cdg status=2 goal=3000000 done=0 controller=2 tw_ms=2000 group=5 .*left_s=40'
+goal=(--size 3M --deadline +40s --tw 2s --group 5)
+check "before: cubic" has "connect cubic" attached
+check "attach a scavenger" "$dalbectl" attach --cgroup $cgroup/job --scavenger --wmin 0.07
+check "its new connections are scavengers" has "connect $scavenger" attached
+check "also those that it accepts" has "accept $scavenger" attached
+check "a goal of the program's own stays" has "connect dalbe_cdg status=2 goal=5000 " attached own
+check "not those of others" has "connect cubic" near python3 ./attached.py 10.9.0.2
+check "attach a goal in its place" "$dalbectl" attach --cgroup $cgroup/job "${goal[@]}"
+check "its new connections have it" has "connect $a_goal" attached
+check "also those that it accepts" has "accept $a_goal" attached
+check "all users can see it" has "dalbectl attach --cgroup $cgroup/job --size 3M" \
+	su -s /bin/sh nobody -c "$dalbectl attach"
+check "unload is refused meanwhile" refuses "detach first" "$dalbectl" unload
+check "refused: no goal" refuses "the goal is missing" "$dalbectl" attach --cgroup $cgroup/job
+check "refused: a time of day" refuses "from each connection's beginning" \
+	"$dalbectl" attach --cgroup $cgroup/job --size 3M --deadline 06:00
+check "refused: no cgroup" refuses "no cgroup of version 2" "$dalbectl" attach --cgroup /tmp --scavenger
+check "refused: an ordinary user" refuses "not permitted: type sudo" \
+	su -s /bin/sh nobody -c "$dalbectl attach --cgroup $cgroup/job --scavenger"
+check "detach" "$dalbectl" detach --cgroup $cgroup/job
+check "cubic again" has "connect cubic" attached
+check "detach: it is not attached" refuses "not attached" "$dalbectl" detach --cgroup $cgroup/job
+
+# A systemd of its own: of the host's units it sees none.
+mkdir units
+printf '[Unit]\nDefaultDependencies=no\n' >units/test.target
+cat >units/job.service <<EOF
+[Unit]
+DefaultDependencies=no
+[Service]
+WorkingDirectory=$PWD
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=ip netns exec near python3 ./attached.py 10.9.0.2
+StandardOutput=truncate:$PWD/said
+EOF
+cat >units/rsyncd.service <<EOF
+[Unit]
+DefaultDependencies=no
+[Service]
+ExecStart=ip netns exec near rsync --daemon --no-detach --port=8730 --config=$PWD/rsyncd.conf
+EOF
+printf '[files]\npath = %s\nuid = root\nuse chroot = no\n' "$PWD" >rsyncd.conf
+head -c 4000000 /dev/urandom >file
+cat >systemd.sh <<EOF
+mount -t tmpfs -o mode=755 tmpfs /run/systemd && mkdir /run/systemd/system &&
+	cp $PWD/units/* /run/systemd/system &&
+	exec env SYSTEMD_UNIT_PATH=/run/systemd/system container=other /lib/systemd/systemd --unit=test.target
+EOF
+script -qfc "unshare --pid --fork --mount --mount-proc sh ./systemd.sh" /dev/null >systemd.log 2>&1 </dev/null &
+inside() { nsenter -t "$(pgrep -x systemd | head -n 1)" -m -p "$@"; }
+for ((i = 0; i < 100; i++)); do
+	[[ $(inside systemctl is-system-running 2>&1) != running ]] || break
+	sleep 0.1
+done
+check "attach --unit: one that does not run" has "attached when it starts" \
+	inside "$dalbectl" attach --unit job --scavenger --wmin 0.07
+check "it starts" inside systemctl start job
+check "its new connections are scavengers" has "connect $scavenger" cat said
+check "with a goal in its place" inside "$dalbectl" attach --unit job "${goal[@]}"
+check "it is started again" inside systemctl restart job
+check "and has the goal" has "accept $a_goal" cat said
+inside systemctl start rsyncd
+check "attach --unit: one that runs" inside "$dalbectl" attach --unit rsyncd.service --scavenger
+# fetch: what a daemon's connection is while a client of it reads
+fetch()
+{
+	for ((i = 0; i < 100; i++)); do near ss -tln | grep -q :8730 && break; sleep 0.1; done
+	far rsync --bwlimit=800 rsync://10.9.0.1:8730/files/file fetched &
+	for ((i = 0; i < 100; i++)); do
+		near ss -tinH state established 'sport = :8730' | grep . && break
+		sleep 0.1
+	done
+	kill $! && wait $! 2>/dev/null
+}
+check "a daemon's connection" has "dalbe_cdg" fetch
+check "it is started again" inside systemctl restart rsyncd
+check "and keeps it" has "dalbe_cdg" fetch
+check "both can be seen" test "$("$dalbectl" attach | wc -l)" -eq 2
+check "no such unit" refuses "knows no such unit" inside "$dalbectl" attach --unit nosuch --scavenger
+check "detach --unit" inside "$dalbectl" detach --unit rsyncd
+check "detach --unit, the other" inside "$dalbectl" detach --unit job
+check "it is started again" inside systemctl restart job
+check "and has cubic" has "connect cubic" cat said
+inside systemctl stop rsyncd job
+
 # a queue of 2 ms is marked, behind the delay, where TCP does not count it as its own any more
 near tc qdisc replace dev veth0 root handle 1: netem delay 10ms limit 1000
 near tc qdisc add dev veth0 parent 1:1 handle 2: tbf rate 20mbit burst 4k limit 200k
@@ -54,11 +171,9 @@ marks=$(near tc -s qdisc show dev veth0 | sed -n 's/.*ce_mark \([0-9]*\).*/\1/p'
 check "packets were marked ($marks)" test "$marks" -ge 1
 
 kill "$server" && wait "$server" 2>/dev/null
-check "it is unloaded" ./lib/dalbe/dalbe-load unload
+check "it is unloaded" "$dalbectl" unload
 check "nothing is pinned any more" test ! -e /sys/fs/bpf/dalbe
 check "dalbe_cdg is gone" grep -vw dalbe_cdg /proc/sys/net/ipv4/tcp_available_congestion_control
-check "dalbectl loads it again" ./bin/dalbectl load "$cgroup"
-check "and unloads it" ./bin/dalbectl unload
 dmesg >dmesg.log
 echo "# no module of dalbe here" >>dmesg.log # what judge_log looks for
 judge_log dmesg.log

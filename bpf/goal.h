@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Goals, which setsockopt(2) gives (sockopt.h), or a cgroup (attach.bpf.c). */
+#ifndef DALBE_BPF_GOAL_H
+#define DALBE_BPF_GOAL_H
+
+#include "tools/bpf.h"
+
+enum { IPPROTO_TCP = 6, TCP_CONGESTION = 13 };
+
+/**
+ * struct dalbe_goal_of - what the user has asked of a socket; a listener's children inherit it
+ * @bytes: 0: no goal
+ * @deadline_ns: CLOCK_BOOTTIME
+ * @check: of both: a child may copy them while they are written
+ * @acked_before: tcp_sock.bytes_acked when the goal was set
+ * @done_ns: when its last byte was acknowledged; 0: not yet
+ * @count: of the calls that have changed any of these: the flow looks whether there was one
+ * @restarts: of those, the ones with which a transfer begins, or none is left
+ * @tw_ms: settings, as far as @set, DALBE_PARAM_*, says that the user has set them
+ * @group: see struct dalbe_group
+ */
+struct dalbe_goal_of {
+	u64 bytes;
+	u64 deadline_ns;
+	u64 check;
+	u64 acked_before;
+	u64 done_ns;
+	u32 count;
+	u32 restarts;
+	u32 tw_ms;
+	u32 wmin_ppm;
+	u32 controller;
+	u32 after_deadline;
+	u32 set;
+	u32 group;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
+	__type(key, int);
+	__type(value, struct dalbe_goal_of);
+} goals SEC(".maps");
+
+static __always_inline void goal_take_params(struct dalbe_goal_of *g, const struct dalbe_params *p)
+{
+	if (p->flags & DALBE_PARAM_CONTROLLER)
+		g->controller = p->controller;
+	if (p->flags & DALBE_PARAM_TW)
+		g->tw_ms = p->tw_ms;
+	if (p->flags & DALBE_PARAM_WMIN)
+		g->wmin_ppm = p->wmin_ppm;
+	if (p->flags & DALBE_PARAM_AFTER)
+		g->after_deadline = p->after_deadline;
+	g->set |= p->flags;
+}
+
+static __always_inline void dalbe_changed(struct dalbe_goal_of *g, bool restart)
+{
+	g->check = g->bytes ^ g->deadline_ns;
+	g->count++;
+	g->restarts += restart;
+}
+
+#endif /* DALBE_BPF_GOAL_H */

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a new connection is under before its first data packet: one line for one that connects, and
+one for one that is accepted.
+
+usage: attached.py ADDRESS [own]: of a sink at port 5001; with own the program has a goal of its own,
+of 5000 bytes
+"""
+
+import socket
+import sys
+
+from goals import GOAL, SOL_DALBE, TCP_CONGESTION, goal, ours, state
+
+
+def look(how: str, sock: socket.socket) -> None:
+    name = sock.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16).rstrip(b"\0").decode()
+    try:
+        now = state(sock)
+    except OSError as err:
+        print(f"{how} {name} errno={err.errno}")
+        return
+    print(
+        f"{how} {name} status={now['status']} goal={now['goal_bytes']} done={now['bytes_done']} "
+        f"controller={now['controller']} tw_ms={now['tw_ms']} group={now['group']} "
+        f"wmin={round(now['wmin_ppm'] / 1e6, 3)} left_s={round(now['time_left_ns'] / 1e9)}"
+    )
+
+
+def main() -> None:
+    address, *own = sys.argv[1:]
+    sock = ours() if own else socket.socket()
+    if own:
+        sock.setsockopt(SOL_DALBE, GOAL, goal(5000))
+    sock.connect((address, 5001))
+    look("connect", sock)
+    listener = socket.create_server(("127.0.0.1", 0))
+    client = socket.create_connection(listener.getsockname())
+    child, _ = listener.accept()
+    look("accept", child)
+    child.sendall(b"x" * 1000)
+    client.recv(1000, socket.MSG_WAITALL)
+
+
+main()
