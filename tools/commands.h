@@ -18,6 +18,10 @@ int cmd_watch(const struct options *opts, char **operands);	/* show.c */
 int cmd_attach(const struct options *opts, char **operands);	/* attach.c */
 int cmd_detach(const struct options *opts, char **operands);	/* attach.c */
 
+/* Settings by sysctl's names, in the place of connections. */
+bool settings_named(const char *word);
+int cmd_settings(bool set, char **words);			/* settings.c */
+
 /* Print what is attached, a line each; returns how many. */
 unsigned int attach_list(const char *prefix);
 

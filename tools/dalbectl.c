@@ -28,7 +28,8 @@ static const struct {
 	    "Give connections of a running program a goal, or parameters.",
 	    "PID stands for all TCP connections of the process and its descendants, among\n"
 	    "which the size is divided evenly. The congestion control dalbe_cdg is selected\n"
-	    "where it is not yet.\n" },
+	    "where it is not yet. net.dalbe.NAME=VALUE... in the place of all that: settings of\n"
+	    "the machine, by sysctl's names, of either edition (root).\n" },
 	  cmd_set },
 	{ { "get", CMD_GET, "[OPTIONS] [PID|PID:FD]...",
 	    "Show what connections with a congestion control of dalbe are doing.",
@@ -132,8 +133,10 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "load") || !strcmp(argv[1], "upgrade") || !strcmp(argv[1], "unload"))
 		return load_bpf(argv);
+	if (settings_named(argv[2]) && (!strcmp(argv[1], "set") || !strcmp(argv[1], "get")))
+		return cmd_settings(*argv[1] == 's', argv + 2);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		int first;
+		int first, status;
 
 		if (strcmp(argv[1], commands[i].command.name))
 			continue;
@@ -147,7 +150,10 @@ int main(int argc, char **argv)
 		if (opts.plain && !opts.or_plain)
 			return commands[i].command.bit & CMD_RUN ?
 			       EXIT_RUN_FAILED : EXIT_FAILURE;
-		return commands[i].function(&opts, argv + 1 + first);
+		status = commands[i].function(&opts, argv + 1 + first);
+		if (commands[i].command.bit & CMD_GET && !opts.json && !argv[1 + first])
+			attach_list("attached:");
+		return status;
 	}
 	usage_error("unknown command '%.80s'; type one of run, set, get, watch, clear, attach, detach, load, upgrade, unload",
 		    argv[1]);
