@@ -16,7 +16,7 @@ usage: bpf-test.sh [-h] [SERIES...]
 
 Builds dalbe.bpf.o once, and boots Debian's kernel of each SERIES (default: 6.1 6.12 7.2) in QEMU
 with lockdown=integrity: the object is loaded, an ordinary user gives goals by setsockopt(2), and it
-is unloaded (tests/bpf/guest.sh). Some four minutes for each kernel.
+is unloaded (tests/bpf/guest.sh). Some five minutes for each kernel.
 
   VNG_TIMEOUT  seconds a guest may take (default: 900)
 EOF
@@ -54,7 +54,6 @@ done
 [[ $# -gt 0 ]] || set -- 6.1 6.12 7.2
 need qemu-system-x86_64 qemu-system-x86
 need ethtool ethtool
-need clang-19 clang-19
 enter_venv
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/dalbe-bpf.XXXXXX")

@@ -3,7 +3,7 @@
 # `make check`: every test there is, in stages, on two cores.
 #
 #	lane 1   guest kernels (plain, debug) -> KUnit -> guest tests -> stock kernel -> demo
-#	lane 2   lint -> kernel matrix -> installation -> README
+#	lane 2   lint -> kernel matrix -> BPF edition -> installation -> README
 #
 # The lanes run side by side after set-up and the tests of the tools, which run in real time and are
 # the only ones that a busy machine disturbs. The Python tests follow, on both processors: they need
@@ -18,7 +18,7 @@ me=check
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 quick=(tools changes arithmetic testbed)
-stages=(setup tools kernels kunit guest lint matrix install fresh vng python demo)
+stages=(setup tools kernels kunit guest lint matrix bpf install fresh vng python demo)
 
 usage()
 {
@@ -81,6 +81,7 @@ stage_matrix() { BOOT='6.1 7.2' "$repo/scripts/kernel-matrix.sh"; }
 stage_install() { "$repo/scripts/install-test.sh" make:trixie dkms:bookworm setup:bookworm deb:trixie; }
 stage_fresh() { "$repo/scripts/fresh.sh" bookworm; }
 stage_tools() { make -C "$repo/tools" test; }
+stage_bpf() { "$repo/scripts/bpf-test.sh" 6.12; }
 stage_vng() { "$repo/scripts/vng-test.sh"; }
 stage_python() { "$repo/scripts/pytest.sh" -n 2 --dist worksteal; }
 
@@ -201,7 +202,7 @@ if [[ ${stages[*]} == "${quick[*]}" ]]; then
 	together tools "changes arithmetic" testbed # the tools' tests wait, most of the time
 else
 	together tools
-	together "kernels kunit guest vng demo" "lint matrix install fresh"
+	together "kernels kunit guest vng demo" "lint matrix bpf install fresh"
 	together python
 fi
 

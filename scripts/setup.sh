@@ -78,6 +78,9 @@ check_packages()
 	echo zsh fish
 	# vng-test.sh
 	echo qemu-system-x86 udev
+	# bpf-test.sh
+	echo libbpf-dev systemd
+	[[ $distribution == ubuntu ]] && echo clang-18 || echo clang-19
 	stock_kernel_packages
 }
 
