@@ -57,6 +57,7 @@ need ethtool ethtool
 enter_venv
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/dalbe-bpf.XXXXXX")
+chmod 755 "$work" # an ordinary user of the guest's looks into it
 trap 'rm -rf "$work"' EXIT
 failures=0
 report "bpf/ builds without a warning" make -C "$repo/bpf" WERROR=-Werror all
