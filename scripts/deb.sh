@@ -12,8 +12,9 @@ usage()
 	cat <<EOF
 usage: deb.sh [-h] [OUT]
 
-Builds dalbe-dkms, dalbectl, libdalbe0 and libdalbe-dev into OUT (default: build/deb),
-from a copy, so that nothing here changes. lintian has its say, if it is installed.
+Builds dalbe-dkms, dalbectl, dalbe-bpf, libdalbe0 and libdalbe-dev into OUT (default:
+build/deb), from a copy, so that nothing here changes. dalbe-bpf needs clang-19 and libbpf-dev, and
+is left out where they are missing. lintian has its say, if it is installed.
 Install them with 'sudo apt-get install OUT/*.deb'.
 EOF
 }
@@ -24,8 +25,11 @@ case ${1:-} in
 esac
 out=${1:-$repo/build/deb}
 need dpkg-buildpackage dpkg-dev
-(cd "$repo" && dpkg-checkbuilddeps) ||
+profiles=''
+(cd "$repo" && dpkg-checkbuilddeps 2>/dev/null) || profiles=pkg.dalbe.nobpf
+(cd "$repo" && dpkg-checkbuilddeps -P "$profiles") ||
 	die "what is missing can be had: type 'sudo apt-get install build-essential debhelper dh-dkms'"
+[[ -z $profiles ]] || say "without dalbe-bpf: that needs 'sudo apt-get install clang-19 libbpf-dev'"
 export DEB_BUILD_OPTIONS="noautodbgsym ${DEB_BUILD_OPTIONS:-}"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -33,10 +37,11 @@ mkdir "$work/dalbe" "$work/dalbe/docs"
 (
 	cd "$repo"
 	copy_module "$work/dalbe"
-	cp -r Makefile LICENSES README.md dkms.conf debian packaging tools "$work/dalbe"
+	cp -r Makefile LICENSES README.md bpf dkms.conf debian packaging tools "$work/dalbe"
+	cp -r --parents port/bpf port/names.h "$work/dalbe"
 	cp docs/operate.md "$work/dalbe/docs"
 )
-(cd "$work/dalbe" && dpkg-buildpackage -us -uc -b) >"$work/log" 2>&1 ||
+(cd "$work/dalbe" && dpkg-buildpackage -us -uc -b -P"$profiles") >"$work/log" 2>&1 ||
 	{ tail -n 40 "$work/log" >&2; die "the packages do not build"; }
 if command -v lintian >/dev/null; then
 	as=()

@@ -46,7 +46,7 @@ for arg; do
 		if [[ $name == @(deb|piuparts) && ! -d $dir ]]; then
 			mkdir "$dir"
 			"$repo/scripts/debian-chroot.sh" -b "$work" \
-				-p "build-essential debhelper dh-dkms lintian" "$suite" \
+				-p "build-essential debhelper dh-dkms lintian clang-19 libbpf-dev" "$suite" \
 				tests/install/deb-build.sh "$dir" || failures=$((failures + 1))
 		fi
 		"$repo/scripts/debian-chroot.sh" -b "$work" -p "$there" \

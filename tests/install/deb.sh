@@ -62,6 +62,12 @@ report "$kver: make uninstall leaves the packages alone" make uninstall
 there "$version"
 report "$kver: the module is to be loaded at boot" owns dalbe-dkms /modules-load.d/dalbe.conf
 report "$kver: a udev rule" owns dalbe-dkms '/rules.d/.*dalbe.*\.rules'
+report "$kver: the BPF edition, and a unit that loads it" test "$(dpkg -L dalbe-bpf |
+	grep -cE '/(dalbe-load|dalbe.bpf.o|attach.bpf.o|system/dalbe-bpf.service)$')" -eq 4
+report "$kver: the unit is enabled" test -L /etc/systemd/system/multi-user.target.wants/dalbe-bpf.service
+report "$kver: it needs no compiler" bash -c "! dpkg-query -W -f '\${Depends}' dalbe-bpf | grep -E 'gcc|clang|headers|make'"
+report "$kver: its loader finds its libraries" says "usage: dalbe-load [-v] load [CGROUP] | upgrade | unload" \
+	bash -c "/usr/lib/dalbe/dalbe-load 2>&1"
 report "$kver: an example of settings" owns dalbe-dkms /examples/90-dalbe.conf
 report "$kver: completion for bash" owns dalbectl /bash-completion/completions/dalbectl
 report "$kver: completion for zsh" owns dalbectl /zsh/vendor-completions/_dalbectl
@@ -73,10 +79,10 @@ report "$kver: a program can link the library" links
 report "$kver: make dkms-install leaves the package alone" fails make dkms-install KDIR="$kdir"
 report "$kver: the packages can be upgraded" apt install "$dir"/new/*.deb
 there "$version.1"
-report "$kver: the packages can be removed" apt remove dalbe-dkms dalbectl libdalbe0 libdalbe-dev
+report "$kver: the packages can be removed" apt remove dalbe-dkms dalbe-bpf dalbectl libdalbe0 libdalbe-dev
 report "$kver: modprobe does not find the module any more" unfound
 report "$kver: and installed again" apt install "$dir"/new/*.deb
-report "$kver: and purged" apt purge dalbe-dkms dalbectl libdalbe0 libdalbe-dev
+report "$kver: and purged" apt purge dalbe-dkms dalbe-bpf dalbectl libdalbe0 libdalbe-dev
 report "$kver: dpkg has forgotten them" fails known
 report "$kver: nothing unloads the module" diff /dev/null /tmp/unloads
 list >/tmp/after
