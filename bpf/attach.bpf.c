@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dalbectl attach: each new connection of a cgroup gets dalbe_cdg, and what the policy gives, before
- * its first data packet. Each attachment has a copy of this program, with its policy.
+ * dalbectl attach: each new connection of a cgroup gets dalbe_cdg, and what the policy gives,
+ * before its first data packet. Each attachment has a copy of this program, with its policy.
  *
  * A connection whose program has given it a goal or settings of its own keeps them.
  */

@@ -39,9 +39,9 @@
 #define LOG_SIZE	65536
 #define LOG_STATISTICS	4	/* BPF_LOG_STATS */
 #define STRUCT_OPS	44	/* enum bpf_attach_type, since Linux 6.4 */
-#define LINK		(1u << 13) /* BPF_F_LINK */
+#define LINK		0x2000	/* BPF_F_LINK */
 
-static const char *const kept[] = { "settings", "paths", "goals", "flows" };
+static const char *const kept[] = { "settings", "paths", "goals", "flows", NULL };
 
 static int complain(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -239,24 +239,24 @@ static int attach_hooks(struct bpf_object *object, int cgroup)
 	return 0;
 }
 
-/* The maps of before go on where they can: at worst connections that are there cannot be changed. */
+/* The maps of before go on where they can: else connections that are there cannot be changed. */
 static int keep_maps(struct bpf_object *object)
 {
 	bool attached = rmdir(PINS "/attached") && errno == ENOTEMPTY;
 
-	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
-		if (keep_map(object, kept[i]))
+	for (const char *const *name = kept; *name; name++) {
+		if (keep_map(object, *name))
 			continue;
-		if (attached && !strcmp(kept[i], "goals"))
+		if (attached && !strcmp(*name, "goals"))
 			return refuse("this version has other goals, and services are attached: detach, upgrade, attach again");
 		fprintf(stderr, "dalbe-load: this version has other %s: it begins without those of before\n",
-			kept[i]);
+			*name);
 	}
 	return 0;
 }
 
 /* @cgroup_path: NULL: another version takes over from the one that is loaded */
-static int load(const char *cgroup_path, bool verbose)
+static int load_edition(const char *cgroup_path, bool verbose)
 {
 	int cgroup = -1, old_link = -1, err;
 	struct bpf_object *object;
@@ -271,11 +271,13 @@ static int load(const char *cgroup_path, bool verbose)
 			return failed(cgroup_path);
 		if (loaded())
 			return refuse("it is loaded; 'upgrade', or 'unload' first");
-	} else if (!loaded()) {
-		return refuse("it is not loaded");
-	} else if ((old_link = bpf_obj_get(PINS "/links/dalbe_cdg")) < 0) {
-		return refuse("before Linux 6.4 a congestion control cannot be changed while it is loaded: 'unload', then 'load', and connections that are there keep the old one");
+	} else {
+		if (!loaded())
+			return refuse("it is not loaded");
+		old_link = bpf_obj_get(PINS "/links/dalbe_cdg");
 	}
+	if (!cgroup_path && old_link < 0)
+		return refuse("before Linux 6.4 a congestion control cannot be changed under its connections: unload it and load it again, and they keep the old one");
 	object = open_object(OBJECT);
 	if (!object || (!cgroup_path && keep_maps(object)))
 		return 1;
@@ -295,8 +297,8 @@ static int load(const char *cgroup_path, bool verbose)
 	if (cgroup_path && (mkdir(PINS "/maps", 0755) || mkdir(PINS "/links", 0755)))
 		return failed(PINS ": is the BPF file system mounted?");
 	err = attach_cc(object, old_link) || attach_hooks(object, cgroup);
-	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]) && !err; i++)
-		err = pin_again(bpf_map__fd(map_of(object, kept[i])), "maps", kept[i]);
+	for (const char *const *name = kept; *name && !err; name++)
+		err = pin_again(bpf_map__fd(map_of(object, *name)), "maps", *name);
 	if (err && cgroup_path)
 		unload();
 	return err;
@@ -337,9 +339,9 @@ int main(int argc, char **argv)
 	argv += verbose;
 	argc -= verbose;
 	if ((argc == 2 || argc == 3) && !strcmp(argv[1], "load"))
-		return load(argc == 3 ? argv[2] : CGROUP, verbose);
+		return load_edition(argc == 3 ? argv[2] : CGROUP, verbose);
 	if (argc == 2 && !strcmp(argv[1], "upgrade"))
-		return load(NULL, verbose);
+		return load_edition(NULL, verbose);
 	if (argc == 2 && !strcmp(argv[1], "unload"))
 		return unload();
 	if (argc == 5 && !strcmp(argv[1], "attach"))

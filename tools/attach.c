@@ -30,6 +30,11 @@
 #define BPF_MAGIC	0xcafe4a11
 #define CGROUP2_MAGIC	0x63677270
 
+#define NOT_MOUNTED \
+	"no BPF file system is mounted, or this kernel has none: sudo mount -t bpf none " BPF_FS
+#define MODULE \
+	"of the module a program of BPF can choose dalbe_cdg and no more: make that a scavenger with sudo sysctl net.dalbe.scavenger=1 and type --scavenger alone; for the rest, unload it and type sudo dalbectl load"
+
 struct place {
 	char name[NAME_MAX + 1];	/* of the unit; empty: a cgroup of the user's */
 	char cgroup[PATH_MAX];		/* empty: the unit does not run */
@@ -63,23 +68,28 @@ static bool find_unit(const char *unit, struct place *place)
 	char command[512], line[PATH_MAX], path[PATH_MAX] = "", state[64] = "";
 	const char *root = is_filesystem("/sys/fs/cgroup", CGROUP2_MAGIC) ? "/sys/fs/cgroup" :
 			   "/sys/fs/cgroup/unified";
+	bool valid = true;
 	FILE *out;
 
-	if (strspn(unit, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_.@\\-") !=
-	    strlen(unit) || strlen(unit) > 250)
-		usage_error("'--unit %.80s': no name of a unit; type for example --unit nginx", unit);
+	for (const char *c = unit; *c; c++)	/* it becomes a word of a shell's */
+		valid &= isalnum((unsigned char)*c) || strchr(":_.@\\-", *c);
+	if (!valid || strlen(unit) > 250)
+		usage_error("'--unit %.80s': no unit has this name; type for example --unit nginx",
+			    unit);
 	snprintf(command, sizeof(command),
 		 "systemctl show -p Id -p LoadState -p ControlGroup -- '%s' 2>/dev/null", unit);
 	out = popen(command, "re");
 	while (out && fgets(line, sizeof(line), out)) {
-		sscanf(line, "Id=%255s", place->name);
-		sscanf(line, "LoadState=%63s", state);
-		sscanf(line, "ControlGroup=%4095s", path);
+		if (sscanf(line, "Id=%255s", place->name) != 1 &&
+		    sscanf(line, "LoadState=%63s", state) != 1 &&
+		    sscanf(line, "ControlGroup=%4095s", path) != 1)
+			continue;
 	}
 	if (out)
 		pclose(out);
 	if (strcmp(state, "loaded")) {
-		complain("'%s': systemd knows no such unit; find it with systemctl list-units", unit);
+		complain("'%s': systemd knows no such unit; find it with systemctl list-units",
+			 unit);
 		return false;
 	}
 	if (*path)
@@ -117,14 +127,14 @@ static const char *missing(const struct options *opts, struct dalbe_policy *poli
 	FILE *scavenger;
 
 	if (!is_filesystem(BPF_FS, BPF_MAGIC))
-		return "the BPF file system is not mounted, or this kernel has none: sudo mount -t bpf bpf " BPF_FS;
+		return NOT_MOUNTED;
 	if (geteuid() || access(BPF_FS, W_OK))
 		return "not permitted: type sudo dalbectl";
 	if (!access(DALBE_PINS "/maps", F_OK))
 		return NULL;
 	scavenger = fopen("/proc/sys/net/dalbe/scavenger", "re");
 	if (!scavenger)
-		return "there is neither the module nor the BPF edition: sudo dalbectl load, or sudo modprobe tcp_dalbe_cdg";
+		return NO_EDITION;
 	if (!fgets(line, sizeof(line), scavenger))
 		*line = '\0';
 	fclose(scavenger);
@@ -132,10 +142,10 @@ static const char *missing(const struct options *opts, struct dalbe_policy *poli
 	if (*line == '1' && opts->params.flags == DALBE_PARAM_CONTROLLER && !opts->group_given &&
 	    options_scavenger(opts))
 		return NULL;
-	return "of the module a program of BPF can choose dalbe_cdg and no more: make that a scavenger with sudo sysctl net.dalbe.scavenger=1 and type --scavenger alone; for the rest, unload it and type sudo dalbectl load";
+	return MODULE;
 }
 
-static bool spawn(char **argv, bool search)
+static bool spawn(char *const *argv, bool search)
 {
 	int status, err;
 	pid_t pid;
@@ -148,10 +158,10 @@ static bool spawn(char **argv, bool search)
 }
 
 /* Attach to the cgroup that is there; false after a message. */
-static bool attach_cgroup(const struct place *place, const struct dalbe_policy *policy)
+static bool attach_cgroup(struct place *place, const struct dalbe_policy *policy)
 {
 	char loader[PATH_MAX], digits[2 * sizeof(*policy) + 1];
-	char *argv[] = { loader, "attach", (char *)place->key, (char *)place->cgroup, digits, NULL };
+	char *const argv[] = { loader, "attach", place->key, place->cgroup, digits, NULL };
 
 	for (size_t i = 0; i < sizeof(*policy); i++)
 		sprintf(digits + 2 * i, "%02x", ((const unsigned char *)policy)[i]);
@@ -206,7 +216,7 @@ static void drop_in_path(const struct place *place, char *folder, char *path)
 
 static void reload_systemd(void)
 {
-	char *argv[] = { "systemctl", "daemon-reload", NULL };
+	char *const argv[] = { "systemctl", "daemon-reload", NULL };
 
 	spawn(argv, true);
 }

@@ -18,6 +18,9 @@ int cmd_watch(const struct options *opts, char **operands);	/* show.c */
 int cmd_attach(const struct options *opts, char **operands);	/* attach.c */
 int cmd_detach(const struct options *opts, char **operands);	/* attach.c */
 
+#define NO_EDITION \
+	"there is neither the module nor the BPF edition: sudo dalbectl load, or sudo modprobe tcp_dalbe_cdg"
+
 /* Settings by sysctl's names, in the place of connections. */
 bool settings_named(const char *word);
 int cmd_settings(bool set, char **words);			/* settings.c */

@@ -101,7 +101,7 @@ bool loader_path(char *path, size_t size)
 	return !access(path, X_OK);
 }
 
-/* "load", "upgrade" and "unload" are those of bpf/, which is installed where the BPF edition is wanted. */
+/* "load", "upgrade" and "unload" are bpf/'s, which is installed where that edition is wanted. */
 static int load_bpf(char **argv)
 {
 	char path[4096];

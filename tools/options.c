@@ -449,7 +449,8 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 	if (size && size_of)
 		usage_error("--size and --size-of are both given; type only one of them");
 	opts->words = argv + 1;
-	if (cmd->bit & (CMD_RUN | CMD_ATTACH) && scavenger && (size || size_of || opts->deadline_ns))
+	if (cmd->bit & (CMD_RUN | CMD_ATTACH) && scavenger &&
+	    (size || size_of || opts->deadline_ns))
 		usage_error("--scavenger and a goal are both given; type either, or --after scavenger");
 	if (scavenger && controller)
 		usage_error("--scavenger and --controller are both given; type only one of them");

@@ -60,7 +60,7 @@ static bool failed(const char *name)
 {
 	complain("net.dalbe.%s: %s", name,
 		 errno == EACCES || errno == EPERM ? "not permitted: type sudo dalbectl" :
-		 errno == ENOENT ? "there is neither the module nor the BPF edition: sudo dalbectl load, or sudo modprobe tcp_dalbe_cdg" :
+		 errno == ENOENT ? NO_EDITION :
 		 errno == EINVAL ? "out of range: see dalbe(7)" : strerror(errno));
 	return false;
 }
@@ -80,7 +80,7 @@ static bool of_module(const char *name, const char *value)
 	}
 	if (!file)
 		return failed(name);
-	good = value ? fputs(value, file) >= 0 : fgets(line, sizeof(line), file) != NULL;
+	good = value ? fputs(value, file) >= 0 : !!fgets(line, sizeof(line), file);
 	if (fclose(file) || !good)
 		return failed(name);
 	if (!value)
@@ -114,8 +114,8 @@ static bool of_bpf(const char *name, const char *value)
 		return false;
 	}
 	if (!strcmp(name, "tw_ms") && number && number < DALBE_TW_MIN_MS) {
-		complain("'net.dalbe.%s=%.40s': it is out of range; type 0, or %u to %u", name, value,
-			 DALBE_TW_MIN_MS, DALBE_TW_MAX_MS);
+		complain("'net.dalbe.%s=%.40s': it is out of range; type 0, or %u to %u", name,
+			 value, DALBE_TW_MIN_MS, DALBE_TW_MAX_MS);
 		return false;
 	}
 	*field = (uint32_t)number;

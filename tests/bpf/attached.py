@@ -3,8 +3,8 @@
 """What a new connection is under before its first data packet: one line for one that connects, and
 one for one that is accepted.
 
-usage: attached.py ADDRESS [own]: of a sink at port 5001; with own the program has a goal of its own,
-of 5000 bytes
+usage: attached.py ADDRESS [own]: of a sink at port 5001; with own the program has a goal of its
+own, of 5000 bytes
 """
 
 import socket
