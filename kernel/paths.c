@@ -187,13 +187,19 @@ static void dalbe_path_destination(const struct sock *sk, struct dalbe_path_key 
 	ipv6_addr_set_v4mapped(sk->sk_daddr, &key->daddr);
 }
 
+/* fchown() takes no lock of the socket. */
+static u32 dalbe_uid(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_uid.val);
+}
+
 /* While TCP looks for another route, as it does when nothing comes back, the flow's is that of
  * its entry, @old, if it has one.
  */
 static struct dalbe_path_key dalbe_path_key(const struct sock *sk, const struct dalbe_path *old)
 {
 	struct dalbe_path_key key = {
-		.uid = __kuid_val(sock_net_uid(sock_net(sk), sk)),
+		.uid = dalbe_uid(sk),
 		.group = dalbe_sk(sk)->group,
 	};
 
@@ -254,27 +260,25 @@ static void dalbe_path_remove(struct dalbe_paths *paths, struct dalbe_path *path
 	}
 }
 
-/* Nothing is known of the path, or the job. No flow may share it. */
-static void dalbe_path_forget(struct dalbe_path *path)
+/* The entry with one flow more, or NULL: there is none. The lock is held.
+ *
+ * What is too old, as the work is still to come after suspend, makes place for a new entry: others,
+ * which count a flow without the lock, must not find one that is written anew.
+ */
+static struct dalbe_path *dalbe_path_count(struct dalbe_paths *paths,
+					   const struct dalbe_path_key *key)
 {
-	if (path->key.job) {
-		job_init(&path->job);
-		return;
-	}
-	path_memory_init(&path->memory);
-	path->memory.group = path->key.group;
-}
+	struct dalbe_path *path = dalbe_path_look_up(paths, key);
 
-/* One flow more. The lock is held; the entry may be idle. */
-static void dalbe_path_count(struct dalbe_path *path)
-{
-	if (refcount_inc_not_zero(&path->flows))
-		return;
+	if (!path || refcount_inc_not_zero(&path->flows))
+		return path;
+	if (dalbe_path_expired(path) && !dalbe_path_awaited(path)) {
+		dalbe_path_remove(paths, path);
+		return NULL;
+	}
 	list_del(&path->idle);
-	/* the work is still to come, after suspend */
-	if (dalbe_path_expired(path) && !dalbe_path_awaited(path))
-		dalbe_path_forget(path);
 	refcount_set(&path->flows, 1);
+	return path;
 }
 
 /* The entry with one flow more, or NULL: there is none. */
@@ -292,9 +296,7 @@ static struct dalbe_path *dalbe_path_find(struct dalbe_paths *paths,
 		return path;
 
 	spin_lock_bh(&paths->lock);
-	path = dalbe_path_look_up(paths, key);
-	if (path)
-		dalbe_path_count(path);
+	path = dalbe_path_count(paths, key);
 	spin_unlock_bh(&paths->lock);
 	return path;
 }
@@ -321,10 +323,8 @@ static struct dalbe_path *dalbe_path_insert(struct dalbe_paths *paths, struct da
 	struct dalbe_path *there;
 
 	spin_lock_bh(&paths->lock);
-	there = dalbe_path_look_up(paths, &path->key);
-	if (there) {
-		dalbe_path_count(there);
-	} else if (dalbe_paths_make_place(paths)) {
+	there = dalbe_path_count(paths, &path->key);
+	if (!there && dalbe_paths_make_place(paths)) {
 		rcu_assign_pointer(path->paths, paths);
 		hlist_add_head_rcu(&path->node, &paths->buckets[dalbe_path_hash(&path->key)]);
 		paths->entries++;
@@ -345,7 +345,12 @@ static struct dalbe_path *dalbe_path_alloc(const struct sock *sk, const struct d
 		return NULL;
 	path->key = *key;
 	refcount_set(&path->flows, 1);
-	dalbe_path_forget(path);
+	if (key->job) {
+		job_init(&path->job);
+		return path;
+	}
+	path_memory_init(&path->memory);
+	path->memory.group = key->group;
 	return path;
 }
 
@@ -472,7 +477,7 @@ bool dalbe_job_join(struct sock *sk)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	const struct dalbe_path_key key = {
-		.uid = __kuid_val(sock_net_uid(sock_net(sk), sk)),
+		.uid = dalbe_uid(sk),
 		.job = dalbe_sk(sk)->job,
 	};
 	struct dalbe_path *path;
