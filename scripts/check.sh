@@ -61,7 +61,10 @@ stage_kernels()
 stage_kunit() { "$repo/tests/kunit/run.sh"; }
 stage_guest()
 {
-	"$repo/tests/guest/run.sh" && "$repo/tests/guest/run.sh" -p -t horizon
+	local status=0
+	"$repo/tests/guest/run.sh" || status=1
+	"$repo/tests/guest/run.sh" -p -t horizon || status=1
+	return $status
 }
 stage_lint() { "$repo/scripts/lint.sh"; }
 stage_changes() { "$repo/scripts/lint.sh" --since HEAD~1; }

@@ -38,6 +38,7 @@ mirror_of()
 			END { print uri[want] }'
 }
 
+# write_apt_configuration ARCHITECTURE...
 write_apt_configuration()
 {
 	local suite uri keyring=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -58,7 +59,7 @@ Dir::Etc::sourceparts "$apt/etc/empty";
 Dir::Etc::preferences "$apt/etc/preferences";
 Dir::Etc::preferencesparts "$apt/etc/empty";
 Dir::Bin::dpkg "/bin/false";
-APT::Architectures { "$(dpkg --print-architecture)"; "amd64"; "arm64"; "armhf"; "i386"; };
+APT::Architectures { $(printf '"%s"; ' "$@")};
 APT::Get::Download-Only "true";
 APT::Install-Recommends "false";
 APT::Sandbox::User "root";
@@ -78,13 +79,20 @@ EOF
 		die "this machine's apt knows no Debian mirror: type 'DALBE_DEBIAN_MIRROR=URI make kernel-matrix'"
 }
 
-# Package lists, at most a day old.
+# refresh_lists [ARCHITECTURE]: package lists, at most a day old, of this machine's architecture, of the
+# one that is named, and of those that were named since; $apt/.fresh says which
 refresh_lists()
 {
-	[[ -z $(find "$apt/.fresh" -mmin -1440 -newer "${BASH_SOURCE[0]}" 2>/dev/null) ]] || return 0
-	say "reading the package lists of ${suites[*]}"
-	write_apt_configuration
+	local native fresh
+	local -a architectures
+	native=$(dpkg --print-architecture)
+	fresh=$(find "$apt/.fresh" -mmin -1440 -newer "${BASH_SOURCE[0]}" -exec cat {} + 2>/dev/null || true)
+	! grep -qx -- "${1:-$native}" <<<"$fresh" || return 0
+	# the native one comes first
+	mapfile -t architectures < <(printf '%s\n' "$native" "${1:-}" "$fresh" | awk 'NF && !seen[$1]++')
+	say "reading the package lists of ${suites[*]} (${architectures[*]})"
+	write_apt_configuration "${architectures[@]}"
 	# a suite that is gone is no error here: its kernels will not be found
 	private_apt apt-get -qq update || say "some lists could not be read"
-	touch "$apt/.fresh"
+	printf '%s\n' "${architectures[@]}" >"$apt/.fresh"
 }
