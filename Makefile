@@ -37,7 +37,7 @@ export PREFIX DESTDIR
 
 .DEFAULT_GOAL := all
 .PHONY: help all modules tools install uninstall dkms-install dkms-remove demo \
-	reproduce reproduce-full cells scoreboard hunt fuzz proof check lint test-python test-kunit test-guest test-vng test-tools test-install \
+	reproduce reproduce-full cells scoreboard hunt fuzz proof check lint test-python test-kunit test-guest test-vng races test-tools test-install \
 	kernel-matrix bpf test-bpf cost guest setup mutants coverage clean clean-modules distclean have-kdir deb quick fresh
 
 help:	## List the targets
@@ -152,6 +152,9 @@ mutants:	## Small faults in FILES="core/sender.c ..." that their fast tests do n
 
 test-vng:	## The module in the distribution's own kernel, two CPUs
 	@$(HERE)/scripts/vng-test.sh
+
+races:	## Data races and wrong locking: everything at once on four CPUs, under KCSAN and lockdep (SECONDS=180)
+	@SECONDS_OF=$(SECONDS) $(HERE)/scripts/races.sh
 
 test-install:	## Installing, in minimal Debians (6.1, 6.12) that are thrown away afterwards
 	@$(HERE)/scripts/install-test.sh

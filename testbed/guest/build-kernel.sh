@@ -9,7 +9,7 @@ cache=${DALBE_CACHE:-$HOME/.cache/dalbe}/kernel
 usage()
 {
 	cat <<EOF
-usage: build-kernel.sh [-h] [--prune] [--series SERIES] [plain|hz250|debug|gcov]
+usage: build-kernel.sh [-h] [--prune] [--series SERIES] [plain|hz250|debug|gcov|races]
 
 Builds the User Mode Linux guest kernel (default: plain) and prints its build
 directory on stdout; progress goes to stderr. A kernel that is in the cache
@@ -21,6 +21,7 @@ configuration fragments and of the compiler.
             have: one number in the source is changed, UML knows 100 only
   debug     with KASAN, lockdep, kmemleak and KUnit
   gcov      counts which lines of a module run, see make coverage
+  races     none of User Mode Linux, but an x86-64 kernel with KCSAN and lockdep, for QEMU
 
   --series  a kernel of another series than 6.12, from Debian's source package:
             6.1 and 7.2 are known to work
@@ -33,7 +34,7 @@ configuration fragments and of the compiler.
   CC           compiler (default: gcc)
 
 An external module is built against the result with
-  make -C BUILDDIR ARCH=um M=\$PWD modules
+  make -C BUILDDIR ARCH=um M=\$PWD modules      (races: without ARCH)
 EOF
 }
 
@@ -44,6 +45,10 @@ die() { say "$*"; exit 1; }
 fragments()
 {
 	local own=$here/plain-$series.config
+	if [[ $1 == races ]]; then
+		echo "$here/races.config"
+		return
+	fi
 	echo "$here/plain.config"
 	[[ ! -e $own ]] || echo "$own"
 	case $1 in debug | gcov) echo "$here/$1.config" ;; esac
@@ -69,6 +74,8 @@ find_source()
 	[[ -n $found ]] || die "no kernel source: apt-get install linux-source-6.12, or set KERNEL_SRC=TREE"
 	echo "$found"
 }
+
+arch_of() { [[ $1 == races ]] && echo x86_64 || echo um; }
 
 # The series that a source's name tells: 6.1 of linux-source-6.1.tar.xz.
 series_of() { sed -n 's/^linux-source-\([0-9.]*[0-9]\).*/\1/p' <<<"${1##*/}"; }
@@ -137,12 +144,13 @@ varied_source()
 # Asks for every option of the fragments, and insists that it was granted.
 configure()
 {
-	local build=$1 source=$2 variant=$3 files line
+	local build=$1 source=$2 variant=$3 arch files line
+	arch=$(arch_of "$variant")
 	mapfile -t files < <(fragments "$variant")
-	make -s -C "$source" O="$build" ARCH=um CC="$cc" tinyconfig >&2
+	make -s -C "$source" O="$build" ARCH="$arch" CC="$cc" tinyconfig >&2
 	(cd "$build" && "$source/scripts/kconfig/merge_config.sh" -m -O "$build" \
 		.config "${files[@]}") >"$build/merge.log"
-	make -s -C "$source" O="$build" ARCH=um CC="$cc" olddefconfig >&2
+	make -s -C "$source" O="$build" ARCH="$arch" CC="$cc" olddefconfig >&2
 	while read -r line; do
 		grep -qx -- "$line" "$build/.config" ||
 			die "the kernel refuses $line: see its dependencies in $source"
@@ -156,12 +164,12 @@ build()
 	rm -rf "$build"
 	mkdir -p "$build"
 	configure "$build" "$source" "$variant"
-	say "building the $variant guest kernel with $jobs jobs (2 to 5 minutes on two cores)"
+	say "building the $variant guest kernel with $jobs jobs (2 to 5 minutes on two cores; races: 10 to 30)"
 	# The kernel seeds its random numbers with its version string, too: without
 	# who built it and when, the same seed gives the same run on any machine.
 	KBUILD_BUILD_TIMESTAMP='Thu Jan  1 00:00:00 UTC 1970' KBUILD_BUILD_VERSION=1 \
 		KBUILD_BUILD_USER=dalbe KBUILD_BUILD_HOST=dalbe \
-		make -C "$source" O="$build" ARCH=um CC="$cc" -j"$jobs" all \
+		make -C "$source" O="$build" ARCH="$(arch_of "$variant")" CC="$cc" -j"$jobs" all \
 		>"$build/build.log" 2>&1 || {
 		tail -n 20 "$build/build.log" >&2
 		die "the kernel does not build: see $build/build.log"
@@ -178,7 +186,7 @@ prune()
 		hash=$(source_hash "$source")
 		series=$(series_of "$source")
 		keep+="src-$hash src-$hash-hz250 "
-		for variant in plain hz250 debug gcov; do
+		for variant in plain hz250 debug gcov races; do
 			keep+="$variant-$(build_hash "$hash" "$variant") "
 		done
 	done
@@ -197,8 +205,8 @@ while [[ $# -gt 0 ]]; do
 	-h | --help) usage; exit 0 ;;
 	--prune) pruning=true ;;
 	--series) series=${2:?say which series, like 6.1} && shift ;;
-	plain | hz250 | debug | gcov) variant=$1 ;;
-	*) die "unknown argument '$1': say plain, hz250, debug or gcov, or -h" ;;
+	plain | hz250 | debug | gcov | races) variant=$1 ;;
+	*) die "unknown argument '$1': say plain, hz250, debug, gcov or races, or -h" ;;
 	esac
 	shift
 done
