@@ -92,6 +92,12 @@ def test_w_deepens_the_answer_to_a_loss_where_it_inflates_by_beta(
     assert sender.signals.count == 1
 
 
+def test_mu_above_one_does_not_raise_the_answer_to_a_loss_by_one_packet(pure: Any) -> None:
+    sender, path = begin(pure, "least", cwnd=200_000)
+    sender.heuristics.inflate_beta, sender.mu_q16 = 1, 3 * Q16
+    assert pure.sender_ssthresh(sender, path) == 100_000
+
+
 def phantom(pure: Any) -> tuple[Any, Any]:
     """A flow whose next packets bring a phantom signal for certain."""
     sender, path = begin(pure, "least", cwnd_cnt=7)
@@ -133,11 +139,13 @@ def test_else_it_grows(pure: Any, why: str) -> None:
     assert path.cwnd == 101
 
 
-@pytest.mark.parametrize(("in_use", "cwnd"), [(True, 101), (False, 100)])
-def test_reno_grows_a_window_in_use(pure: Any, in_use: bool, cwnd: int) -> None:
+@pytest.mark.parametrize(("in_use", "cwnd", "shadow"), [(True, 101, 201), (False, 100, 100)])
+def test_reno_grows_a_window_in_use(pure: Any, in_use: bool, cwnd: int, shadow: int) -> None:
+    """And CDG's shadow with it, the window without cuts for delay."""
     sender, path = begin(pure, "least")
+    sender.cdg.shadow_cwnd = 200
     pure.sender_grow_reno(sender, path, 100, in_use)
-    assert path.cwnd == cwnd
+    assert (path.cwnd, sender.cdg.shadow_cwnd) == (cwnd, shadow)
 
 
 def test_another_base_begins_alone_and_the_same_one_goes_on(pure: Any) -> None:
@@ -264,3 +272,88 @@ def test_where_tcps_own_reduction_ends_a_round_begins(pure: Any) -> None:
     pure.sender_complete_cwr(sender, path)
     assert sender.cdg.state != pure.CDG_BACKOFF
     assert sender.round.end == path.nxt
+
+
+def listening(pure: Any, effect: int) -> tuple[Any, Any, list[Any], list[int]]:
+    """A flow with a base that tells what it hears, with what holds its callbacks."""
+    heard: list[int] = []
+    base = pure.new("lbe_base")
+    base[0] = pure.base("least")[0]
+    callbacks = [
+        pure.ffi.callback(
+            "void(struct sender *, struct tcp_path *, enum base_event)",
+            lambda _s, _p, event: heard.append(event),
+        ),
+        pure.ffi.callback(
+            "enum round_effect(struct sender *, struct tcp_path *, u32, s32)",
+            lambda _s, _p, _before_us, _gradient_us: effect,
+        ),
+        pure.ffi.callback("void(struct sender *, u64)", lambda _s, price: heard.append(price)),
+    ]
+    base.event, base.round, base.steer = callbacks
+    sender, path = begin(pure, "least")
+    sender.base = base
+    return sender, path, [base, *callbacks], heard
+
+
+@pytest.mark.parametrize("effect", ["NONE", "SET", "CUT"])
+def test_a_rounds_end_cuts_where_the_base_says_so(pure: Any, effect: str) -> None:
+    sender, path, _kept, _heard = listening(pure, getattr(pure, f"ROUND_{effect}"))
+    path.una, path.nxt = path.nxt, path.nxt + 80 * MSS
+    result = pure.sender_end_round(sender, path)
+    assert (result.backoff, result.set) == (effect == "CUT", effect != "NONE")
+    assert (sender.cdg.state == pure.CDG_BACKOFF) == (effect == "CUT")
+    assert sender.delay_cut.in_flight == (80 if effect == "CUT" else 0)
+    assert sender.round.end == path.nxt
+
+
+def test_the_base_hears_what_tcp_does(pure: Any) -> None:
+    sender, path, _kept, heard = listening(pure, pure.ROUND_NONE)
+    for state in (OPEN, DISORDER):
+        pure.sender_end_repair(sender, path, state)
+    for state in (CWR, RECOVERY, LOSS):
+        pure.sender_begin_repair(sender, path, state)
+    pure.sender_complete_cwr(sender, path)
+    pure.sender_cwnd_restart(sender, path)
+    pure.sender_count_loss(sender, path, LOSS)  # nothing was lost
+    assert heard == [
+        pure.BASE_OPEN, pure.BASE_DISORDER, pure.BASE_RECOVERY, pure.BASE_TIMEOUT,
+        pure.BASE_COMPLETE_CWR, pure.BASE_ROUND, pure.BASE_CWND_RESTART, pure.BASE_ROUND,
+        pure.BASE_DISORDER,
+    ]  # fmt: skip
+
+
+def test_a_goal_begins_at_the_weight_in_force_and_pays_for_its_own_time(pure: Any) -> None:
+    """A base that mu does not steer has none."""
+    for steered in (True, False):
+        sender, path, kept, heard = listening(pure, pure.ROUND_NONE)
+        if not steered:
+            kept[0].steer = pure.ffi.NULL
+        sender.cdg.price.counts.losses = 3
+        sender.control.w_q16, sender.control.phi_q16 = Q16 // 4, 2 * Q16
+        pure.sender_begin_goal(sender, path)
+        assert heard == ([pure.BASE_GOAL, 0] if steered else [pure.BASE_GOAL])
+        assert sender.mu_q16 == Q16 // 2
+        assert sender.signals.inflation_q16 == Q16
+        pure.sender_steer(sender, 77)
+        assert heard[-1] == (77 if steered else pure.BASE_GOAL)
+
+
+def test_another_weight_is_in_force_at_once(pure: Any) -> None:
+    sender, _path = begin(pure, "least")
+    config = pure.new("control_config", controller=pure.CONTROLLER_WEIGHT)
+    config.wmin_q16 = Q16 // 10
+    sender.control.phi_q16 = Q16
+    pure.sender_configure(sender, config)
+    assert sender.mu_q16 == Q16 // 10
+    assert sender.signals.inflation_q16 == pytest.approx(9 * Q16, rel=0.001)
+
+
+def test_an_interval_counts_its_own(pure: Any) -> None:
+    sender, _path = begin(pure, "least")
+    counts = sender.cdg.price.counts
+    counts.losses = counts.rounds = 3
+    sender.interval.acks = sender.interval.rounds = 7
+    pure.sender_begin_interval(sender)
+    assert not any(bytes(pure.ffi.buffer(pure.ffi.addressof(sender, "interval"))))
+    assert not any(bytes(pure.ffi.buffer(pure.ffi.addressof(sender.cdg.price, "counts"))))
