@@ -3,8 +3,8 @@
 # In the guest for races: everything at once on four processors, and nothing of it left at the end.
 #
 # scripts/races.sh starts it, with SECONDS_OF of stress, in a directory with life.sh, the module,
-# stress, accept and sink. Prints TAP, and "guest done" when it got to its end. With REPORT the module
-# has a defect, and all that is done is some stress until the kernel's log shows this expression.
+# stress, accept, hammer and sink. Prints TAP, and "guest done" when it got to its end. With REPORT the module
+# has a defect, and all that is done is to use the hammer until the kernel's log shows this expression.
 set -uo pipefail # not -e: what fails is reported, and the rest still runs
 
 # shellcheck source=tests/vng/life.sh
@@ -87,18 +87,22 @@ sleep 1
 
 # A defect: no more than what it takes to see it, whatever happens to the machine.
 if [[ ${REPORT:-} ]]; then
-	near ./stress 10.9.128.1 5001 600 6000 >stress.log 2>&1 &
-	near ./accept 600 >accept.log 2>&1 &
-	while near ss -tieamH >/dev/null; do sleep 0.2; done &
-	for ((i = 0; i < SECONDS_OF; i++)); do
+	near ./hammer 10.9.0.2 5001 600 >hammer.log 2>&1 &
+	SECONDS=0
+	while ((SECONDS < SECONDS_OF)); do
 		sleep 1
 		! grep -E "$REPORT" kmsg.log || break
 	done
-	step "$i s of stress; KCSAN: $(watched)"
+	step "$SECONDS s; KCSAN: $(watched)"
+	cat hammer.log
 	exit
 fi
 
-step "$SECONDS_OF s of stress"
+step "$SECONDS_OF s of the hammer, and of stress"
+if near ./hammer 10.9.0.2 5001 "$SECONDS_OF" >hammer.log 2>&1; then ok "hammer: $(cat hammer.log)"; else
+	not_ok "hammer"
+	sed 's/^/#   /' hammer.log
+fi
 # One connection stays, so that the module is in use all the time.
 near ip route replace 10.9.0.2 dev veth0 congctl dalbe_cdg
 ip netns exec near busybox nc 10.9.0.2 5001 < <(while sleep 0.5; do echo; done) >/dev/null &
