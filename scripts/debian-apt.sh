@@ -79,17 +79,17 @@ EOF
 		die "this machine's apt knows no Debian mirror: type 'DALBE_DEBIAN_MIRROR=URI make kernel-matrix'"
 }
 
-# refresh_lists [ARCHITECTURE]: package lists, at most a day old, of this machine's architecture, of the
+# refresh_lists ARCHITECTURE: package lists, at most a day old, of this machine's architecture, of the
 # one that is named, and of those that were named since; $apt/.fresh says which
 refresh_lists()
 {
-	local native fresh
+	local native wanted fresh
 	local -a architectures
-	native=$(dpkg --print-architecture)
+	native=$(dpkg --print-architecture) wanted=$1
 	fresh=$(find "$apt/.fresh" -mmin -1440 -newer "${BASH_SOURCE[0]}" -exec cat {} + 2>/dev/null || true)
-	! grep -qx -- "${1:-$native}" <<<"$fresh" || return 0
+	! grep -qx -- "$wanted" <<<"$fresh" || return 0
 	# the native one comes first
-	mapfile -t architectures < <(printf '%s\n' "$native" "${1:-}" "$fresh" | awk 'NF && !seen[$1]++')
+	mapfile -t architectures < <(printf '%s\n' "$native" "$wanted" "$fresh" | awk 'NF && !seen[$1]++')
 	say "reading the package lists of ${suites[*]} (${architectures[*]})"
 	write_apt_configuration "${architectures[@]}"
 	# a suite that is gone is no error here: its kernels will not be found

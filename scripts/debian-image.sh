@@ -58,7 +58,7 @@ need depmod kmod
 exec 9>"$cache/matrix/lock"
 flock 9
 
-refresh_lists
+refresh_lists "$(dpkg --print-architecture)"
 version=$(private_apt apt-cache show --no-all-versions "linux-image-$release" 2>/dev/null |
 	sed -n 's/^Version: //p')
 [[ -n $version ]] || die "no suite of ${suites[*]} has linux-image-$release"

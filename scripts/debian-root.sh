@@ -118,7 +118,7 @@ flavour=${flavours[$arch]:-$arch}
 exec 9>"$cache/matrix/lock"
 flock 9
 
-refresh_lists
+refresh_lists "$arch"
 headers=$(newest_headers "${series%%+*}" || true)
 [[ -n $headers ]] || {
 	rm -f "$apt/.fresh"
@@ -126,7 +126,7 @@ headers=$(newest_headers "${series%%+*}" || true)
 }
 release=${headers#linux-headers-}
 version=$(private_apt apt-cache show --no-all-versions "$headers" | sed -n 's/^Version: //p')
-key=$(cat - "${BASH_SOURCE[0]}" <<<"$version" | sha256sum | cut -c 1-8) # the same in each clone
+key=$({ echo "$version"; cat "${BASH_SOURCE[0]}"; } | sha256sum | cut -c 1-8)
 root=$cache/matrix/$series/$release-$key
 if [[ ! -d $root ]]; then
 	say "$headers $version: fetching it and its tools"

@@ -34,7 +34,7 @@ need dpkg-deb dpkg
 exec 9>"$cache/matrix/lock"
 flock 9
 
-refresh_lists
+refresh_lists "$(dpkg --print-architecture)"
 package=linux-source-$series
 version=$(private_apt apt-cache show --no-all-versions "$package" 2>/dev/null |
 	awk '/^Version: / { if (!version) version = $2 } END { print version }')

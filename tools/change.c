@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "commands.h"
+#include "human.h"
 #include "libdalbe.h"
 #include "targets.h"
 
@@ -24,6 +25,19 @@ static void failed(struct change *change, const struct target_socket *socket,
 	complain("%d:%d: %s", socket->pid, socket->number,
 		 dalbe_strerror(op, errno));
 	change->failed++;
+}
+
+/* Each download has so long from its own beginning; false: the edition knows only one deadline. */
+static bool set_goal_of_each(const struct options *opts, int fd)
+{
+	uint64_t time_ns;
+	char err[HUMAN_ERR_LEN];
+
+	return *opts->deadline_text == '+' &&
+	       !human_parse_duration(opts->deadline_text + 1, &time_ns, err) &&
+	       !dalbe_set_goal(fd, opts->size_bytes, time_ns,
+			       DALBE_GOAL_RELATIVE | DALBE_GOAL_EACH |
+			       (opts->update ? DALBE_GOAL_UPDATE : 0));
 }
 
 /* The size is that of all: of their job, or else divided. */
@@ -75,6 +89,8 @@ static void set_one(const struct target_socket *socket, void *arg)
 		return;
 	}
 	if (!opts->size_bytes)
+		return;
+	if (socket->tcp.state == TCP_LISTEN && set_goal_of_each(opts, socket->fd))
 		return;
 	if (set_goal(change, socket->fd))
 		failed(change, socket, DALBE_OP_SET_GOAL);

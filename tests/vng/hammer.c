@@ -36,7 +36,8 @@ static int opened(void)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, DALBE_CC_CDG, strlen(DALBE_CC_CDG)) ||
+	if (fd < 0 ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, DALBE_CC_CDG, strlen(DALBE_CC_CDG)) ||
 	    connect(fd, (struct sockaddr *)&peer, sizeof(peer))) {
 		perror("hammer: connection");
 		exit(1);

@@ -54,7 +54,7 @@ def goals(n):
     while open(os.environ['SHIM_LOG']).read().count('goal') < n and time.monotonic() < end:
         time.sleep(0.005)
 """
-UPDATE = 2  # DALBE_GOAL_UPDATE
+RELATIVE, UPDATE, EACH = 1, 2, 4  # DALBE_GOAL_*
 
 
 class Goal(NamedTuple):
@@ -1229,7 +1229,8 @@ def test_listener(b: Bench) -> None:
                 "goal to each connection that it accepts\n",
             ), done
             assert b.run("set", *GOAL, f"{pid}:{fd}").returncode == 0
-            assert [g.bytes for g in b.goals()] == [1000000]
+            (goal,) = b.goals()  # a minute, for each from its own beginning
+            assert goal[1:2] + goal[3:] == (1000000, RELATIVE | EACH, 0, 0), goal
             process.kill()
     with subprocess.Popen(["sleep", "20"]) as process:
         done = b.run("set", *GOAL, str(process.pid))
