@@ -359,7 +359,7 @@ static void check_operands(const struct command *cmd,
 	}
 	if (cmd->bit & (CMD_ATTACH | CMD_DETACH)) {
 		if (*operands || (opts->cgroup && opts->unit) ||
-		    (cmd->bit & CMD_DETACH && !opts->cgroup && !opts->unit))
+		    (!opts->cgroup && !opts->unit && (cmd->bit & CMD_DETACH || *opts->words)))
 			usage_error("%s: the place is missing, or there are two; type --cgroup PATH or --unit NAME",
 				    cmd->name);
 		return;
