@@ -357,3 +357,20 @@ def test_an_interval_counts_its_own(pure: Any) -> None:
     pure.sender_begin_interval(sender)
     assert not any(bytes(pure.ffi.buffer(pure.ffi.addressof(sender, "interval"))))
     assert not any(bytes(pure.ffi.buffer(pure.ffi.addressof(sender.cdg.price, "counts"))))
+
+
+def test_the_price_of_losses_is_two_thirds_of_their_part_of_the_rounds(pure: Any) -> None:
+    """docs/design.md, W(z) of a loss and F(22); others pay it, whatever base runs."""
+    for base in ("cdg", "least"):
+        sender, path = begin(pure, base)
+        sender.cdg.price.counts.losses, sender.cdg.price.counts.rounds = 3, 10
+        for delivered in (250, 500):
+            path.delivered = delivered
+            pure.signals_count(pure.ffi.addressof(sender, "signals"), path)
+        sample = pure.sender_sample_interval(sender, 1_000_000, 1_000_000)
+        assert (sample.rounds, sample.losses) == (10, 3)
+        assert sample.weight_standard_q40 == pytest.approx(2**40 * 2 / 3, rel=1e-4)
+        if base == "least":  # one packet in 250
+            assert sample.price_q40 == sample.price_standard_q40 == 2**40 // 250
+        else:
+            assert sample.price_standard_q40 == pytest.approx(2**40 * 2 / 3 * 0.3, rel=1e-4)

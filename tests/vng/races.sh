@@ -53,18 +53,7 @@ no_nameless()
 }
 
 # So many times KCSAN has looked whether another processor comes to the same memory.
-watched() { sed -n 's/^setup_//p' $debug/kcsan; }
-
-# The kernel's reports of data races in our code.
-our_races()
-{
-	# shellcheck disable=SC2016 # awk's
-	awk '
-	/BUG: KCSAN/ { report = ""; inside = 1; ours = 0 }
-	inside { report = report $0 "\n" }
-	/\[dalbe\]/ { ours = 1 }
-	/={60}/ { if (inside && ours) printf "%s", report; inside = 0 }' "$1"
-}
+watched() { sed -n 's/^setup_watchpoints: //p' $debug/kcsan; }
 
 mount -t debugfs none $debug
 mount -t tracefs none /sys/kernel/tracing
@@ -93,7 +82,7 @@ if [[ ${REPORT:-} ]]; then
 		sleep 1
 		! grep -E "$REPORT" kmsg.log || break
 	done
-	step "$SECONDS s; KCSAN: $(watched)"
+	step "$SECONDS s; KCSAN looked $(watched) times"
 	cat hammer.log
 	exit
 fi
@@ -174,11 +163,8 @@ check "rmmod" rmmod dalbe
 check "no memory is left of a module that is gone" no_nameless
 kill "$log"
 
-# What KCSAN finds in the kernel's own code is for others.
+# KCSAN's reports are all of our code: the kernel itself has none.
+check "KCSAN has looked $(watched) times" test "$(watched)" -gt 100
 sed '1,/races: begin/d' kmsg.log >dmesg.log
-check "no data race in our code" test -z "$(our_races dmesg.log | tee /dev/stderr)"
-step "KCSAN: $(watched), $(grep -c 'BUG: KCSAN' dmesg.log) reports, the kernel's own code with it"
-grep -o 'BUG: KCSAN.*' dmesg.log | sort | uniq -c | sort -rn | head -n 40 | sed 's/^/#   /'
-grep -v 'BUG: KCSAN' dmesg.log >others.log
-judge_log others.log
+judge_log dmesg.log
 echo "guest done"
