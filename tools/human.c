@@ -264,12 +264,7 @@ static const char *parse_zone(const char *p, long *east_s)
 	return p;
 }
 
-/*
- * When the local clock shows tm. An hour that it shows twice, as it is set
- * back, means the first time, unless that has passed. An hour that it skips
- * counts as if it were not set forward.
- */
-static time_t local_time(const struct tm *tm, time_t now)
+time_t human_local_time(const struct tm *tm, time_t now)
 {
 	time_t found = 0, standard = 0;
 
@@ -300,10 +295,10 @@ static int next_clock_time(const char *text, time_t now, time_t *when)
 	end = parse_clock(text, &tm);
 	if (!end || *end)
 		return -1;
-	*when = local_time(&tm, now);
+	*when = human_local_time(&tm, now);
 	if (*when <= now) {
 		tm.tm_mday++;	/* mktime() carries over */
-		*when = local_time(&tm, now);
+		*when = human_local_time(&tm, now);
 	}
 	return 0;
 }
@@ -336,7 +331,7 @@ static int calendar_time(const char *text, time_t now, time_t *when,
 		return -1;
 	}
 	if (!*p) {
-		*when = local_time(&tm, now);
+		*when = human_local_time(&tm, now);
 		return 0;
 	}
 	p = parse_zone(p, &east_s);

@@ -50,6 +50,13 @@ int human_parse_deadline(const char *text, struct timespec now_real,
 			 uint64_t now_boot_ns, uint64_t *deadline_ns, char *err);
 
 /*
+ * When the local clock shows tm. An hour that it shows twice, as it is set
+ * back, means the first time, unless that has passed at now. An hour that it
+ * skips counts as if it were not set forward.
+ */
+time_t human_local_time(const struct tm *tm, time_t now);
+
+/*
  * Decimal number in [min, max] as an integer count of 1/scale, rounded to the
  * nearest: "0.05" with scale 1,000,000 is 50,000. No exponent, no sign.
  */

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The hours of the local clock in which a job competes.
+ *
+ * Pure functions: the time is an argument, only the time zone comes from the
+ * environment (TZ), so that all of it can be tested.
+ */
+#ifndef DALBE_WINDOW_H
+#define DALBE_WINDOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+#define WINDOWS_MAX	16
+
+struct window {
+	unsigned int days;	/* on which it begins: bit n is tm_wday n */
+	int from_min, to_min;	/* minutes after midnight; to_min at or before from_min: next day's */
+};
+
+struct windows {
+	struct window each[WINDOWS_MAX];
+	size_t n;
+};
+
+/*
+ * Add [DAY[-DAY]@]HH:MM-HH:MM, as 01:00-06:00, 22:00-06:00 or Sat-Sun@00:00-24:00; without a
+ * day it begins on each. Returns 0, or -1 with a phrase in err, HUMAN_ERR_LEN bytes, that says
+ * what is wrong and what to type instead; windows is then unchanged.
+ */
+int windows_add(struct windows *windows, const char *text, char *err);
+
+/*
+ * Is now within one of the windows? *until is the next time at which the answer is another;
+ * where there is none, a week from now. Of an hour that the clock shows twice, a window's ends
+ * mean the first; an hour that is skipped counts as if the clock were not set forward.
+ */
+bool windows_open(const struct windows *windows, time_t now, time_t *until);
+
+#endif
