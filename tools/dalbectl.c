@@ -19,7 +19,8 @@ static const struct {
 	{ { "run", CMD_RUN,
 	    "--size SIZE --deadline TIME [OPTIONS] -- PROGRAM [ARGUMENT...]",
 	    "Start a program and give its TCP connections a goal.",
-	    "--scavenger stands in the place of a goal: no size, no deadline. Several\n"
+	    "--scavenger stands in the place of a goal: no size, no deadline. So does\n"
+	    "--window alone: within its hours the program competes as any other. Several\n"
 	    "connections share the goal. The exit status is the program's, 128 + N when\n"
 	    "signal N ended it, 127 when it is not found, 126 when it cannot be executed,\n"
 	    "125 when dalbectl itself fails, 2 for a bad option.\n" },

@@ -19,7 +19,7 @@
 enum option_id {
 	OPT_SIZE = 256, OPT_SIZE_OF, OPT_DEADLINE, OPT_UPDATE, OPT_SCAVENGER,
 	OPT_CONTROLLER,
-	OPT_G, OPT_TW, OPT_WMIN, OPT_AFTER, OPT_GROUP, OPT_PORT, OPT_LOOPBACK,
+	OPT_G, OPT_TW, OPT_WMIN, OPT_AFTER, OPT_GROUP, OPT_WINDOW, OPT_PORT, OPT_LOOPBACK,
 	OPT_INTERVAL, OPT_JSON, OPT_JSON_FILE, OPT_QUIET, OPT_VERBOSE,
 	OPT_OR_PLAIN, OPT_FAIL_LATE, OPT_CGROUP, OPT_UNIT, OPT_HELP,
 };
@@ -55,6 +55,8 @@ static const struct option_def {
 	  "CDG's scale G without a controller, 0.002 to 125 ms" },
 	{ "group", 0, OPT_GROUP, CMD_RUN | CMD_SET | CMD_ATTACH, "N", "7",
 	  "share a path with group N, whatever the destination; 0: none" },
+	{ "window", 0, OPT_WINDOW, CMD_RUN, "HOURS", "01:00-06:00",
+	  "outside of 01:00-06:00, Mon-Fri@22:00-06:00, ... a scavenger" },
 	{ "port", 0, OPT_PORT, CMD_RUN, "N", "873",
 	  "only connections to this port of the peer" },
 	{ "loopback", 0, OPT_LOOPBACK, CMD_RUN, NULL, NULL,
@@ -295,6 +297,8 @@ static bool take_value(enum option_id id, char *value,
 		opts->group_given = true;
 		opts->group = (uint32_t)number;
 		return true;
+	case OPT_WINDOW:
+		return !windows_add(&opts->windows, value, err);
 	case OPT_PORT:
 		if (human_parse_fixed(value, 1, 1, UINT16_MAX, &number, err))
 			return false;
@@ -349,7 +353,9 @@ static void check_operands(const struct command *cmd,
 			   const struct options *opts, char **operands)
 {
 	if (cmd->bit & CMD_RUN) {
-		if (!opts->size_bytes && !options_scavenger(opts))
+		if (opts->windows.n && options_scavenger(opts))
+			usage_error("--window and a scavenger are both given; type a goal or nothing with --window: outside of it the job is a scavenger");
+		if (!opts->size_bytes && !options_scavenger(opts) && !opts->windows.n)
 			usage_error("run: the goal is missing; type for example dalbectl run --size 40G --deadline +90m -- PROGRAM, or --scavenger instead of a goal");
 		if (!opts->size_bytes && opts->fail_late)
 			usage_error("--fail-late needs a goal; type for example --size 40G --deadline +90m");

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "dalbe_ctl.h"
+#include "window.h"
 
 /* Exit statuses. Those of run are what env(1) and timeout(1) use. */
 enum {
@@ -44,6 +45,7 @@ struct command {
 struct options {
 	uint64_t size_bytes;		/* 0: no goal */
 	uint64_t deadline_ns;		/* on CLOCK_BOOTTIME, 0: no goal */
+	struct windows windows;		/* run: in which it competes; none: always */
 	struct dalbe_params params;	/* flags say which were given */
 	uint64_t interval_ns;		/* watch */
 	const char *json_path;		/* run: NULL is stderr */

@@ -35,6 +35,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "array.h"
@@ -84,6 +85,7 @@ struct conn {
 	bool on_its_own;	/* gets no goal (any more), is only counted */
 	bool has_rate;
 	bool closing;
+	bool attached;
 	char peer[TCPSOCK_NAME_LEN];
 
 	uint64_t opened_ns;	/* when it was given its goal */
@@ -98,6 +100,7 @@ struct conn {
 	uint64_t rated_ns;	/* start of the interval for the next rate */
 	uint64_t rated_done;
 	struct dalbe_state state;	/* as last read */
+	struct dalbe_params told;	/* --window: last */
 };
 
 struct transfer {
@@ -116,11 +119,15 @@ struct transfer {
 	uint64_t infeasible_ns;	/* since when all goals are; 0: they are not */
 	uint64_t finished_ns;	/* 0: not yet */
 	uint64_t ended_ns;
+	time_t clock_since, clock_until;	/* for so long outside_windows holds */
+	uint32_t controller;	/* --window: within them */
+	uint32_t wmin_ppm;	/* 0: neither is known */
 	uint32_t job;		/* its number; 0: the kernel knows no jobs */
 	uint64_t job_bytes;	/* its goal, as the kernel counts; 0: none yet */
 	int tally_fd;
 	bool changed;		/* connections came or went */
 	bool foretold;		/* that the deadline cannot be met */
+	bool outside_windows;
 	bool saw_own;		/* without --loopback */
 	bool saw_other_port;	/* than --port */
 	bool saw_mptcp;
@@ -343,11 +350,13 @@ static void prepare(struct transfer *t, struct conn *conn, int fd)
 	 */
 	if (t->opts->plain || past_deadline(t)) {
 		conn->on_its_own = true;
-		if (t->opts->plain ||
-		    params.after_deadline != DALBE_AFTER_SCAVENGER)
+		if (t->opts->plain || (!t->opts->windows.n &&
+				       params.after_deadline != DALBE_AFTER_SCAVENGER))
 			return;
-		params.flags |= DALBE_PARAM_CONTROLLER;
-		params.controller = DALBE_CONTROLLER_WEIGHT;
+		if (params.after_deadline == DALBE_AFTER_SCAVENGER) {
+			params.flags |= DALBE_PARAM_CONTROLLER;
+			params.controller = DALBE_CONTROLLER_WEIGHT;
+		}
 	}
 	ret = dalbe_attach(fd);
 	if (!ret) {
@@ -361,7 +370,9 @@ static void prepare(struct transfer *t, struct conn *conn, int fd)
 	if (ret) {
 		warn(t, conn, dalbe_strerror(op, errno));
 		conn->on_its_own = true;
+		return;
 	}
+	conn->attached = true;
 }
 
 /* Find out what a new socket is. */
@@ -621,6 +632,84 @@ out:
 	free(sharing);
 }
 
+/* Look at the local clock, which may have been set. True: a window has begun or ended. */
+static bool look_at_clock(struct transfer *t)
+{
+	struct timespec now;
+	bool before = t->outside_windows;
+
+	if (!t->opts->windows.n)
+		return false;
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (now.tv_sec >= t->clock_since && now.tv_sec < t->clock_until)
+		return false;
+	t->clock_since = now.tv_sec;
+	t->outside_windows = !windows_open(&t->opts->windows, now.tv_sec, &t->clock_until);
+	return t->outside_windows != before;
+}
+
+/* What holds within the windows: as the options say, or the kernel of the first connection. */
+static bool learn_params(struct transfer *t, int fd)
+{
+	const struct dalbe_params *params = &t->opts->params;
+	struct dalbe_state state;
+
+	if (t->wmin_ppm)
+		return true;
+	if (dalbe_get_state(fd, &state))
+		return false;
+	t->controller = params->flags & DALBE_PARAM_CONTROLLER ?
+			params->controller : state.controller;
+	t->wmin_ppm = params->flags & DALBE_PARAM_WMIN ? params->wmin_ppm : state.wmin_ppm;
+	if (t->wmin_ppm < DALBE_WMIN_MIN_PPM)	/* rounded */
+		t->wmin_ppm = DALBE_WMIN_MIN_PPM;
+	return true;
+}
+
+/*
+ * Outside the windows a connection is a scavenger. Within them its goal's controller sets w; one
+ * without a goal competes, at w = 1, unless it is one that came after the deadline with --after
+ * scavenger. Of a job, the parameters are all connections': each is told, and the first that is
+ * tells it.
+ */
+static void follow_clock(struct transfer *t, struct conn *conn)
+{
+	struct dalbe_params params = {
+		.flags = DALBE_PARAM_CONTROLLER | DALBE_PARAM_WMIN,
+		.controller = DALBE_CONTROLLER_WEIGHT,
+	};
+	int fd;
+
+	if (!t->opts->windows.n || !conn->attached)
+		return;
+	fd = borrow(conn);
+	if (fd < 0) {
+		t->changed = true;	/* try again at the next look */
+		return;
+	}
+	if (!learn_params(t, fd))
+		goto fail;
+	params.wmin_ppm = t->wmin_ppm;
+	if (!t->outside_windows && conn->has_goal)
+		params.controller = t->controller;
+	else if (!t->outside_windows && !(given_goal(t) &&
+					  t->opts->params.after_deadline == DALBE_AFTER_SCAVENGER))
+		params.wmin_ppm = DALBE_WMIN_MAX_PPM;
+	if (!memcmp(&params, &conn->told, sizeof(params)))
+		goto out;
+	if (dalbe_set_params(fd, &params))
+		goto fail;
+	conn->told = params;
+out:
+	close(fd);
+	return;
+fail:
+	/* The program's own choice of another congestion control, say. */
+	warn(t, conn, dalbe_strerror(DALBE_OP_SET_PARAMS, errno));
+	conn->attached = false;
+	close(fd);
+}
+
 /*
  * Tell once that the deadline cannot be met: each connection competes already, in vain, and has
  * for an eighth of the time. Beside web sessions (docs/framework.md) that tells of all transfers
@@ -701,6 +790,7 @@ uint64_t transfer_poll(struct transfer *t, pid_t root)
 	if (t->tally_fd >= 0)
 		tally_collect(t->tally_fd, hear, t);
 
+	t->changed |= look_at_clock(t);
 	if (t->changed || t->now_ns >= t->next_visit_ns) {
 		for (size_t i = 0; i < t->n; i++) {
 			if (t->conns[i].phase != OPEN)
@@ -717,6 +807,10 @@ uint64_t transfer_poll(struct transfer *t, pid_t root)
 			/* A single connection has all that is left already. */
 			if (!serve_job(t) && (changed || n_open > 1))
 				divide(t);
+		}
+		for (size_t i = 0; i < t->n; i++) {
+			if (t->conns[i].phase == OPEN)
+				follow_clock(t, &t->conns[i]);
 		}
 		if (t->next_visit_ns)	/* else the program has ended */
 			foretell(t);

@@ -1037,6 +1037,64 @@ def test_scavenger_after_deadline(b: Bench) -> None:
         assert len({goal.cookie for goal in b.goals()}) == 1, entries
 
 
+def params_told(b: Bench) -> list[tuple[int, ...]]:
+    """What --window has told the connections: number of the connection, controller, wmin."""
+    entries = [entry.split() for entry in b.log.read_text().splitlines()]
+    told = [e for e in entries if e[0] == "params" and e[2] == "10"]
+    cookies = list(dict.fromkeys(e[1] for e in told))
+    return [(cookies.index(e[1]), int(e[4]), int(e[6])) for e in told]
+
+
+def test_window(b: Bench) -> None:
+    """--window: a scavenger outside, switched at the edges on all connections, and on new ones."""
+    mbc, weight, least, full = 2, 3, 20000, 1000000
+    # The program opens a second connection two seconds after its first, beyond the edge.
+    then = f"t = socket.create_connection(('127.0.0.1', {b.sink.port})); seen(t)"
+    later = send_and(b.sink.port, f"time.sleep(2.5); {then}; time.sleep(0.3)")
+    begin = 1795132800 + 3600 - 2  # Fri 20 Nov 2026, 00:59:58 UTC
+    goal = ("--size", "1M", "--deadline", "+60s")
+    b.env["TZ"] = "UTC"
+    for options, start, want in (
+        (("--window", "01:00-06:00", *goal), begin, [
+            (0, weight, least), (0, mbc, least), (1, mbc, least)]),
+        (("--window", "22:00-01:00", *goal), begin, [
+            (0, mbc, least), (0, weight, least), (1, weight, least)]),
+        (("--window", "22:00-01:00", *goal, "--controller", "floor"), begin, [
+            (0, 4, least), (0, weight, least), (1, weight, least)]),
+        (("--window", "22:00-01:00", *goal, "--wmin", "0.1"), begin, [
+            (0, mbc, 100000), (0, weight, 100000), (1, weight, 100000)]),
+        (("--window", "01:00-06:00"), begin, [
+            (0, weight, least), (0, weight, full), (1, weight, full)]),
+        # Not on a Friday; two windows that touch are one.
+        (("--window", "Sat-Thu@01:00-06:00", *goal), begin, [
+            (0, weight, least), (1, weight, least)]),
+        (("--window", "0:00-1:00", "--window", "1:00-2:00", *goal), begin, [
+            (0, mbc, least), (1, mbc, least)]),
+    ):  # fmt: skip
+        b.log.unlink(missing_ok=True)
+        b.env["SHIM_CLOCK"] = str(start)
+        line, js = b.summary(*options, "--", *later)
+        assert params_told(b) == want, (options, params_told(b))
+        assert b.warnings == [], b.warnings
+        assert len(js["connections"]) == 2, js
+        assert ("of 1.00 MB" in line) == ("--size" in options), line
+
+
+def test_window_after_deadline(b: Bench) -> None:
+    """--window: a connection that is opened after the deadline is a scavenger, too, outside."""
+    then = f"t = socket.create_connection(('127.0.0.1', {b.sink.port})); seen(t); time.sleep(0.3)"
+    b.env |= {"TZ": "UTC", "SHIM_CLOCK": "1795132800"}
+    for options, want in (
+        (("--window", "01:00-06:00"), [(0, 3, 20000), (1, 3, 20000)]),
+        (("--window", "00:00-06:00"), [(0, 2, 20000), (1, 3, 1000000)]),
+        (("--window", "00:00-06:00", "--after", "scavenger"), [(0, 2, 20000), (1, 3, 20000)]),
+    ):
+        b.log.unlink(missing_ok=True)
+        goal = ("--size", "1M", "--deadline", "+2s")
+        b.summary(*options, *goal, "--", *send_and(b.sink.port, f"time.sleep(2); {then}"))
+        assert params_told(b) == want, (options, b.log.read_text())
+
+
 def test_fail_late(b: Bench) -> None:
     """--fail-late: 124 if late, 123 if less was sent; a failure of the program goes first."""
     done = ("--size", "100k")
@@ -1566,6 +1624,9 @@ def test_bad_options(b: Bench) -> None:
         ["run", "--scavenger", "--fail-late", *end],
         ["run", "--scavenger", "--controller", "weight", *end],
         ["run", "--scavenger=1", *end],
+        ["run", "--scavenger", "--window", "01:00-06:00", *end],
+        ["run", "--window", "01:00-06:00", "--controller", "weight", *end],
+        ["run", "--window", "01:00-06:00", "--deadline", "+1m", *end],
         ["run", *GOAL],
         ["run", *GOAL, "--"],
         ["run", "--size", "1M", *end],
@@ -1621,6 +1682,7 @@ def test_bad_options(b: Bench) -> None:
         "wmin": ["0", "1.1", "-1", "x", ""],
         "tw": ["10", "1ms", "11m", "x"],
         "g": ["0", "0.001", "126", "x", "1e2"],
+        "window": ["", "01:00", "1-6", "25:00-06:00", "Mo@01:00-06:00", "01:00-06:00,07:00-08:00"],
         "port": ["0", "65536", "http", "-1"],
         "group": ["4294967296", "-1", "x", ""],
     }.items():
