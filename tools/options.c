@@ -19,7 +19,7 @@
 enum option_id {
 	OPT_SIZE = 256, OPT_SIZE_OF, OPT_DEADLINE, OPT_UPDATE, OPT_SCAVENGER,
 	OPT_CONTROLLER,
-	OPT_G, OPT_TW, OPT_WMIN, OPT_AFTER, OPT_GROUP, OPT_WINDOW, OPT_PORT, OPT_LOOPBACK,
+	OPT_G, OPT_TW, OPT_WMIN, OPT_AFTER, OPT_GROUP, OPT_WINDOW, OPT_NOT_BEFORE, OPT_STOP_AT, OPT_PORT, OPT_LOOPBACK,
 	OPT_INTERVAL, OPT_JSON, OPT_JSON_FILE, OPT_QUIET, OPT_VERBOSE,
 	OPT_OR_PLAIN, OPT_FAIL_LATE, OPT_CGROUP, OPT_UNIT, OPT_HELP,
 };
@@ -57,6 +57,10 @@ static const struct option_def {
 	  "share a path with group N, whatever the destination; 0: none" },
 	{ "window", 0, OPT_WINDOW, CMD_RUN, "HOURS", "01:00-06:00",
 	  "outside of 01:00-06:00, Mon-Fri@22:00-06:00, ... a scavenger" },
+	{ "not-before", 0, OPT_NOT_BEFORE, CMD_RUN, "TIME", "01:00",
+	  "when to start the program, as --deadline" },
+	{ "stop-at", 0, OPT_STOP_AT, CMD_RUN, "TIME", "06:00",
+	  "when to end it, by SIGTERM; then exit with 124" },
 	{ "port", 0, OPT_PORT, CMD_RUN, "N", "873",
 	  "only connections to this port of the peer" },
 	{ "loopback", 0, OPT_LOOPBACK, CMD_RUN, NULL, NULL,
@@ -299,6 +303,12 @@ static bool take_value(enum option_id id, char *value,
 		return true;
 	case OPT_WINDOW:
 		return !windows_add(&opts->windows, value, err);
+	case OPT_NOT_BEFORE:
+		opts->not_before_ns = parse_deadline(value, err);
+		return opts->not_before_ns;
+	case OPT_STOP_AT:
+		opts->stop_at_ns = parse_deadline(value, err);
+		return opts->stop_at_ns;
 	case OPT_PORT:
 		if (human_parse_fixed(value, 1, 1, UINT16_MAX, &number, err))
 			return false;
@@ -359,6 +369,10 @@ static void check_operands(const struct command *cmd,
 			usage_error("run: the goal is missing; type for example dalbectl run --size 40G --deadline +90m -- PROGRAM, or --scavenger instead of a goal");
 		if (!opts->size_bytes && opts->fail_late)
 			usage_error("--fail-late needs a goal; type for example --size 40G --deadline +90m");
+		if (opts->deadline_ns && opts->deadline_ns <= opts->not_before_ns)
+			usage_error("--not-before is after --deadline; type an earlier one, or a date with it");
+		if (opts->stop_at_ns && opts->stop_at_ns <= opts->not_before_ns)
+			usage_error("--not-before is after --stop-at; type an earlier one, or a date with it");
 		if (!*operands)
 			usage_error("run: the program is missing; type it after --, with its arguments");
 		return;

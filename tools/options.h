@@ -17,7 +17,7 @@
 enum {
 	EXIT_USAGE = 2,			/* a bad option or operand */
 	EXIT_UNFINISHED = 123,		/* run --fail-late: in time, but less */
-	EXIT_LATE = 124,		/* run --fail-late */
+	EXIT_LATE = 124,		/* run --fail-late, --stop-at */
 	EXIT_RUN_FAILED = 125,		/* run could not start anything */
 	EXIT_CANNOT_EXEC = 126,
 	EXIT_NOT_FOUND = 127,
@@ -45,6 +45,8 @@ struct command {
 struct options {
 	uint64_t size_bytes;		/* 0: no goal */
 	uint64_t deadline_ns;		/* on CLOCK_BOOTTIME, 0: no goal */
+	uint64_t not_before_ns;		/* run: as deadline_ns; 0: at once */
+	uint64_t stop_at_ns;		/* 0: never */
 	struct windows windows;		/* run: in which it competes; none: always */
 	struct dalbe_params params;	/* flags say which were given */
 	uint64_t interval_ns;		/* watch */

@@ -193,11 +193,45 @@ static bool wait_until(uint64_t until_ns, struct transfer *t, int signal_fd,
 	return false;
 }
 
+/* Until --not-before. A signal ends us as it would have ended the program. */
+static void wait_to_start(const struct options *opts)
+{
+	const struct timespec at = {
+		.tv_sec = (time_t)(opts->not_before_ns / NSEC_PER_SEC),
+		.tv_nsec = (long)(opts->not_before_ns % NSEC_PER_SEC),
+	};
+
+	while (boottime_ns() < opts->not_before_ns)
+		clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &at, NULL);
+}
+
+/* Look at the program until it has ended. Returns whether --stop-at has ended it. */
+static bool follow(struct transfer *t, const struct options *opts, int signal_fd, pid_t child,
+		   int *status)
+{
+	uint64_t until_ns, stop_ns = opts->stop_at_ns ? opts->stop_at_ns : UINT64_MAX;
+	bool stopped = false;
+
+	for (;;) {
+		until_ns = boottime_ns() + transfer_poll(t, getpid());
+		if (wait_until(until_ns < stop_ns ? until_ns : stop_ns, t, signal_fd, child, status))
+			return stopped;
+		if (boottime_ns() < stop_ns)
+			continue;
+		kill(child, SIGTERM);
+		kill(child, SIGCONT);	/* it may have been stopped, as by Ctrl-Z */
+		stop_ns = UINT64_MAX;
+		stopped = true;
+	}
+}
+
 /* The reason that kept the program from success, if any. */
-static void print_failure(int status, char *line, size_t len)
+static void print_failure(bool stopped, int status, char *line, size_t len)
 {
 	*line = '\0';
-	if (WIFSIGNALED(status))
+	if (stopped)
+		snprintf(line, len, "the program was ended by --stop-at: ");
+	else if (WIFSIGNALED(status))
 		snprintf(line, len, "the program was ended by signal %d: ",
 			 WTERMSIG(status));
 	else if (WEXITSTATUS(status))
@@ -233,15 +267,15 @@ static bool can_report(const struct options *opts)
 
 /* False if the summary could not be written to --json-file. */
 static bool report(const struct transfer *t, const struct options *opts,
-		   char **program, int status)
+		   char **program, bool stopped, int status)
 {
 	struct json js = { .out = stderr };
 	char failure[64], line[256];
 	bool failed;
 
 	if (!opts->quiet && (!opts->json || opts->json_path)) {
-		print_failure(status, failure, sizeof(failure));
-		transfer_print(t, status, line, sizeof(line));
+		print_failure(stopped, status, failure, sizeof(failure));
+		transfer_print(t, stopped || status, line, sizeof(line));
 		complain("%s%s", failure, line);
 	}
 	if (!opts->json)
@@ -259,6 +293,7 @@ static bool report(const struct transfer *t, const struct options *opts,
 		json_string(&js, NULL, *arg);
 	json_end(&js, ']');
 	json_int(&js, "exit_status", exit_status(status));
+	json_bool(&js, "stopped", stopped);
 	transfer_json(t, &js);
 	json_end(&js, '}');
 	fputc('\n', js.out);
@@ -294,12 +329,13 @@ int cmd_run(const struct options *opts, char **program)
 {
 	struct transfer *t;
 	int signal_fd, err, status = 0, late = 0;
-	bool reported;
+	bool reported, stopped;
 	sigset_t original;
 	pid_t child;
 
 	if (!can_report(opts))
 		return EXIT_RUN_FAILED;
+	wait_to_start(opts);
 	/* Daemons that the program leaves behind stay our descendants. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	signal_fd = open_signals(&original);
@@ -316,16 +352,15 @@ int cmd_run(const struct options *opts, char **program)
 		return not_started(*program, err);
 	}
 
-	while (!wait_until(boottime_ns() + transfer_poll(t, getpid()), t,
-			   signal_fd, child, &status))
-		;
-
+	stopped = follow(t, opts, signal_fd, child, &status);
 	transfer_finish(t, getpid());
-	reported = report(t, opts, program, status);
+	reported = report(t, opts, program, stopped, status);
 	if (opts->fail_late && !status)
 		late = transfer_is_late(t) ? EXIT_LATE :
 		       transfer_end(t) != TRANSFER_DONE ? EXIT_UNFINISHED : 0;
 	transfer_free(t);
+	if (stopped)
+		return EXIT_LATE;
 	end_as(status);
 	if (!status && !reported)
 		return EXIT_RUN_FAILED;

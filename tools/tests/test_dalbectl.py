@@ -1095,6 +1095,44 @@ def test_window_after_deadline(b: Bench) -> None:
         assert params_told(b) == want, (options, b.log.read_text())
 
 
+def test_not_before(b: Bench) -> None:
+    """--not-before: the program starts then, its time counts from there; a signal ends the wait."""
+    begin = time.monotonic()
+    line, js = b.summary("--not-before", "+1500ms", *GOAL, "--", *send_and(b.sink.port, ""))
+    assert time.monotonic() - begin >= 1.5, line
+    assert js["elapsed_s"] < 1.4 and 50 < js["deadline_s"] < 58.6, js
+    process = b.start("run", "--scavenger", "--not-before", "+1h", "--", "touch", str(b.log) + "x")
+    time.sleep(0.3)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == -signal.SIGTERM
+    assert not Path(str(b.log) + "x").exists()
+
+
+def test_stop_at(b: Bench) -> None:
+    """--stop-at: SIGTERM to the program then, 124 whatever it makes of it; not if it has ended."""
+    scavenger = ("--scavenger", "--stop-at", "+800ms", "--")
+    handler = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))"
+    wait = "time.sleep(60)"
+    for then, options, exit_status in (
+        (wait, scavenger, 143),
+        (f"{handler}; {wait}", scavenger, 0),
+        (f"os.kill(os.getpid(), signal.SIGSTOP); {wait}", scavenger, 143),
+        (wait, (*GOAL, "--stop-at", "+800ms", "--"), 143),
+        (wait, (*GOAL, "--fail-late", "--stop-at", "+800ms", "--"), 143),
+    ):
+        begin = time.monotonic()
+        line, js = b.summary(*options, *send_and(b.sink.port, then), status=124)
+        assert 0.8 <= time.monotonic() - begin < 20, line
+        assert line.startswith("the program was ended by --stop-at: 100 kB "), line
+        assert "before the deadline" not in line, line
+        assert (js["exit_status"], js["stopped"]) == (exit_status, True), js
+    line, js = b.summary("--scavenger", "--stop-at", "+30s", "--", *send_and(b.sink.port, ""))
+    assert not js["stopped"] and "--stop-at" not in line, line
+    line, js = b.summary("--scavenger", "--stop-at", "+30s", "--", "sh", "-c", "exit 3", status=3)
+    assert not js["stopped"], js
+
+
 def test_fail_late(b: Bench) -> None:
     """--fail-late: 124 if late, 123 if less was sent; a failure of the program goes first."""
     done = ("--size", "100k")
@@ -1624,6 +1662,9 @@ def test_bad_options(b: Bench) -> None:
         ["run", "--scavenger", "--fail-late", *end],
         ["run", "--scavenger", "--controller", "weight", *end],
         ["run", "--scavenger=1", *end],
+        ["run", *GOAL, "--not-before", "+2m", *end],
+        ["run", "--scavenger", "--not-before", "+2m", "--stop-at", "+1m", *end],
+        ["run", "--scavenger", "--stop-at", "5m", *end],
         ["run", "--scavenger", "--window", "01:00-06:00", *end],
         ["run", "--window", "01:00-06:00", "--controller", "weight", *end],
         ["run", "--window", "01:00-06:00", "--deadline", "+1m", *end],
