@@ -151,6 +151,9 @@ int main(int argc, char **argv)
 		if (opts.plain && !opts.or_plain)
 			return commands[i].command.bit & CMD_RUN ?
 			       EXIT_RUN_FAILED : EXIT_FAILURE;
+		if (opts.passed && !opts.plain)
+			complain("warning: the program runs without a goal: the deadline %.80s has passed",
+				 opts.passed);
 		status = commands[i].function(&opts, argv + 1 + first);
 		if (commands[i].command.bit & CMD_GET && !opts.json && !argv[1 + first])
 			attach_list("attached:");

@@ -285,7 +285,9 @@ time_t human_local_time(const struct tm *tm, time_t now)
 	return found ? found : standard;
 }
 
-/* The next time that the local clock shows what text says. */
+#define JUST_PASSED_S	3600
+
+/* The next time that the local clock shows what text says; the last, if that is not long ago. */
 static int next_clock_time(const char *text, time_t now, time_t *when)
 {
 	const char *end;
@@ -296,7 +298,7 @@ static int next_clock_time(const char *text, time_t now, time_t *when)
 	if (!end || *end)
 		return -1;
 	*when = human_local_time(&tm, now);
-	if (*when <= now) {
+	if (*when <= now - JUST_PASSED_S) {
 		tm.tm_mday++;	/* mktime() carries over */
 		*when = human_local_time(&tm, now);
 	}
@@ -345,7 +347,8 @@ int human_parse_deadline(const char *text, struct timespec now_real,
 			 uint64_t now_boot_ns, uint64_t *deadline_ns, char *err)
 {
 	const char *why;
-	uint64_t ahead_ns;
+	uint64_t ahead_ns, ago_ns;
+	char ago[HUMAN_LEN];
 	time_t when;
 
 	if (*text == '+') {
@@ -364,8 +367,16 @@ int human_parse_deadline(const char *text, struct timespec now_real,
 			}
 			return fail(err, why, DEADLINE_HINT);
 		}
-		if (when <= now_real.tv_sec)
-			return fail(err, "it has passed", DEADLINE_HINT);
+		if (when <= now_real.tv_sec) {
+			ago_ns = (uint64_t)(now_real.tv_sec - when) * NSEC_PER_SEC +
+				 (uint64_t)now_real.tv_nsec;
+			/* Perhaps before the machine was started: negative. */
+			*deadline_ns = now_boot_ns - ago_ns;
+			snprintf(err, HUMAN_ERR_LEN,
+				 "it passed %s ago; type a date that lies ahead, '2030-01-31 06:00', or a time from now, +90m",
+				 human_duration((int64_t)ago_ns, ago));
+			return HUMAN_PASSED;
+		}
 		if ((uint64_t)(when - now_real.tv_sec) >
 		    INT64_MAX / NSEC_PER_SEC)
 			return fail(err, "it exceeds 292 years",

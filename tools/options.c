@@ -194,15 +194,35 @@ static uint64_t size_of(char *path)
 	return bytes;
 }
 
-static uint64_t parse_deadline(const char *text, char *err)
+static bool take_deadline(const char *text, struct options *opts, char *err)
 {
 	struct timespec now;
-	uint64_t deadline_ns;
+	int ret;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	if (human_parse_deadline(text, now, boottime_ns(), &deadline_ns, err))
-		return 0;
-	return deadline_ns;
+	ret = human_parse_deadline(text, now, boottime_ns(), &opts->deadline_ns, err);
+	/* Refused when all options are known, unless --or-plain is among them. */
+	opts->passed = ret == HUMAN_PASSED ? text : NULL;
+	return !ret || opts->passed;
+}
+
+/* Somebody who types 06:00 just before or after midnight may mean the other day. */
+static void tell_day(const char *text, const struct options *opts)
+{
+	struct timespec now;
+	struct tm today, then;
+	int64_t left_ns = (int64_t)(opts->deadline_ns - boottime_ns());
+	char left[HUMAN_LEN];
+	time_t then_s;
+
+	if (strspn(text, "0123456789:") < strlen(text) || opts->quiet)
+		return;
+	clock_gettime(CLOCK_REALTIME, &now);
+	then_s = now.tv_sec + (left_ns + now.tv_nsec) / (int64_t)NSEC_PER_SEC;
+	localtime_r(&now.tv_sec, &today);
+	localtime_r(&then_s, &then);
+	if (today.tm_yday != then.tm_yday)
+		complain("%s is taken for tomorrow's, in %s", text, human_duration(left_ns, left));
 }
 
 static bool parse_tw(const char *text, uint32_t *tw_ms, char *err)
@@ -262,8 +282,7 @@ static bool take_value(enum option_id id, char *value,
 		return true;
 	case OPT_DEADLINE:
 		opts->deadline_text = value;
-		opts->deadline_ns = parse_deadline(value, err);
-		return opts->deadline_ns;
+		return take_deadline(value, opts, err);
 	case OPT_SCAVENGER:
 		params->flags |= DALBE_PARAM_CONTROLLER;
 		params->controller = DALBE_CONTROLLER_WEIGHT;
@@ -409,7 +428,8 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 		  struct options *opts)
 {
 	struct option longs[N_DEFS + 1] = { 0 };
-	char shorts[N_DEFS + 3];
+	char shorts[N_DEFS + 3], passed[HUMAN_ERR_LEN];
+	const char *deadline = NULL;
 	bool size = false, size_of = false, scavenger = false, controller = false;
 	size_t n = 0;
 
@@ -431,7 +451,7 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 	opterr = 0;
 	for (;;) {
 		const struct option_def *def = defs;
-		char err[HUMAN_ERR_LEN];
+		char err[HUMAN_ERR_LEN] = "";
 		int id = getopt_long(argc, argv, shorts, longs, NULL);
 
 		if (id == -1)
@@ -460,6 +480,10 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 		}
 		if (!take_value(def->id, optarg, opts, err))
 			usage_error("'--%s %.80s': %s", def->name, optarg, err);
+		if (id == OPT_DEADLINE) {
+			deadline = optarg;
+			strcpy(passed, err);
+		}
 		size |= id == OPT_SIZE;
 		size_of |= id == OPT_SIZE_OF;
 		scavenger |= id == OPT_SCAVENGER;
@@ -480,7 +504,11 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 		usage_error("the size is missing; type for example --size 40G or --size-of PATH");
 	if (opts->update && !opts->size_bytes)
 		usage_error("--update needs the new goal; type for example --update --size 40G --deadline +90m");
+	if (opts->passed && !opts->or_plain)
+		usage_error("'--deadline %.80s': %s", deadline, passed);
 	check_operands(cmd, opts, argv + optind);
+	if (deadline && !opts->passed)
+		tell_day(deadline, opts);
 	return optind;
 }
 

@@ -44,7 +44,8 @@ struct command {
 
 struct options {
 	uint64_t size_bytes;		/* 0: no goal */
-	uint64_t deadline_ns;		/* on CLOCK_BOOTTIME, 0: no goal */
+	uint64_t deadline_ns;		/* on CLOCK_BOOTTIME, 0: no goal; may be negative if passed */
+	const char *passed;		/* run --or-plain: a deadline that is, as it was typed */
 	uint64_t not_before_ns;		/* run: as deadline_ns; 0: at once */
 	uint64_t stop_at_ns;		/* 0: never */
 	struct windows windows;		/* run: in which it competes; none: always */

@@ -111,7 +111,7 @@ static const struct {
 } deadlines[] = {
 	{ "UTC0", "+45s", 45 }, { "UTC0", "+1h30m", 5400 },
 	{ "UTC0", "12:00:01", 1 }, { "UTC0", "12:01", 60 },
-	{ "UTC0", "12:00", 86400 }, { "UTC0", "06:00", 18 * 3600 },
+	{ "UTC0", "11:00", 23 * 3600 }, { "UTC0", "06:00", 18 * 3600 },
 	{ "UTC0", "23:59:59", 43199 },
 	{ "CET-1", "06:00", 17 * 3600 }, { "EST5", "06:00", 82800 },
 	{ "UTC0", "2026-11-21 06:00", 18 * 3600 },
@@ -124,8 +124,7 @@ static const struct {
 	  127 * 86400 + 14 * 3600 },
 	{ "UTC0", "2028-02-29 12:00", 466 * 86400 },
 	{ "UTC0", "2027-02-29 12:00", 0 }, { "UTC0", "2026-11-31 12:00", 0 },
-	{ "UTC0", "2026-11-20 12:00", 0 }, { "UTC0", "2026-11-19 06:00", 0 },
-	{ "UTC0", "2026-11-20T12:00:00Z", 0 }, { "UTC0", "2026-11-21", 0 },
+	{ "UTC0", "2026-11-21", 0 },
 	{ "UTC0", "2026-13-01 06:00", 0 }, { "UTC0", "2026-00-01 06:00", 0 },
 	{ "UTC0", "6:00", 18 * 3600 }, { "UTC0", "6:00:30", 18 * 3600 + 30 },
 	{ "UTC0", "2026-11-21 6:00", 18 * 3600 },
@@ -138,6 +137,35 @@ static const struct {
 	{ "UTC0", "2026-11-21 06:00X", 0 },
 	{ "UTC0", "2026-11-21 06:00+2", 0 },
 };
+
+/* Of a clock time, less than an hour ago. */
+static const struct {
+	const char *text;
+	int64_t ago_s;
+	const char *ago;
+} passed[] = {
+	{ "12:00", 0, " 250ms " }, { "11:59:30", 30, " 30.2s " }, { "11:00:01", 3599, " 59m59s " },
+	{ "2026-11-20 12:00", 0, " 250ms " }, { "2026-11-20T12:00:00Z", 0, " 250ms " },
+	{ "2026-11-19 06:00", 30 * 3600, " 1d06h " },	/* before the machine was started */
+};
+
+static void test_passed(void)
+{
+	struct timespec now = { .tv_sec = NOW_S, .tv_nsec = 250000000 };
+	char err[HUMAN_ERR_LEN], name[100];
+
+	setenv("TZ", "UTC0", 1);
+	tzset();
+	for (size_t i = 0; i < ARRAY_SIZE(passed); i++) {
+		uint64_t at = 0;
+		int ret = human_parse_deadline(passed[i].text, now, BOOT_NS, &at, err);
+		int64_t ago_ns = (int64_t)(BOOT_NS - at);
+
+		snprintf(name, sizeof(name), "deadline '%s', which has passed", passed[i].text);
+		check(ret == HUMAN_PASSED && one_line(err) && strstr(err, passed[i].ago) &&
+		      ago_ns == passed[i].ago_s * (int64_t)NSEC_PER_SEC + 250000000, name, err);
+	}
+}
 
 static void test_deadlines(void)
 {
@@ -184,7 +212,7 @@ static const struct {
 	{ BACK_S - 7200, "2026-10-25", "02:30", BACK_S - 1800 },
 	{ BACK_S - 1800, "2026-10-25", "02:30", BACK_S + 1800 },
 	{ BACK_S - 900, "2026-10-25", "02:30", BACK_S + 1800 },
-	{ BACK_S + 1800, "2026-10-26", "02:30", BACK_S + 1800 + 86400 },
+	{ BACK_S + 5400, "2026-10-26", "02:30", BACK_S + 1800 + 86400 },
 	/* Once only, before and after. */
 	{ BACK_S - 7200, "2026-10-25", "01:59", BACK_S - 3660 },
 	{ BACK_S - 7200, "2026-10-25", "03:00", BACK_S + 3600 },
@@ -323,6 +351,7 @@ int main(void)
 	test_sizes();
 	test_durations();
 	test_deadlines();
+	test_passed();
 	test_clock_changes();
 	test_fixed();
 	test_formats();

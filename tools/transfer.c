@@ -242,7 +242,7 @@ static bool given_goal(const struct transfer *t)
 
 static bool past_deadline(const struct transfer *t)
 {
-	return given_goal(t) && t->now_ns >= t->opts->deadline_ns;
+	return given_goal(t) && (int64_t)(t->now_ns - t->opts->deadline_ns) >= 0;
 }
 
 /* One warning per transfer: the first tells what is wrong. */
@@ -927,7 +927,7 @@ enum transfer_end transfer_end(const struct transfer *t)
 
 bool transfer_is_late(const struct transfer *t)
 {
-	return given_goal(t) && end_ns(t) > t->opts->deadline_ns;
+	return given_goal(t) && (int64_t)(end_ns(t) - t->opts->deadline_ns) > 0;
 }
 
 /* Why no connection was counted. */

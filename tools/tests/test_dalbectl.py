@@ -856,6 +856,38 @@ def test_or_plain(b: Bench) -> None:
     assert (len(b.goals()), b.warnings) == (1, [])
 
 
+def test_deadline_of_another_day(b: Bench) -> None:
+    """A clock time that is tomorrow's is said to be; one that has just passed is refused."""
+    now = int(time.time())
+    b.env["TZ"] = f"NOON{(now // 3600 - 12) % 24:+d}"  # between 12:00 and 13:00
+    ago = {s: time.strftime("%H:%M:%S", time.gmtime(now % 3600 + 43200 - s)) for s in (60, 9000)}
+    day = ("run", "--size", "1M", "--deadline", ago[9000])
+    said = f"dalbectl: {ago[9000]} is taken for tomorrow's, in 21h[0-9]+m\n"
+    done = b.run(*day, "--", "true")
+    assert re.match(said, done.stderr) and done.stderr.count("\n") == 2, done
+    assert not b.run(*day, "-q", "--", "true").stderr
+    assert b.run("run", *day[1:4], "23:59", "--", "true").stderr.count("\n") == 1
+    with running_sender(b, "1000", "0", "1000") as (pid, _):
+        done = b.run("set", *day[1:], pid)
+        assert done.returncode == 0 and re.match(said, done.stderr), done
+    for deadline in (ago[60], "2020-01-01 06:00"):
+        goal = ("run", "--size", "1M", "--deadline", deadline)
+        done = b.run(*goal, "--", "echo", "started")
+        assert re.fullmatch(
+            rf"dalbectl: '--deadline {deadline}': it passed \S+ ago; type a date that lies ahead, "
+            r"'2030-01-31 06:00', or a time from now, \+90m\n", done.stderr
+        ) and (done.returncode, done.stdout) == (2, ""), done  # fmt: skip
+        b.log.unlink(missing_ok=True)
+        line, js = b.summary(*goal[1:], "--or-plain", "--", *send_and(b.sink.port, ""))
+        assert b.warnings == ["dalbectl: warning: the program runs without a goal: the deadline "
+                              f"{deadline} has passed"], b.warnings  # fmt: skip
+        assert line.endswith(" after the deadline") and not b.goals(), line
+        assert (js["on_time"], js["bytes_done"], js["late_s"] > 59) == (False, 100000, True), js
+        assert b.run(*goal, "--or-plain", "--fail-late", "--", "true").returncode == 124
+    b.summary(*goal[1:], "--or-plain", "--after", "scavenger", "--", *send_and(b.sink.port, ""))
+    assert "params" in b.log.read_text(), "what comes after the deadline is no scavenger"
+
+
 def test_missed_for_a_while(b: Bench) -> None:
     """A connection on its way to another process, which a look misses, is counted once."""
     program = SEEN + (
