@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 #include "array.h"
+#include "checks.h"
 #include "commands.h"
-#include "libdalbe.h"
-#include "procs.h"
 
 static const struct {
 	struct command command;
@@ -72,24 +71,6 @@ static void print_help(void)
 	     "                rsync backup.tar host:");
 }
 
-/* Tell early, and once, that there is no way to give a goal here. */
-static bool unavailable(const char *prefix)
-{
-	/* Asked first: a plain run, too, looks at connections, and a filter may kill for it. */
-	bool may_dup = procs_may_dup();
-
-	if (dalbe_open()) {
-		complain("%scannot open %s: %s", prefix, DALBE_DEVICE,
-			 dalbe_strerror(DALBE_OP_OPEN, errno));
-		return true;
-	}
-	if (may_dup)
-		return false;
-	complain("%sa seccomp filter forbids pidfd_getfd(2): systemd needs SystemCallFilter=pidfd_getfd, docker --cap-add=SYS_PTRACE",
-		 prefix);
-	return true;
-}
-
 bool loader_path(char *path, size_t size)
 {
 	static const char loader[] = "/../lib/dalbe/dalbe-load";
@@ -145,7 +126,7 @@ int main(int argc, char **argv)
 				      &opts);
 		if (commands[i].command.bit & (CMD_ATTACH | CMD_DETACH))
 			return commands[i].function(&opts, argv + 1 + first);
-		opts.plain = unavailable(!opts.or_plain ? "" : opts.size_bytes ?
+		opts.plain = checks_unavailable(!opts.or_plain ? "" : opts.size_bytes ?
 					 "warning: the program runs without a goal: " :
 					 "warning: the program runs as no scavenger: ");
 		if (opts.plain && !opts.or_plain)
@@ -154,6 +135,8 @@ int main(int argc, char **argv)
 		if (opts.passed && !opts.plain)
 			complain("warning: the program runs without a goal: the deadline %.80s has passed",
 				 opts.passed);
+		if (commands[i].command.bit & CMD_RUN && !opts.plain)
+			checks_warn_of_proxy();
 		status = commands[i].function(&opts, argv + 1 + first);
 		if (commands[i].command.bit & CMD_GET && !opts.json && !argv[1 + first])
 			attach_list("attached:");

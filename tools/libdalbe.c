@@ -281,15 +281,9 @@ const char *dalbe_regime_name(uint32_t regime)
 #define CC_NOT_LISTED \
 	"dalbe_cdg is not in net.ipv4.tcp_allowed_congestion_control: add it there with sysctl"
 
-/* Containers and services may have a /dev of their own. */
-static bool device_hidden(void)
-{
-	return !access("/sys/class/misc/dalbe", F_OK);
-}
-
 static bool file_has(const char *path, const char *text)
 {
-	char line[512];
+	char line[4096];
 	ssize_t len;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -303,6 +297,11 @@ static bool file_has(const char *path, const char *text)
 	return strstr(line, text);
 }
 
+/* Containers and services may have a /dev of their own, and no /sys. */
+static bool device_hidden(void)
+{
+	return !access("/sys/class/misc/dalbe", F_OK) || file_has("/proc/misc", " dalbe\n");
+}
 /* With Secure Boot the kernel loads only modules that a key it knows has signed. */
 static bool signature_needed(void)
 {

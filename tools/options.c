@@ -194,13 +194,18 @@ static uint64_t size_of(char *path)
 	return bytes;
 }
 
-static bool take_deadline(const char *text, struct options *opts, char *err)
+static int parse_time(const char *text, uint64_t *boot_ns, char *err)
 {
 	struct timespec now;
-	int ret;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	ret = human_parse_deadline(text, now, boottime_ns(), &opts->deadline_ns, err);
+	return human_parse_deadline(text, now, boottime_ns(), boot_ns, err);
+}
+
+static bool take_deadline(const char *text, struct options *opts, char *err)
+{
+	int ret = parse_time(text, &opts->deadline_ns, err);
+
 	/* Refused when all options are known, unless --or-plain is among them. */
 	opts->passed = ret == HUMAN_PASSED ? text : NULL;
 	return !ret || opts->passed;
@@ -323,11 +328,9 @@ static bool take_value(enum option_id id, char *value,
 	case OPT_WINDOW:
 		return !windows_add(&opts->windows, value, err);
 	case OPT_NOT_BEFORE:
-		opts->not_before_ns = parse_deadline(value, err);
-		return opts->not_before_ns;
+		return !parse_time(value, &opts->not_before_ns, err);
 	case OPT_STOP_AT:
-		opts->stop_at_ns = parse_deadline(value, err);
-		return opts->stop_at_ns;
+		return !parse_time(value, &opts->stop_at_ns, err);
 	case OPT_PORT:
 		if (human_parse_fixed(value, 1, 1, UINT16_MAX, &number, err))
 			return false;

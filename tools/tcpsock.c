@@ -91,9 +91,20 @@ int tcpsock_describe(int fd, struct tcpsock *sock)
 	len = sizeof(int);
 	if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len))
 		return -1;
+	if (protocol == IPPROTO_MPTCP) {
+		int listens = 0;
+
+		getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len);
+		if (listens)
+			sock->state = TCP_LISTEN;
+		else
+			describe_peer(fd, sock);
+		errno = EPROTONOSUPPORT;
+		return -1;
+	}
 	if ((domain != AF_INET && domain != AF_INET6) ||
 	    protocol != IPPROTO_TCP) {
-		errno = protocol == IPPROTO_MPTCP ? EPROTONOSUPPORT : EOPNOTSUPP;
+		errno = EOPNOTSUPP;
 		return -1;
 	}
 	len = sizeof(info);

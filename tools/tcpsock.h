@@ -18,7 +18,8 @@ struct tcpsock {
 };
 
 /*
- * Describe fd. Returns 0, or -1 with errno: EPROTONOSUPPORT when it is Multipath TCP,
+ * Describe fd. Returns 0, or -1 with errno: EPROTONOSUPPORT when it is Multipath TCP (whether it
+ * listens and the peer are then valid),
  * EOPNOTSUPP when it is anything else but a TCP socket over IPv4 or IPv6.
  */
 int tcpsock_describe(int fd, struct tcpsock *sock);

@@ -375,12 +375,24 @@ static void prepare(struct transfer *t, struct conn *conn, int fd)
 	conn->attached = true;
 }
 
+/* Of Multipath TCP one that is connected stays without a goal; a listener may yet accept TCP. */
+static void ignore_mptcp(struct transfer *t, struct conn *conn, const struct tcpsock *sock)
+{
+	t->saw_mptcp = true;
+	if (sock->state != TCP_LISTEN && !sock->has_peer)
+		return;		/* ask again at the next look */
+	conn->phase = IGNORED;
+	if (sock->state != TCP_LISTEN && is_wanted(t, sock))
+		warn(t, conn, dalbe_strerror(DALBE_OP_GET_STATE, EPROTONOSUPPORT));
+}
+
 /* Find out what a new socket is. */
 static void inspect(struct transfer *t, struct conn *conn)
 {
 	int fd = procs_dup_fd(conn->pid, conn->fd);
 	struct conn *missed;
 	struct tcpsock sock;
+	int ret;
 
 	if (fd < 0) {
 		if (errno == EPERM) {
@@ -390,8 +402,13 @@ static void inspect(struct transfer *t, struct conn *conn)
 		}
 		return;
 	}
-	if (tcpsock_describe(fd, &sock) || sock.state == TCP_LISTEN) {
-		t->saw_mptcp |= sock.state != TCP_LISTEN && errno == EPROTONOSUPPORT;
+	ret = tcpsock_describe(fd, &sock);
+	if (ret && errno == EPROTONOSUPPORT) {
+		ignore_mptcp(t, conn, &sock);
+		close(fd);
+		return;
+	}
+	if (ret || sock.state == TCP_LISTEN) {
 		conn->phase = IGNORED;
 		close(fd);
 		return;

@@ -10,7 +10,9 @@
  *	SHIM_LOOKS	the cookie of a connection, a line each time dalbectl asks for its state
  *	SHIM_ABSENT	as if /dev/dalbe were missing, with this errno
  *	SHIM_LOADED	and yet the module loaded
+ *	SHIM_MISC	a file in the place of /proc/misc
  *	SHIM_SYS	where files of /sys, /proc/sys and /var/lib/shim-signed are to be looked for
+ *	SHIM_PROC	what /proc/self names; none: there is no /proc
  *	SHIM_OLD	the module is of a version that knows no parameters and no groups
  *	SHIM_JOBLESS	the module is of a version that knows no jobs, as the BPF edition
  *	SHIM_SECCOMP	pidfd_getfd(2) fails with this errno; 0: it kills
@@ -121,6 +123,8 @@ int open(const char *path, int flags, ...)
 		snprintf(file, sizeof(file), "%s%s", getenv("SHIM_SYS"), path);
 		return real(file, flags, mode);
 	}
+	if (!strcmp(path, "/proc/misc"))
+		return real(getenv("SHIM_MISC") ? getenv("SHIM_MISC") : "", flags, mode);
 	if (strcmp(path, DALBE_DEVICE))
 		return real(path, flags, mode);
 	if (getenv("SHIM_ABSENT")) {
@@ -148,6 +152,17 @@ long syscall(long number, ...)
 		return -1;
 	}
 	return real(number, arg[0], arg[1], arg[2]);
+}
+
+ssize_t readlink(const char *path, char *buf, size_t len)
+{
+	ssize_t (*real)(const char *path, char *buf, size_t len) = dlsym(RTLD_NEXT, "readlink");
+	const char *proc = getenv("SHIM_PROC");
+
+	if (strcmp(path, "/proc/self") || !proc)
+		return real(path, buf, len);
+	errno = ENOENT;
+	return *proc ? snprintf(buf, len, "%s", proc) : -1;
 }
 
 int access(const char *path, int mode)

@@ -11,6 +11,7 @@ dalbectl alone, answers in the place of /dev/dalbe. Needs no privileges.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import fcntl
 import json
@@ -201,6 +202,11 @@ COMMANDS = (["get"], ["get", "1"], ["set", *GOAL, "1"], ["watch", "1"], ["clear"
 def test_no_way_to_give_a_goal(b: Bench) -> None:
     """A hidden device, or a seccomp filter: nothing is started, the message tells what to allow."""
     device = "cannot open /dev/dalbe: "
+    misc = b.directory / "misc"
+    misc.write_text("120 dalbe\n")
+    ptrace_scope = b.directory / "proc/sys/kernel/yama/ptrace_scope"
+    ptrace_scope.parent.mkdir(parents=True)
+    ptrace_scope.write_text("3\n")
     filtered = (
         "a seccomp filter forbids pidfd_getfd(2): systemd needs SystemCallFilter=pidfd_getfd, "
         "docker --cap-add=SYS_PTRACE"
@@ -211,12 +217,22 @@ def test_no_way_to_give_a_goal(b: Bench) -> None:
         ({"SHIM_ABSENT": str(errno.ENOENT), "SHIM_LOADED": "1"},  # PrivateDevices=yes
          device + "the module is loaded, but this /dev does not show it: systemd needs "
          "PrivateDevices=no, docker --device=/dev/dalbe"),
+        ({"SHIM_ABSENT": str(errno.ENOENT), "SHIM_MISC": str(misc)},  # and no /sys
+         device + "the module is loaded, but this /dev does not show it: systemd needs "
+         "PrivateDevices=no, docker --device=/dev/dalbe"),
         ({"SHIM_ABSENT": str(errno.EPERM), "SHIM_LOADED": "1"},  # DevicePolicy=closed
          device + "the cgroup forbids this device: systemd needs DeviceAllow=/dev/dalbe, "
          "docker --device=/dev/dalbe"),
         ({"SHIM_SECCOMP": str(errno.EPERM)}, filtered),
         ({"SHIM_SECCOMP": str(errno.ENOSYS)}, filtered),
         ({"SHIM_SECCOMP": "0"}, filtered),
+        ({"SHIM_PROC": ""}, "there is no /proc, which lists a program's connections: mount it, as "
+         "bwrap --proc /proc does"),
+        ({"SHIM_PROC": "1"}, "this /proc is another PID namespace's, and lists other programs: "
+         "mount our own, with unshare --mount-proc or bwrap --proc /proc"),
+        ({"SHIM_SYS": str(b.directory)}, "kernel.yama.ptrace_scope is 3, and until a reboot nobody "
+         "may look into a process: use libdalbe in the program, or sysctl "
+         "net.ipv4.tcp_congestion_control=dalbe_cdg net.dalbe.scavenger=1"),
     ]  # fmt: skip
     plain = dict(b.env)
     for env, message in cases:
@@ -227,6 +243,37 @@ def test_no_way_to_give_a_goal(b: Bench) -> None:
         for args in COMMANDS:
             done = b.run(*args)
             assert (done.returncode, done.stderr) == (1, f"dalbectl: {message}\n"), (args, done)
+    b.env = plain | {"SHIM_SYS": str(b.directory)}
+    for scope in ("0", "1", "2"):
+        ptrace_scope.write_text(f"{scope}\n")
+        process = b.start("run", *GOAL, "--", "echo", "started", preexec_fn=drop_ptrace)
+        out, err = process.communicate()
+        said = "kernel.yama.ptrace_scope is 2, and only root may look into a process: start "
+        if scope == "2":
+            assert (out, err) == ("", f"dalbectl: {said}dalbectl with sudo\n"), err
+        else:
+            assert out == "started\n", (scope, err)
+
+
+def drop_ptrace() -> None:
+    """Lose CAP_SYS_PTRACE, if we have it, with the next execve(2)."""
+    ctypes.CDLL(None).prctl(24, 19)  # PR_CAPBSET_DROP
+
+
+def test_proxy(b: Bench) -> None:
+    """Where connections leave by a tap device alone, as in a rootless container, it is said."""
+    script = "ip tuntap add tap5 mode tap && ip link set tap5 up"
+    inside = ["unshare", "--map-root-user", "--net", "sh", "-c"]
+    if subprocess.run([*inside, script], stderr=subprocess.DEVNULL, check=False).returncode:
+        print("# test_proxy: no tap device in a namespace of our own, nothing was tested")
+        return
+    warning = "connections end at tap5, a tap device as pasta and slirp4netns have"
+    for more, warned in (("", True), ("; ip tuntap add tun6 mode tun; ip link set tun6 up", False)):
+        command = [*inside, f'{script}{more} && LD_PRELOAD="$1" exec "$2" run "$3" -- true',
+                   "sh", b.env["LD_PRELOAD"], DALBECTL, "--scavenger"]  # fmt: skip
+        env = {name: text for name, text in b.env.items() if name != "LD_PRELOAD"}
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+        assert (warning in done.stderr) == warned, done
 
 
 def test_secure_boot(b: Bench) -> None:
@@ -1391,7 +1438,20 @@ def test_multipath_tcp(b: Bench) -> None:
             process.kill()
         program = "import socket, time; s = socket.socket(2, 1, 262); time.sleep(1)"
         line, js = b.summary(*GOAL, "--", PYTHON, "-c", program)
-    assert (line, js["end"]) == (f"the program had no TCP connection: {advice}", "unseen"), line
+        assert (line, js["end"]) == (f"the program had no TCP connection: {advice}", "unseen"), line
+        # Of one that is connected it is said at once.
+        to = mptcp.getsockname()
+        program = f"import socket; s = socket.socket(2, 1, 262); s.connect({to}); input()"
+        run = ("run", *GOAL, "--loopback", "--", PYTHON, "-c", program)
+        with subprocess.Popen([DALBECTL, *run], env=b.env, text=True, stdin=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:  # fmt: skip
+            assert process.stderr
+            said = process.stderr.readline()
+            assert re.fullmatch(
+                rf"dalbectl: warning: process \d+, descriptor \d+ has no goal: {advice}\n", said
+            ), said
+            assert process.poll() is None
+            process.communicate("")
 
 
 def groups_of(b: Bench) -> list[int]:
