@@ -142,6 +142,30 @@ int human_parse_size(const char *text, uint64_t *bytes, char *err)
 	return 0;
 }
 
+int human_parse_rate(const char *text, uint64_t *bytes_per_s, char *err)
+{
+	static const char hint[] = "type a rate like 20Mbit/s, 500kbit or 2.5MB/s";
+	size_t len = strlen(text);
+	char size[40], why[HUMAN_ERR_LEN];
+	bool per_s = len > 2 && !strcmp(text + len - 2, "/s"), bits;
+	uint64_t rate;
+
+	len -= per_s ? 2 : 0;
+	bits = len > 3 && !strncmp(text + len - 3, "bit", 3);
+	len -= bits ? 3 : 0;
+	/* As bytes or as bits: a bare number, or 20M, is read as either. */
+	if (!len || len >= sizeof(size) || (text[len - 1] == 'B') == bits || !(per_s || bits))
+		return fail(err, "it is neither bits nor bytes per second", hint);
+	snprintf(size, sizeof(size), "%.*s", (int)len, text);
+	if (human_parse_size(size, &rate, why))
+		return fail(err, "it is no rate", hint);
+	rate /= bits ? 8 : 1;
+	if (rate < HUMAN_RATE_MIN_Bps)
+		return fail(err, "it is too low, less than 8 kbit/s", hint);
+	*bytes_per_s = rate;
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	uint64_t ns;

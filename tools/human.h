@@ -31,6 +31,14 @@
 int human_parse_size(const char *text, uint64_t *bytes, char *err);
 
 /*
+ * Rate in bytes/s: bits, "20Mbit/s" or "20Mbit", or bytes, "2.5MB/s", with the unit prefixes
+ * of a size; at least HUMAN_RATE_MIN_Bps.
+ */
+#define HUMAN_RATE_MIN_Bps	1000
+
+int human_parse_rate(const char *text, uint64_t *bytes_per_s, char *err);
+
+/*
  * Duration in nanoseconds, 1 to 2^63 - 1: parts of d, h, m, s, ms in falling
  * order, such as "1h30m", "45s", "1.5h", "500ms". A unit is always needed.
  */

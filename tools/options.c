@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -19,7 +20,8 @@
 enum option_id {
 	OPT_SIZE = 256, OPT_SIZE_OF, OPT_DEADLINE, OPT_UPDATE, OPT_SCAVENGER,
 	OPT_CONTROLLER,
-	OPT_G, OPT_TW, OPT_WMIN, OPT_AFTER, OPT_GROUP, OPT_WINDOW, OPT_NOT_BEFORE, OPT_STOP_AT, OPT_PORT, OPT_LOOPBACK,
+	OPT_G, OPT_TW, OPT_WMIN, OPT_AFTER, OPT_GROUP, OPT_WINDOW, OPT_NOT_BEFORE, OPT_STOP_AT,
+	OPT_DSCP, OPT_MAX_RATE, OPT_PORT, OPT_LOOPBACK,
 	OPT_INTERVAL, OPT_JSON, OPT_JSON_FILE, OPT_QUIET, OPT_VERBOSE,
 	OPT_OR_PLAIN, OPT_FAIL_LATE, OPT_CGROUP, OPT_UNIT, OPT_HELP,
 };
@@ -61,6 +63,10 @@ static const struct option_def {
 	  "when to start the program, as --deadline" },
 	{ "stop-at", 0, OPT_STOP_AT, CMD_RUN, "TIME", "06:00",
 	  "when to end it, by SIGTERM; then exit with 124" },
+	{ "dscp", 0, OPT_DSCP, CMD_RUN, "CLASS", "le",
+	  "mark packets: le (lower effort), cs0 to cs7, af11, ..., or 0 to 63" },
+	{ "max-rate", 0, OPT_MAX_RATE, CMD_RUN, "RATE", "20Mbit/s",
+	  "send no faster, all connections together: 20Mbit/s, 2.5MB/s" },
 	{ "port", 0, OPT_PORT, CMD_RUN, "N", "873",
 	  "only connections to this port of the peer" },
 	{ "loopback", 0, OPT_LOOPBACK, CMD_RUN, NULL, NULL,
@@ -265,6 +271,30 @@ static int parse_name(const char *text, const char *const *names, char *err)
 	return -1;
 }
 
+/* le (RFC 8622), ef, csN, afXY or a number. */
+static bool parse_dscp(const char *text, uint8_t *dscp, char *err)
+{
+	uint64_t number;
+	int class = 0, drop = 0, len = 0;
+
+	if (!strcasecmp(text, "le"))
+		number = 1;
+	else if (!strcasecmp(text, "ef"))
+		number = 46;
+	else if (!strncasecmp(text, "cs", 2) && sscanf(text + 2, "%1d%n", &class, &len) == 1 &&
+		 !text[2 + len] && class >= 0 && class <= 7)
+		number = (uint64_t)class * 8;
+	else if (!strncasecmp(text, "af", 2) &&
+		 sscanf(text + 2, "%1d%1d%n", &class, &drop, &len) == 2 && !text[2 + len] &&
+		 class >= 1 && class <= 4 && drop >= 1 && drop <= 3)
+		number = (uint64_t)(class * 8 + drop * 2);
+	else if (human_parse_fixed(text, 1, 0, 63, &number, err))
+		return snprintf(err, HUMAN_ERR_LEN,
+				"unknown class; type le, ef, cs0 to cs7, af11 to af43, or 0 to 63") < 0;
+	*dscp = (uint8_t)number;
+	return true;
+}
+
 /* Take one option's value; false with a phrase in err. */
 static bool take_value(enum option_id id, char *value,
 		       struct options *opts, char *err)
@@ -331,6 +361,11 @@ static bool take_value(enum option_id id, char *value,
 		return !parse_time(value, &opts->not_before_ns, err);
 	case OPT_STOP_AT:
 		return !parse_time(value, &opts->stop_at_ns, err);
+	case OPT_DSCP:
+		opts->dscp_given = true;
+		return parse_dscp(value, &opts->dscp, err);
+	case OPT_MAX_RATE:
+		return !human_parse_rate(value, &opts->max_rate_Bps, err);
 	case OPT_PORT:
 		if (human_parse_fixed(value, 1, 1, UINT16_MAX, &number, err))
 			return false;

@@ -48,12 +48,15 @@ struct options {
 	const char *passed;		/* run --or-plain: a deadline that is, as it was typed */
 	uint64_t not_before_ns;		/* run: as deadline_ns; 0: at once */
 	uint64_t stop_at_ns;		/* 0: never */
+	uint64_t max_rate_Bps;		/* run: 0: any */
 	struct windows windows;		/* run: in which it competes; none: always */
 	struct dalbe_params params;	/* flags say which were given */
 	uint64_t interval_ns;		/* watch */
 	const char *json_path;		/* run: NULL is stderr */
 	uint32_t group;			/* 0: none */
 	uint16_t port;			/* 0: any */
+	uint8_t dscp;
+	bool dscp_given;
 	bool group_given;
 	bool update;
 	bool json;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* State that a TCP socket tells of itself. */
+/* State that a TCP socket tells of itself, and what the kernel lets anyone set. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -30,6 +31,39 @@ uint64_t tcpsock_queued(int fd)
 
 	return ioctl(fd, SIOCOUTQ, &queued) || queued < 0 ?
 	       0 : (uint64_t)queued;
+}
+
+static int set_class(int fd, int level, int name, int dscp)
+{
+	socklen_t len = sizeof(int);
+	int class;
+
+	if (getsockopt(fd, level, name, &class, &len))
+		return -1;
+	if (class >> 2 == dscp)
+		return 0;
+	class = dscp << 2 | (class & 3);
+	return setsockopt(fd, level, name, &class, sizeof(class));
+}
+
+int tcpsock_set_dscp(int fd, int dscp)
+{
+	socklen_t len = sizeof(int);
+	int domain;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len))
+		return -1;
+	/* An IPv6 socket may have an IPv4 peer. */
+	if (domain == AF_INET6 && set_class(fd, IPPROTO_IPV6, IPV6_TCLASS, dscp))
+		return -1;
+	return set_class(fd, IPPROTO_IP, IP_TOS, dscp);
+}
+
+int tcpsock_set_max_rate(int fd, uint64_t rate_Bps)
+{
+	unsigned long rate = rate_Bps < ULONG_MAX ? (unsigned long)rate_Bps : ULONG_MAX - 1;
+
+	return setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));
 }
 
 bool tcpsock_is_closing(int state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* State that a TCP socket tells of itself. */
+/* State that a TCP socket tells of itself, and what the kernel lets anyone set. */
 #ifndef DALBE_TCPSOCK_H
 #define DALBE_TCPSOCK_H
 
@@ -29,6 +29,12 @@ uint64_t tcpsock_cookie(int fd);
 
 /* Bytes in the send queue that are not acknowledged yet; 0 when unknown. */
 uint64_t tcpsock_queued(int fd);
+
+/* Mark its packets so, unless they are; the ECN bits stay. Returns 0, or -1 with errno. */
+int tcpsock_set_dscp(int fd, int dscp);
+
+/* Send no faster, in bytes/s. Returns 0, or -1 with errno. */
+int tcpsock_set_max_rate(int fd, uint64_t rate_Bps);
 
 /* True for states in which the program has shut down its sending side. */
 bool tcpsock_is_closing(int state);

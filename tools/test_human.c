@@ -254,6 +254,35 @@ static void test_clock_changes(void)
 	}
 }
 
+static void test_rates(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t want;	/* 0: to be refused */
+	} cases[] = {
+		{ "20Mbit/s", 2500000 }, { "20Mbit", 2500000 }, { "8000bit", 1000 },
+		{ "8kbit", 1000 }, { "1.5Gbit/s", 187500000 }, { "1Mibit", 131072 },
+		{ "2.5MB/s", 2500000 }, { "1MiB/s", 1048576 }, { "1000B/s", 1000 },
+		{ "7999bit", 0 }, { "999B/s", 0 }, { "0Mbit", 0 }, { "20M", 0 }, { "20", 0 },
+		{ "20M/s", 0 }, { "20MB", 0 }, { "20MBit", 0 }, { "20MBbit", 0 }, { "", 0 },
+		{ "/s", 0 }, { "bit", 0 }, { "bit/s", 0 }, { "B/s", 0 }, { "-1Mbit", 0 },
+		{ "20Mbps", 0 }, { "20Mbit/h", 0 }, { "20 Mbit/s", 0 }, { "1e6bit", 0 },
+		{ "20Mbit/s/s", 0 }, { "99999999999999999999999999999999999999999999Mbit", 0 },
+	};
+	char err[HUMAN_ERR_LEN], name[100];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t out = 0;
+		int ret = human_parse_rate(cases[i].text, &out, err);
+
+		snprintf(name, sizeof(name), "rate '%s'", cases[i].text);
+		if (cases[i].want)
+			check(!ret && out == cases[i].want, name, err);
+		else
+			check(ret == -1 && !out && one_line(err), name, err);
+	}
+}
+
 static void test_fixed(void)
 {
 	static const struct {
@@ -353,6 +382,7 @@ int main(void)
 	test_deadlines();
 	test_passed();
 	test_clock_changes();
+	test_rates();
 	test_fixed();
 	test_formats();
 	test_clock();

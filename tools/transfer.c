@@ -100,6 +100,7 @@ struct conn {
 	uint64_t rated_ns;	/* start of the interval for the next rate */
 	uint64_t rated_done;
 	struct dalbe_state state;	/* as last read */
+	uint64_t max_rate_Bps;		/* as set by us */
 	struct dalbe_params told;	/* --window: last */
 };
 
@@ -134,6 +135,7 @@ struct transfer {
 	pid_t unreadable;	/* a process that may not be looked into */
 	bool denied;		/* a descriptor that may not be borrowed */
 	bool warned;
+	bool warned_shape;
 };
 
 struct transfer *transfer_new(const struct options *opts)
@@ -728,6 +730,36 @@ fail:
 }
 
 /*
+ * Mark a connection, again where the program has marked it since, as ssh does when it has logged
+ * in, and give it its part of the rate.
+ */
+static void shape(struct transfer *t, struct conn *conn, size_t n_open)
+{
+	const struct options *opts = t->opts;
+	uint64_t rate_Bps = opts->max_rate_Bps / n_open;
+	const char *what = NULL;
+	int fd;
+
+	if (!opts->dscp_given && rate_Bps == conn->max_rate_Bps)
+		return;
+	fd = borrow(conn);
+	if (fd < 0) {
+		t->changed = true;	/* try again at the next look */
+		return;
+	}
+	if (opts->dscp_given && tcpsock_set_dscp(fd, opts->dscp))
+		what = "is not marked";
+	if (rate_Bps != conn->max_rate_Bps && tcpsock_set_max_rate(fd, rate_Bps))
+		what = "has no --max-rate";
+	if (what && !t->warned_shape)
+		complain("warning: process %d, descriptor %d %s: %s", conn->pid, conn->fd, what,
+			 strerror(errno));
+	t->warned_shape |= what != NULL;
+	conn->max_rate_Bps = rate_Bps;
+	close(fd);
+}
+
+/*
  * Tell once that the deadline cannot be met: each connection competes already, in vain, and has
  * for an eighth of the time. Beside web sessions (docs/framework.md) that tells of all transfers
  * that are late, after a quarter of their time, and at a load of 0.6 of one in seven that are not.
@@ -826,8 +858,10 @@ uint64_t transfer_poll(struct transfer *t, pid_t root)
 				divide(t);
 		}
 		for (size_t i = 0; i < t->n; i++) {
-			if (t->conns[i].phase == OPEN)
-				follow_clock(t, &t->conns[i]);
+			if (t->conns[i].phase != OPEN)
+				continue;
+			follow_clock(t, &t->conns[i]);
+			shape(t, &t->conns[i], n_open);
 		}
 		if (t->next_visit_ns)	/* else the program has ended */
 			foretell(t);

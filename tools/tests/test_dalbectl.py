@@ -1212,6 +1212,74 @@ def test_stop_at(b: Bench) -> None:
     assert not js["stopped"], js
 
 
+def test_dscp(b: Bench) -> None:
+    """--dscp: each connection is marked, IPv4 or IPv6, and again where the program marks it."""
+    out = b.directory / "classes"
+    program = SEEN + f"""
+import sys
+def tos(level, name, want):
+    end = time.monotonic() + 10
+    while s.getsockopt(level, name) != want and time.monotonic() < end:
+        time.sleep(0.01)
+    return s.getsockopt(level, name)
+want = int(sys.argv[3])
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+six = [tos(socket.IPPROTO_IPV6, 67, want)] if s.family == socket.AF_INET6 else []
+four = tos(socket.IPPROTO_IP, socket.IP_TOS, want)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 0x10)
+print(*six, four, tos(socket.IPPROTO_IP, socket.IP_TOS, want), file=open({str(out)!r}, 'w'))
+"""
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as six:
+        for name, value in (("le", 1), ("CS1", 8), ("cs7", 56), ("af11", 10), ("AF43", 38),
+                            ("ef", 46), ("63", 63), ("0", 0)):  # fmt: skip
+            where = ["127.0.0.1", str(b.sink.port)]
+            want = str(4 * value)
+            b.summary("--scavenger", "--dscp", name, "--", PYTHON, "-c", program, *where, want)
+            assert out.read_text().split() == [want, want], (name, out.read_text())
+        for host, port in (("::1", six.getsockname()[1]), ("::ffff:127.0.0.1", b.sink.port)):
+            where = [host, str(port)]
+            b.summary("--scavenger", "--dscp", "le", "--", PYTHON, "-c", program, *where, "4")
+            assert out.read_text().split() == ["4", "4", "4"], (host, out.read_text())
+    assert not b.warnings, b.warnings
+
+
+def test_max_rate(b: Bench) -> None:
+    """--max-rate: divided by the number of open connections, also when it changes."""
+    out = b.directory / "rates"
+    program = SEEN + f"""
+def rate(s, want):  # SO_MAX_PACING_RATE
+    end = time.monotonic() + 10
+    while True:
+        (got,) = struct.unpack('Q', s.getsockopt(socket.SOL_SOCKET, 47, 8))
+        if got == want or time.monotonic() > end:
+            return got
+        time.sleep(0.01)
+peers = [socket.create_connection(('127.0.0.1', {b.sink.port}))]
+rates = [rate(peers[0], 3000000)]
+peers += [socket.create_connection(('127.0.0.1', {b.sink.port})) for _ in range(2)]
+rates += [rate(s, 1000000) for s in peers]
+peers.pop().close()
+rates += [rate(s, 1500000) for s in peers]
+print(*rates, file=open({str(out)!r}, 'w'))
+begin = time.monotonic()
+peers.pop().close()
+rate(peers[0], 3000000)
+for _ in range(60):
+    peers[0].sendall(b'x' * 100000)
+peers[0].shutdown(1)
+peers[0].recv(1)  # the other end has it all
+print(time.monotonic() - begin, file=open({str(out)!r}, 'a'))
+"""
+    b.summary(*GOAL, "--max-rate", "24Mbit/s", "--", PYTHON, "-c", program)
+    rates, took = out.read_text().splitlines()
+    assert [int(rate) for rate in rates.split()] == [3000000] + [1000000] * 3 + [1500000] * 2
+    assert float(took) > 1.5, took  # 6 MB
+    assert not b.warnings, b.warnings
+    b.env["SHIM_ABSENT"] = str(errno.ENOENT)
+    b.summary(*GOAL, "--max-rate", "24Mbit/s", "--or-plain", "--", PYTHON, "-c", program)
+    assert out.read_text().startswith("3000000 1000000"), out.read_text()
+
+
 def test_fail_late(b: Bench) -> None:
     """--fail-late: 124 if late, 123 if less was sent; a failure of the program goes first."""
     done = ("--size", "100k")
@@ -1816,6 +1884,8 @@ def test_bad_options(b: Bench) -> None:
         "tw": ["10", "1ms", "11m", "x"],
         "g": ["0", "0.001", "126", "x", "1e2"],
         "window": ["", "01:00", "1-6", "25:00-06:00", "Mo@01:00-06:00", "01:00-06:00,07:00-08:00"],
+        "dscp": ["", "64", "-1", "cs8", "cs", "cs1x", "af14", "af51", "af1", "le1", "bulk"],
+        "max-rate": ["", "20", "20M", "20MB", "1bit", "0kbit", "x"],
         "port": ["0", "65536", "http", "-1"],
         "group": ["4294967296", "-1", "x", ""],
     }.items():
