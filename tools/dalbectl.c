@@ -40,7 +40,7 @@ static const struct {
 	    "On a terminal the table is redrawn in place.\n" },
 	  cmd_watch },
 	{ { "clear", CMD_CLEAR, "PID|PID:FD",
-	    "Forget the goal: the connections go on as plain CDG, CUBIC or Vegas.", "" },
+	    "Forget the goal: the connections get the default congestion control again.", "" },
 	  cmd_clear },
 	{ { "attach", CMD_ATTACH, "[--cgroup PATH|--unit NAME OPTIONS]",
 	    "Put each new connection of a service under a policy (root).",

@@ -18,7 +18,7 @@
 #include "options.h"
 
 enum option_id {
-	OPT_SIZE = 256, OPT_SIZE_OF, OPT_DEADLINE, OPT_UPDATE, OPT_SCAVENGER,
+	OPT_SIZE = 256, OPT_SIZE_OF, OPT_DEADLINE, OPT_UPDATE, OPT_ALL, OPT_SCAVENGER,
 	OPT_CONTROLLER,
 	OPT_G, OPT_TW, OPT_WMIN, OPT_AFTER, OPT_GROUP, OPT_WINDOW, OPT_NOT_BEFORE, OPT_STOP_AT,
 	OPT_DSCP, OPT_MAX_RATE, OPT_PORT, OPT_LOOPBACK,
@@ -43,6 +43,8 @@ static const struct option_def {
 	  "by when: +90m, +1h30m, 06:00, '2030-01-31 06:00'" },
 	{ "update", 0, OPT_UPDATE, CMD_SET, NULL, NULL,
 	  "change the goal, keep the count of bytes done" },
+	{ "all", 0, OPT_ALL, CMD_SET, NULL, NULL,
+	  "with PID 1: every process of this machine" },
 	{ "scavenger", 0, OPT_SCAVENGER, CMD_RUN | CMD_SET | CMD_ATTACH, NULL, NULL,
 	  "take what others leave (--wmin); needs no goal" },
 	{ "controller", 0, OPT_CONTROLLER, CMD_RUN | CMD_SET | CMD_ATTACH, "NAME", "mbc",
@@ -386,6 +388,9 @@ static bool take_value(enum option_id id, char *value,
 	case OPT_UPDATE:
 		opts->update = true;
 		return true;
+	case OPT_ALL:
+		opts->all = true;
+		return true;
 	case OPT_LOOPBACK:
 		opts->loopback = true;
 		return true;
@@ -452,8 +457,12 @@ static void check_operands(const struct command *cmd,
 	if ((cmd->bit & CMD_SET) && !opts->size_bytes && !opts->params.flags &&
 	    !opts->group_given)
 		usage_error("set: there is nothing to set; type for example --size 40G --deadline +90m");
-	for (; *operands; operands++)
-		options_target(*operands);
+	for (; *operands; operands++) {
+		struct target target = options_target(*operands);
+
+		if (cmd->bit & CMD_SET && target.pid == 1 && target.fd < 0 && !opts->all)
+			usage_error("set: 1 stands for every process of this machine; type --all before it if that is meant");
+	}
 }
 
 bool options_scavenger(const struct options *opts)

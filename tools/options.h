@@ -59,6 +59,7 @@ struct options {
 	bool dscp_given;
 	bool group_given;
 	bool update;
+	bool all;			/* set: PID 1 is meant */
 	bool json;
 	bool loopback;
 	bool quiet;

@@ -10,9 +10,13 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "tcpsock.h"
 
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE	71
+#endif
 #ifndef SO_COOKIE
 #define SO_COOKIE	57
 #endif
@@ -23,6 +27,27 @@ uint64_t tcpsock_cookie(int fd)
 	socklen_t len = sizeof(cookie);
 
 	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) ? 0 : cookie;
+}
+
+static uint64_t namespace_of(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	return getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) ? 0 : cookie;
+}
+
+bool tcpsock_in_other_namespace(int fd)
+{
+	static uint64_t ours;
+
+	if (!ours) {
+		int own = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		ours = namespace_of(own);
+		close(own);
+	}
+	return namespace_of(fd) != ours;
 }
 
 uint64_t tcpsock_queued(int fd)

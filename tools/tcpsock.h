@@ -27,6 +27,9 @@ int tcpsock_describe(int fd, struct tcpsock *sock);
 /* SO_COOKIE of fd; 0, which no socket has, when it has none. */
 uint64_t tcpsock_cookie(int fd);
 
+/* Whether fd is in another network namespace than we are; false where the kernel does not tell. */
+bool tcpsock_in_other_namespace(int fd);
+
 /* Bytes in the send queue that are not acknowledged yet; 0 when unknown. */
 uint64_t tcpsock_queued(int fd);
 

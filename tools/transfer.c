@@ -494,9 +494,9 @@ static void visit(struct transfer *t, struct conn *conn)
 					   conn->state.goal_bytes == conn->kernel_bytes &&
 					   conn->state.deadline_ns == t->opts->deadline_ns;
 	} else if (errno == ENOPROTOOPT) {
-		/* The program knows better; respect that. */
+		/* Somebody knows better; respect that. */
 		warn(t, conn,
-		     "the program selected another congestion control");
+		     "another congestion control was selected, by the program or dalbectl clear");
 		conn->has_goal = false;
 		conn->on_its_own = true;
 	}

@@ -213,13 +213,15 @@ int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 
 	if (level != IPPROTO_TCP || name != TCP_CONGESTION)
 		return real(fd, level, name, value, len);
-	if (len != strlen(DALBE_CC_CDG) || memcmp(value, DALBE_CC_CDG, len)) {
-		errno = ENOENT;
-		return -1;
-	}
 	if (getenv("SHIM_KEEP")) {
 		errno = atoi(getenv("SHIM_KEEP"));
 		return -1;
+	}
+	if (len != strlen(DALBE_CC_CDG) || memcmp(value, DALBE_CC_CDG, len)) {
+		fprintf(call_log, "back %llu %.*s\n", cookie_of(fd), (int)len, (const char *)value);
+		if (find(fd, false))
+			find(fd, false)->cookie = ~0ull;	/* of no socket */
+		return real(fd, level, name, value, len);
 	}
 	fprintf(call_log, "attach %llu\n", cookie_of(fd));
 	return find(fd, true) ? 0 : -1;

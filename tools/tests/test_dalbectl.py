@@ -196,7 +196,7 @@ def test_module_missing(b: Bench) -> None:
         assert done.stderr.count("\n") == 1, done.stderr
 
 
-COMMANDS = (["get"], ["get", "1"], ["set", *GOAL, "1"], ["watch", "1"], ["clear", "1"])
+COMMANDS = (["get"], ["get", "1"], ["set", *GOAL, "1:3"], ["watch", "1"], ["clear", "1"])
 
 
 def test_no_way_to_give_a_goal(b: Bench) -> None:
@@ -967,7 +967,7 @@ def test_last_bytes_without_a_goal(b: Bench) -> None:
 
 
 def test_changed_by_somebody(b: Bench) -> None:
-    """A goal that somebody clears or sets on one of several is set again, without a word."""
+    """A goal that somebody sets on one of several is set again; one that is cleared stays so."""
     program = (
         "import os, socket, sys\n"
         f"two = [socket.create_connection(('127.0.0.1', {b.sink.port})) for _ in range(2)]\n"
@@ -980,13 +980,19 @@ def test_changed_by_somebody(b: Bench) -> None:
         assert run.stdout
         one = ":".join(run.stdout.readline().split())
         wait_for(lambda: len({g.cookie for g in b.goals()}) == 2, "two goals")
-        for change in (("clear",), ("set", "--size", "7k", "--deadline", "+9s")):
-            n = len(b.goals())
-            assert b.run(*change, one).returncode == 0
-            wait_for(lambda n=n: [g for g in b.goals()[n:] if not g.flags and g.bytes != 7000],
-                     f"a goal in the place of {change}")  # fmt: skip
+        n = len(b.goals())
+        assert b.run("set", "--size", "7k", "--deadline", "+9s", one).returncode == 0
+        wait_for(lambda: [g for g in b.goals()[n:] if not g.flags and g.bytes != 7000], "a goal")
+        assert all(not g.error for g in b.goals()), b.goals()
+        assert b.run("clear", one).returncode == 0
+        assert run.stderr
+        said = run.stderr.readline()
+        assert said.endswith(
+            " has no goal: another congestion control was selected, by the program or dalbectl "
+            "clear\n"
+        ), said
         _, err = run.communicate("")
-    assert all(not g.error for g in b.goals()) and err.count("\n") == 1, (b.goals(), err)
+    assert err.count("\n") == 1, err
 
 
 def test_cleared_meanwhile(b: Bench) -> None:
@@ -1353,9 +1359,13 @@ def test_set_get_clear(b: Bench) -> None:
         assert [(c["pid"], c["fd"]) for c in conns] == [(int(pid), fd) for fd in fds]
         assert json.loads(b.run("get", "--json").stdout)["connections"]
 
-        assert b.run("clear", one).returncode == 0
-        (conn,) = json.loads(b.run("get", "--json", one).stdout)["connections"]
-        assert conn["status"] == "no goal"
+        done = b.run("clear", one)
+        default = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+        said = f"{one} (sender): 1 connection cleared, back at {default}\n"
+        assert (done.returncode, done.stdout, done.stderr) == (0, said, ""), done
+        assert b.log.read_text().endswith(f" {default}\n"), b.log.read_text()
+        done = b.run("get", one)
+        assert done.returncode == 1 and "uses none of dalbe's congestion controls" in done.stderr
         assert b.run("set", "--g", "3", "--controller", "fixed", one).returncode == 0
         done = b.run("clear", f"{pid}:1")
         assert done.returncode == 1 and done.stderr.count("\n") == 1
@@ -1366,7 +1376,8 @@ def test_set_scavenger(b: Bench) -> None:
     with running_sender(b, "1000", "0", "100000") as (pid, fds):
         one = f"{pid}:{fds[0]}"
         done = b.run("set", "--scavenger", "--wmin", "0.02", pid)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
+        said = f"{pid} (sender): 1 connection changed\n"
+        assert (done.returncode, done.stdout, done.stderr) == (0, said, ""), done
         params = b.log.read_text().splitlines()[-1].split()
         assert (params[0], params[2:]) == ("params", ["10", "0", "3", "0", "20000", "0"])
         line = b.run("get", one).stdout.splitlines()[1]
@@ -1386,7 +1397,7 @@ def test_set_scavenger(b: Bench) -> None:
         done = b.run("set", *GOAL, "--controller", "mbc", one)
         assert (done.returncode, done.stderr) == (0, ""), done
         assert b.run("clear", one).returncode == 0
-        assert "no goal" in b.run("get", one).stdout
+        assert b.run("get", one).returncode == 1
     with socket.create_server(("127.0.0.1", 0)) as listener:
         fd = listener.fileno()
         with subprocess.Popen(["sleep", "20"], pass_fds=[fd]) as process:
@@ -1422,20 +1433,70 @@ def test_pid_means_descendants(b: Bench) -> None:
         wait_for(is_set, "the connections of the child's child")
         if len(b.goals()) == 1:  # the second was not there yet
             wait_for(lambda: is_set() and len(b.goals()) == 3, "both connections")
-        assert [g.bytes for g in b.goals()[-2:]] == [100000, 100000], b.goals()
-        done = b.run("get", pid, pid)
+        (job,) = {(g.bytes, g.job) for g in b.goals()[-2:]}
+        assert job[0] == 200000 and job[1], b.goals()
+        done = b.run("get", "-v", pid, pid)
         lines = done.stdout.splitlines()
         assert (done.returncode, done.stderr, len(lines)) == (0, "", 3), done
         assert not lines[1].startswith(pid), lines
         watch = b.start("watch", "--interval", "200ms", "--json", pid)
         assert watch.stdout
         first = json.loads(watch.stdout.readline())["connections"]
-        assert [c["goal_bytes"] for c in first] == [100000, 100000], first
+        assert [c["goal_bytes"] for c in first] == [200000, 200000], first
         assert b.run("clear", pid).returncode == 0
         os.kill(first[0]["pid"], signal.SIGKILL)
         _, err = watch.communicate(timeout=60)
         assert (watch.returncode, err) == (0, ""), (watch.returncode, err)
         process.wait(timeout=60)
+
+
+CONNECTED_WITHIN = (
+    "import fcntl, socket, struct, time\n"
+    "l = socket.socket()\n"
+    "fcntl.ioctl(l, 0x8914, struct.pack('16sh22x', b'lo', 1))\n"  # SIOCSIFFLAGS, IFF_UP
+    "l.bind(('127.0.0.1', 0)); l.listen()\n"
+    "c = socket.create_connection(l.getsockname()); a = l.accept()[0]\n"
+    "print(flush=True); time.sleep(20)\n"
+)
+
+
+def test_set_all(b: Bench) -> None:
+    """PID 1 needs --all, and containers' connections are left alone and counted."""
+    inside = ["unshare", "--map-root-user"]
+    if subprocess.run([*inside, "--net", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        print("# test_set_all: no namespace of our own, nothing was tested")
+        return
+    done = b.run("set", "--scavenger", "1")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "dalbectl: set: 1 stands for every process of this machine; type --all before it if that "
+        "is meant\n",
+    ), done
+    command = [*inside, "--net", PYTHON, "-c", CONNECTED_WITHIN]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout and process.stdout.readline()
+        for args in (("set", "--scavenger"), ("clear",)):
+            done = b.run(*args, str(process.pid))
+            assert (done.returncode, done.stdout, done.stderr) == (
+                1,
+                "",
+                f"dalbectl: {process.pid}: all its connections are in another network namespace; "
+                f"type nsenter -n -t PID dalbectl {args[0]}, with a process of that one as PID\n",
+            ), done
+        fd = min(int(e.name) for e in Path(f"/proc/{process.pid}/fd").iterdir()
+                 if os.readlink(e).startswith("socket:"))  # fmt: skip
+        done = b.run("set", "--scavenger", f"{process.pid}:{fd}")  # named: nothing is unexpected
+        assert done.returncode == 0, done
+        process.kill()
+    script = f"{SENDER} {b.sink.port} 1000 0 1000 >/dev/null &\n"
+    script += f"unshare --net {PYTHON} -c '{CONNECTED_WITHIN.replace(chr(39), chr(34))}' | (\n"
+    script += 'read ready; LD_PRELOAD="$1" "$2" set --all --scavenger 1; kill -KILL 1)'
+    env = {name: text for name, text in b.env.items() if name != "LD_PRELOAD"}
+    command = [*inside, "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh",
+               b.env["LD_PRELOAD"], DALBECTL]  # fmt: skip
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+    said = "1 (sh): 1 connection changed; 2 in other network namespaces left as they are\n"
+    assert done.stdout == said, done
 
 
 def test_shared_socket(b: Bench) -> None:
@@ -1624,6 +1685,7 @@ def test_narrow_table(b: Bench) -> None:
         day = time.strftime("%a", time.gmtime(now - zone * 3600 + 86400))
         assert re.search(rf"  ..:..:.. {day} 1[23]:..$", b.run("get", one).stdout), b.run("get")
         assert b.run("clear", one).returncode == 0
+        assert b.run("set", "--controller", "fixed", one).returncode == 0
         line = b.run("get", one).stdout.splitlines()[1]
         assert line[33:] == "no goal       - 10.0 Mbit/s         -         -", line
 
@@ -1847,6 +1909,7 @@ def test_bad_options(b: Bench) -> None:
         ["clear", "1234:4294967295"],
         ["set", *GOAL, "1", "2"],
         ["set", "1"],
+        ["set", "--scavenger", "1"],
         ["set", "--update", "--g", "3", "1"],
         ["set", "--port", "3", "1"],
         ["get", "x"],
