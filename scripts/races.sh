@@ -15,13 +15,13 @@ usage()
 usage: races.sh [-h] [PART...]
 
 Boots a kernel with KCSAN and lockdep in QEMU, with four processors, loads the module and does
-everything that one may do with it at the same time (tests/vng/races.sh, stress.c, accept.c). Fails
-on a data race in our code, a warning, a wrong outcome, and memory that is left. Then it does so with
-defects that have to be reported. The kernel is built once, into the cache
+everything that one may do with it at the same time (tests/vng/races.sh, hammer.c, stress.c,
+accept.c). Fails on a data race in our code, a warning, a wrong outcome, and memory that is left.
+Then it does so with defects that have to be reported. The kernel is built once, into the cache
 (testbed/guest/build-kernel.sh races).
 
   PART        stress, or a defect: ${all[*]:1}; all by default
-  SECONDS_OF  stress (default: 180)
+  SECONDS_OF  the hammer, and as many of stress (default: 180)
 EOF
 }
 
@@ -91,7 +91,7 @@ boot()
 	append+=" slab_debug=FZPU,kmalloc-* kcsan.early_enable=0"
 	# Our processors share two or less: another one is to get its turn while one watches.
 	append+=" kcsan.skip_watch=1000 kcsan.udelay_task=5000 kcsan.udelay_interrupt=5000"
-	timeout -k 5 $(($2 * 2 + 1200)) qemu-system-x86_64 -accel tcg,thread=multi -smp 4 -m 2G \
+	timeout -k 5 $(($2 * 4 + 1200)) qemu-system-x86_64 -accel tcg,thread=multi -smp 4 -m 2G \
 		-nodefaults -nographic -no-reboot -serial stdio -kernel "$kernel/arch/x86/boot/bzImage" \
 		-initrd "$work/initrd" -append "$append" </dev/null 2>&1 | sed -u 's,\r,,' >"$work/guest.log" || :
 }
@@ -107,15 +107,15 @@ make_root "$work/root"
 # The module as it is.
 stress()
 {
-	say "booting $(basename "$kernel"), emulated; $seconds s of stress"
+	say "booting $(basename "$kernel"), emulated; $seconds s each of the hammer and of stress"
 	boot "$("$repo/scripts/guest-module.sh" "$kernel")" "$seconds" ''
 	cat "$work/guest.log"
 	grep -q '^guest done' "$work/guest.log" || not_ok "the guest came to its end"
 	! grep -q '^not ok' "$work/guest.log" || failures=$((${failures:-0} + 1))
 }
 
-# defect NAME REPORT FILE EDIT: with this edit of sed's the kernel reports what matches REPORT, within
-# a minute
+# defect NAME REPORT FILE EDIT: with this edit of sed's the kernel reports what matches REPORT,
+# within a minute
 defect()
 {
 	local name=$1 report=$2 file=$3 edit=$4 dir=$work/defect

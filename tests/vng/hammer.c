@@ -34,10 +34,10 @@ static atomic_ulong turns, errors;
 
 static int opened(void)
 {
+	static const char cc[] = DALBE_CC_CDG;
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	if (fd < 0 ||
-	    setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, DALBE_CC_CDG, strlen(DALBE_CC_CDG)) ||
+	if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cc, strlen(cc)) ||
 	    connect(fd, (struct sockaddr *)&peer, sizeof(peer))) {
 		perror("hammer: connection");
 		exit(1);

@@ -3,8 +3,8 @@
 # In the guest for races: everything at once on four processors, and nothing of it left at the end.
 #
 # scripts/races.sh starts it, with SECONDS_OF of stress, in a directory with life.sh, the module,
-# stress, accept, hammer and sink. Prints TAP, and "guest done" when it got to its end. With REPORT the module
-# has a defect, and all that is done is to use the hammer until the kernel's log shows this expression.
+# stress, accept, hammer and sink. Prints TAP, and "guest done" when it got to its end. With REPORT
+# the module has a defect, and the hammer works until the kernel's log shows this expression.
 set -uo pipefail # not -e: what fails is reported, and the rest still runs
 
 # shellcheck source=tests/vng/life.sh
@@ -15,8 +15,8 @@ debug=/sys/kernel/debug
 
 traces() { cat $debug/slab/kmalloc*-{512,1k}/alloc_traces 2>/dev/null; }
 
-# How many pieces of memory live that a function of ours has allocated whose name begins with $1: the
-# first of ours in a trace.
+# How many pieces of memory live that a function of ours has allocated whose name begins with $1:
+# the first of ours in a trace.
 live()
 {
 	traces | awk -v who=" $1" '
@@ -39,8 +39,8 @@ gone()
 	return 1
 }
 
-# No memory whose code has gone is left, whose addresses have no names, if need be when RCU has freed
-# it: it takes its time for a sysctl table.
+# No memory whose code has gone is left, whose addresses have no names, if need be when RCU has
+# freed it: it takes its time for a sysctl table.
 no_nameless()
 {
 	local i left
@@ -88,7 +88,9 @@ if [[ ${REPORT:-} ]]; then
 fi
 
 step "$SECONDS_OF s of the hammer, and of stress"
-if near ./hammer 10.9.0.2 5001 "$SECONDS_OF" >hammer.log 2>&1; then ok "hammer: $(cat hammer.log)"; else
+if near ./hammer 10.9.0.2 5001 "$SECONDS_OF" >hammer.log 2>&1; then
+	ok "hammer: $(cat hammer.log)"
+else
 	not_ok "hammer"
 	sed 's/^/#   /' hammer.log
 fi
