@@ -66,7 +66,7 @@ static const struct option_def {
 	{ "stop-at", 0, OPT_STOP_AT, CMD_RUN, "TIME", "06:00",
 	  "when to end it, by SIGTERM; then exit with 124" },
 	{ "dscp", 0, OPT_DSCP, CMD_RUN, "CLASS", "le",
-	  "mark packets: le (lower effort), cs0 to cs7, af11, ..., or 0 to 63" },
+	  "mark packets: le (lower effort), cs0, af11, ..., 0 to 63" },
 	{ "max-rate", 0, OPT_MAX_RATE, CMD_RUN, "RATE", "20Mbit/s",
 	  "send no faster, all connections together: 20Mbit/s, 2.5MB/s" },
 	{ "port", 0, OPT_PORT, CMD_RUN, "N", "873",
@@ -291,10 +291,13 @@ static bool parse_dscp(const char *text, uint8_t *dscp, char *err)
 		 class >= 1 && class <= 4 && drop >= 1 && drop <= 3)
 		number = (uint64_t)(class * 8 + drop * 2);
 	else if (human_parse_fixed(text, 1, 0, 63, &number, err))
-		return snprintf(err, HUMAN_ERR_LEN,
-				"unknown class; type le, ef, cs0 to cs7, af11 to af43, or 0 to 63") < 0;
+		goto unknown;
 	*dscp = (uint8_t)number;
 	return true;
+unknown:
+	snprintf(err, HUMAN_ERR_LEN,
+		 "unknown class; type le, ef, cs0 to cs7, af11 to af43, or 0 to 63");
+	return false;
 }
 
 /* Take one option's value; false with a phrase in err. */

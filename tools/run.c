@@ -214,7 +214,9 @@ static bool follow(struct transfer *t, const struct options *opts, int signal_fd
 
 	for (;;) {
 		until_ns = boottime_ns() + transfer_poll(t, getpid());
-		if (wait_until(until_ns < stop_ns ? until_ns : stop_ns, t, signal_fd, child, status))
+		if (until_ns > stop_ns)
+			until_ns = stop_ns;
+		if (wait_until(until_ns, t, signal_fd, child, status))
 			return stopped;
 		if (boottime_ns() < stop_ns)
 			continue;

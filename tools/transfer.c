@@ -754,7 +754,7 @@ static void shape(struct transfer *t, struct conn *conn, size_t n_open)
 	if (what && !t->warned_shape)
 		complain("warning: process %d, descriptor %d %s: %s", conn->pid, conn->fd, what,
 			 strerror(errno));
-	t->warned_shape |= what != NULL;
+	t->warned_shape |= !!what;
 	conn->max_rate_Bps = rate_Bps;
 	close(fd);
 }

@@ -16,7 +16,8 @@
 
 struct window {
 	unsigned int days;	/* on which it begins: bit n is tm_wday n */
-	int from_min, to_min;	/* minutes after midnight; to_min at or before from_min: next day's */
+	int from_min;		/* minutes after midnight */
+	int to_min;		/* at or before from_min: the next day's */
 };
 
 struct windows {
