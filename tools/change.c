@@ -26,6 +26,8 @@ struct change {
 	const char *restored;	/* clear: the congestion control that they get */
 	pid_t listener_pid;	/* 0: none seen */
 	int listener;		/* its descriptor */
+	struct tcpsock named;	/* a listener that shares its port, by SO_REUSEPORT */
+	target_fn do_one;	/* to each that shares it */
 };
 
 /* Somebody who names a process may not think of the containers below it. */
@@ -127,24 +129,13 @@ static int set_goal(struct change *change, int fd)
 	return dalbe_set_goal(fd, bytes ? bytes : 1, opts->deadline_ns, flags);
 }
 
-static void set_one(const struct target_socket *socket, void *arg)
+/* Select the congestion control, and whatever the options tell. */
+static void apply(const struct target_socket *socket, void *arg)
 {
 	struct change *change = arg;
 	const struct options *opts = change->opts;
 	struct dalbe_state state;
 
-	if (socket->tcp.state == TCP_LISTEN && !change->listener_pid) {
-		change->listener_pid = socket->pid;
-		change->listener = socket->number;
-	}
-	/* A process's listener accepts connections that nobody asked about. */
-	if (!socket->named && !socket->tcp.has_peer)
-		return;
-	if (is_foreign(change, socket))
-		return;
-	change->n++;
-	if (!change->n_sharing)
-		return;
 	if (dalbe_attach(socket->fd)) {
 		failed(change, socket, DALBE_OP_ATTACH);
 		return;
@@ -165,10 +156,52 @@ static void set_one(const struct target_socket *socket, void *arg)
 	}
 	count(change, socket);
 	if (opts->size_bytes && !(opts->params.flags & DALBE_PARAM_CONTROLLER) &&
-		 !dalbe_get_state(socket->fd, &state) &&
-		 state.controller == DALBE_CONTROLLER_WEIGHT)
+	    !dalbe_get_state(socket->fd, &state) &&
+	    state.controller == DALBE_CONTROLLER_WEIGHT)
 		complain("warning: %d:%d stays a scavenger, whatever the deadline; type --controller mbc to change that",
 			 socket->pid, socket->number);
+}
+
+static void do_if_shared(const struct target_socket *socket, void *arg)
+{
+	struct change *change = arg;
+
+	if (tcpsock_share_port(&socket->tcp, &change->named) &&
+	    !tcpsock_in_other_namespace(socket->fd))
+		change->do_one(socket, arg);
+}
+
+/*
+ * The kernel divides what arrives at a shared port among its listeners, of one user all of them: a
+ * setting of one would hold for a part, at random.
+ */
+static void do_others_of_port(struct change *change, target_fn do_one)
+{
+	char *all = NULL;
+
+	change->do_one = do_one;
+	if (change->named.shares_port)
+		targets_each(&all, true, do_if_shared, change);
+}
+
+static void set_one(const struct target_socket *socket, void *arg)
+{
+	struct change *change = arg;
+
+	if (socket->tcp.state == TCP_LISTEN && !change->listener_pid) {
+		change->listener_pid = socket->pid;
+		change->listener = socket->number;
+	}
+	/* A process's listener accepts connections that nobody asked about. */
+	if (!socket->named && !socket->tcp.has_peer)
+		return;
+	if (is_foreign(change, socket))
+		return;
+	change->n++;
+	if (socket->named)
+		change->named = socket->tcp;
+	if (change->n_sharing)
+		apply(socket, arg);
 }
 
 int cmd_set(const struct options *opts, char **operands)
@@ -195,6 +228,7 @@ int cmd_set(const struct options *opts, char **operands)
 	change.job = change.n > 1 ? dalbe_new_job() : 0;
 	change.n = change.n_foreign = 0;
 	ret = targets_each(operands, false, set_one, &change);
+	do_others_of_port(&change, apply);
 	if (change.n_changed + change.n_listeners && !tell(&change, operands[0], "changed"))
 		return EXIT_FAILURE;
 	return ret || change.failed ? EXIT_FAILURE : EXIT_SUCCESS;
@@ -222,6 +256,8 @@ static void clear_one(const struct target_socket *socket, void *arg)
 
 	if (is_foreign(change, socket))
 		return;
+	if (socket->named)
+		change->named = socket->tcp;
 	if (dalbe_clear(socket->fd)) {
 		if (socket->named || errno != ENOPROTOOPT)
 			failed(change, socket, DALBE_OP_CLEAR);
@@ -249,6 +285,7 @@ int cmd_clear(const struct options *opts, char **operands)
 		return EXIT_FAILURE;
 	}
 	ret = targets_each(operands, false, clear_one, &change);
+	do_others_of_port(&change, clear_one);
 	if (change.n_changed + change.n_listeners && !tell(&change, operands[0], "cleared"))
 		return EXIT_FAILURE;
 	if (ret || change.failed || all_foreign(&change, operands[0], "clear"))

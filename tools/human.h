@@ -85,11 +85,12 @@ char *human_rate(uint64_t bytes_per_s, char *buf);
 /*
  * Name the status in a word or two. The module has one status for all connections without a goal;
  * a controller steers scavengers, and those have a w. With dalbe_status_name() alone the user would
- * read "no goal" of a scavenger.
+ * read "no goal" of a scavenger. A listener has no w: those that it accepts have.
  */
 static inline const char *human_status(const struct dalbe_state *state)
 {
-	return state->status == DALBE_STATUS_NONE && state->w_ppm ?
+	return state->status == DALBE_STATUS_NONE &&
+	       (state->w_ppm || state->controller == DALBE_CONTROLLER_WEIGHT) ?
 	       "scavenger" : dalbe_status_name(state->status);
 }
 

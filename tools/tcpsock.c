@@ -138,6 +138,23 @@ static void describe_peer(int fd, struct tcpsock *sock)
 	snprintf(sock->peer, sizeof(sock->peer), "%s:%u", host, sock->port);
 }
 
+static void describe_listener(int fd, struct tcpsock *sock)
+{
+	socklen_t len = sizeof(sock->own);
+	int shares = 0;
+
+	getsockname(fd, (struct sockaddr *)&sock->own, &len);
+	len = sizeof(shares);
+	getsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &shares, &len);
+	sock->shares_port = shares;
+}
+
+bool tcpsock_share_port(const struct tcpsock *a, const struct tcpsock *b)
+{
+	return a->shares_port && b->shares_port && a->cookie != b->cookie &&
+	       !memcmp(&a->own, &b->own, sizeof(a->own));
+}
+
 int tcpsock_describe(int fd, struct tcpsock *sock)
 {
 	int domain, protocol;
@@ -171,7 +188,9 @@ int tcpsock_describe(int fd, struct tcpsock *sock)
 		return -1;
 	sock->state = info.tcpi_state;
 	sock->cookie = tcpsock_cookie(fd);
-	if (sock->state != TCP_LISTEN)
+	if (sock->state == TCP_LISTEN)
+		describe_listener(fd, sock);
+	else
 		describe_peer(fd, sock);
 	return 0;
 }

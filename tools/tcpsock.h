@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #define TCPSOCK_NAME_LEN	64	/* "[IPv6]:port" */
 
@@ -14,7 +15,9 @@ struct tcpsock {
 	bool has_peer;		/* connected, or nearly: the rest is valid */
 	bool loopback;
 	uint16_t port;		/* of the peer */
+	bool shares_port;	/* listens with SO_REUSEPORT */
 	char peer[TCPSOCK_NAME_LEN];
+	struct sockaddr_storage own;	/* if it listens */
 };
 
 /*
@@ -26,6 +29,9 @@ int tcpsock_describe(int fd, struct tcpsock *sock);
 
 /* SO_COOKIE of fd; 0, which no socket has, when it has none. */
 uint64_t tcpsock_cookie(int fd);
+
+/* Two listeners, other than one and the same, among which connections to one port are divided. */
+bool tcpsock_share_port(const struct tcpsock *a, const struct tcpsock *b);
 
 /* Whether fd is in another network namespace than we are; false where the kernel does not tell. */
 bool tcpsock_in_other_namespace(int fd);

@@ -371,6 +371,14 @@ static void get_regime(const struct shim_socket *s, struct dalbe_state *state)
 		state->level_Bps = 62500;
 }
 
+static bool listens(int fd)
+{
+	int ret = 0;
+	socklen_t len = sizeof(ret);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &ret, &len) && ret;
+}
+
 static void get_state(struct shim_socket *s, struct dalbe_state *state)
 {
 	const char *status = getenv("SHIM_STATUS");
@@ -385,6 +393,12 @@ static void get_state(struct shim_socket *s, struct dalbe_state *state)
 	state->group = s->group;
 	if (!s->bytes && state->controller != DALBE_CONTROLLER_WEIGHT)
 		return;
+	if (listens(state->fd)) {	/* the kernel begins when it is connected */
+		state->goal_bytes = s->bytes;
+		state->deadline_ns = s->deadline_ns;
+		state->status = s->bytes ? DALBE_STATUS_WAITING : DALBE_STATUS_NONE;
+		return;
+	}
 	state->w_ppm = 500000;
 	state->phi_ppm = 1000000;
 	get_regime(s, state);

@@ -1463,7 +1463,8 @@ CONNECTED_WITHIN = (
 def test_set_all(b: Bench) -> None:
     """PID 1 needs --all, and containers' connections are left alone and counted."""
     inside = ["unshare", "--map-root-user"]
-    if subprocess.run([*inside, "--net", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+    trial = subprocess.run([*inside, "--net", "true"], stderr=subprocess.DEVNULL, check=False)
+    if trial.returncode:
         print("# test_set_all: no namespace of our own, nothing was tested")
         return
     done = b.run("set", "--scavenger", "1")
@@ -1544,6 +1545,39 @@ def test_listener(b: Bench) -> None:
             "descendants; see ss -tp for those that have\n",
         ), done
         process.kill()
+
+
+def test_shared_port(b: Bench) -> None:
+    """All listeners of a port that they share get what one is given, and get tells it."""
+    with contextlib.ExitStack() as stack:
+
+        def listen(port: int, reuse: bool = True) -> socket.socket:
+            return stack.enter_context(
+                socket.create_server(("127.0.0.1", port), reuse_port=reuse)
+            )
+
+        listeners = [listen(0)]
+        port = listeners[0].getsockname()[1]
+        listeners += [listen(port), listen(port), listen(0), listen(0, reuse=False)]
+        fds = [s.fileno() for s in listeners]
+        one = stack.enter_context(subprocess.Popen(["sleep", "20"], pass_fds=fds[:1]))
+        another = stack.enter_context(subprocess.Popen(["sleep", "20"], pass_fds=fds[1:]))
+        stack.callback(one.kill)
+        stack.callback(another.kill)
+        named = f"{one.pid}:{fds[0]}"
+        done = b.run("set", "--scavenger", named)
+        said = f"{named} (sleep): 3 listening sockets changed\n"
+        assert (done.returncode, done.stdout) == (0, said), done
+        done = b.run("get", str(one.pid), str(another.pid))
+        assert [line.split()[1:3] for line in done.stdout.splitlines()[1:]] == [
+            ["-", "scavenger"]] * 3, done  # fmt: skip
+        done = b.run("set", *GOAL, "--controller", "mbc", named)
+        assert [g.bytes for g in b.goals()] == [1000000] * 3, b.goals()
+        assert "waiting" in b.run("get", named).stdout
+        done = b.run("clear", named)
+        assert "3 listening sockets cleared, back at " in done.stdout, done
+        done = b.run("set", "--scavenger", f"{another.pid}:{fds[4]}")
+        assert "1 listening socket changed" in done.stdout, done
 
 
 def test_multipath_tcp(b: Bench) -> None:
