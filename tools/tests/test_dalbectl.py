@@ -1777,7 +1777,8 @@ def test_watch_on_a_terminal(b: Bench) -> None:
     """On a terminal the table stays in place and within the width, which may change."""
     sizes = [(80, 24, ()), (60, 24, ()), (100, 5, ()), (80, 24, ("-v",)), (200, 6, ("-v",))]
     with running_sender(b, "1000", "0", *["1000000"] * 4) as (pid, fds):
-        assert b.run("set", "--size", "4M", "--deadline", "+60s", pid).returncode == 0
+        for fd in fds:  # one by one: no job, which would have one line
+            assert b.run("set", *GOAL, f"{pid}:{fd}").returncode == 0
         for width, height, flags in sizes:
             child, master = pty.fork()
             if child == 0:
