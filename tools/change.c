@@ -226,7 +226,8 @@ int cmd_set(const struct options *opts, char **operands)
 	}
 	change.n_sharing = change.n;
 	change.job = change.n > 1 ? dalbe_new_job() : 0;
-	change.n = change.n_foreign = 0;
+	change.n = 0;
+	change.n_foreign = 0;
 	ret = targets_each(operands, false, set_one, &change);
 	do_others_of_port(&change, apply);
 	if (change.n_changed + change.n_listeners && !tell(&change, operands[0], "changed"))

@@ -53,8 +53,8 @@ int human_parse_duration(const char *text, uint64_t *ns, char *err);
  * now_real and now_boot_ns are the same instant on CLOCK_REALTIME and
  * CLOCK_BOOTTIME. Of an hour that the clock shows twice, both local forms mean the first that is.
  *
- * HUMAN_PASSED, with *deadline_ns and a phrase, when it is not in the future; also for an HH:MM that
- * the clock showed less than an hour ago, as a timer that is late would mean that, not tomorrow's.
+ * HUMAN_PASSED, with *deadline_ns and a phrase, when it is not in the future; also for an HH:MM
+ * that the clock showed less than an hour ago, as a timer that is late means that, not tomorrow's.
  */
 #define HUMAN_PASSED	1
 int human_parse_deadline(const char *text, struct timespec now_real,

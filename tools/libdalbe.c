@@ -302,6 +302,7 @@ static bool device_hidden(void)
 {
 	return !access("/sys/class/misc/dalbe", F_OK) || file_has("/proc/misc", " dalbe\n");
 }
+
 /* With Secure Boot the kernel loads only modules that a key it knows has signed. */
 static bool signature_needed(void)
 {

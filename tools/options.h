@@ -44,7 +44,7 @@ struct command {
 
 struct options {
 	uint64_t size_bytes;		/* 0: no goal */
-	uint64_t deadline_ns;		/* on CLOCK_BOOTTIME, 0: no goal; may be negative if passed */
+	uint64_t deadline_ns;		/* on CLOCK_BOOTTIME, 0: no goal; passed: or negative */
 	const char *passed;		/* run --or-plain: a deadline that is, as it was typed */
 	uint64_t not_before_ns;		/* run: as deadline_ns; 0: at once */
 	uint64_t stop_at_ns;		/* 0: never */
