@@ -10,6 +10,20 @@ set -euo pipefail
 installed() { dkms status dalbe -k "$kver" | grep "^dalbe/$version, .*: installed"; }
 dkms_install() { make dkms-install KDIR="$kdir"; }
 
+# Kernels that we do not support are left out, in place of a build that fails.
+excludes_old()
+{
+	local BUILD_EXCLUSIVE_KERNEL kernel
+	eval "$(grep ^BUILD_EXCLUSIVE_KERNEL= dkms.conf)"
+	for kernel in 4.19.0-27-amd64 5.10.0-30-amd64 5.15.0-91-generic 5.61.0 6.0.0-6-amd64; do
+		[[ ! $kernel =~ $BUILD_EXCLUSIVE_KERNEL ]] || return 1
+	done
+	for kernel in "$kver" 6.1.0-18-amd64 6.12.117+deb12-amd64 7.2.0 10.0.1; do
+		[[ $kernel =~ $BUILD_EXCLUSIVE_KERNEL ]] || return 1
+	done
+}
+report "dkms.conf: kernels from 6.1 on" excludes_old
+
 list >/tmp/before
 # Then the same version of the module is there, in another directory.
 report "$kver: make install" make install KDIR="$kdir"
