@@ -212,6 +212,48 @@ static void one_w_for_all(void)
 	pair_close(&cubic);
 }
 
+static bool competes(const struct pair *pair)
+{
+	return state_get(pair->tx).w_ppm > 500000;
+}
+
+static void set_controller(struct pair *pairs, int n, uint32_t controller)
+{
+	for (int i = 0; i < n; i++)
+		params_set(pairs[i].tx, (struct dalbe_params){
+			.flags = DALBE_PARAM_CONTROLLER, .controller = controller });
+}
+
+/* As dalbectl run --window does it: at the window's end, with one more connection after that, and
+ * at the next one's beginning. The job needs more than it can have.
+ */
+static void least_outside_a_window(void)
+{
+	struct pair pairs[SOME], cubic = pair_open("cubic");
+	uint32_t job = new_job();
+
+	for (int i = 0; i < SOME - 1; i++)
+		pairs[i] = pair_of_job(job, 200000 * KB, 60000);
+	CHECK(compete(&pairs[0], &cubic, 30000, competes));
+
+	set_controller(pairs, SOME - 1, DALBE_CONTROLLER_WEIGHT);
+	pairs[SOME - 1] = pair_of_job(job, 1, 1);
+	set_controller(&pairs[SOME - 1], 1, DALBE_CONTROLLER_WEIGHT);
+	compete(&pairs[SOME - 1], &cubic, 5000, NULL);
+	for (int i = 0; i < SOME; i++) {
+		CHECK_EQ(state_get(pairs[i].tx).w_ppm, state_get(pairs[i].tx).wmin_ppm);
+		CHECK_OP(state_get(pairs[i].tx).w_ppm, <, 100000);
+	}
+
+	set_controller(pairs, SOME, DALBE_CONTROLLER_MBC);
+	CHECK(compete(&pairs[SOME - 1], &cubic, 30000, competes));
+	for (int i = 0; i < SOME; i++) {
+		CHECK_EQ(state_get(pairs[i].tx).controller, DALBE_CONTROLLER_MBC);
+		pair_close(&pairs[i]);
+	}
+	pair_close(&cubic);
+}
+
 const struct test tests_job[] = {
 	{ "job: what all connections carry counts, to the byte", bytes_of_all_count },
 	{ "job: the first connection sets the goal, an update changes it for all",
@@ -221,5 +263,6 @@ const struct test tests_job[] = {
 	{ "job: a listener's connections take part", listener_of_a_job },
 	{ "job: updates by those that have no part are refused", updates_that_are_refused },
 	{ "job: one w for all", one_w_for_all },
+	{ "job: least outside a window, and back", least_outside_a_window },
 	{}
 };
