@@ -23,6 +23,7 @@
  *	dalbe_paths.lock	insertion, removal, first and last flow. Taken in softirq and in
  *				process context, mostly with the socket locked
  *	path_memory.lock	core/'s; neither of these two is taken under the other
+ *	job.lock		core/'s; taken under the table's, never the other way round
  *
  * The user is the socket's, sk_uid: whoever created it, or owns it since fchown(). A child of a
  * listener has the listener's until accept(), and then that of the process which accepts it. A flow

@@ -22,12 +22,12 @@ GOAL, STATE, CLEAR, PARAMS, GROUP = range(1, 6)
 RELATIVE, UPDATE = 1, 2
 NONE, WAITING, ON_TRACK, INFEASIBLE, LATE, DONE = range(6)
 WEIGHT = 3
-STATE_FORMAT = "<iIIIIIQQQqQQIIIIIIIIQQIIIIQIIII"
+STATE_FORMAT = "<iIIIIIQQQqQQIIIIIIIIQQIIIIQIIIIII"
 STATE_FIELDS = """
 fd status flags controller after_deadline tw_ms goal_bytes bytes_done deadline_ns time_left_ns
 target_Bps rate_Bps w_ppm wmin_ppm phi_ppm g_ns srtt_us min_rtt_us cwnd updates backoffs_delay
 backoffs_loss loss_episodes loss_answers regime ours_ppm level_Bps yields path_flows group
-carried_kBps
+carried_kBps job reserved
 """.split()  # noqa: SIM905
 failures: list[str] = []
 
