@@ -94,7 +94,8 @@ struct conn {
 	uint64_t received;
 	uint64_t goal_bytes;	/* in terms of done */
 	uint64_t kernel_bytes;	/* as the kernel counts, from when the goal was set */
-	uint64_t outside;	/* of done: before it took part in the job */
+	uint64_t outside;	/* of done: not for the job, as of when it took part */
+	uint64_t for_job;	/* of done: for the job, while it took part before */
 	uint64_t queued;
 	uint64_t rate_Bps;
 	uint64_t rated_ns;	/* start of the interval for the next rate */
@@ -472,6 +473,7 @@ static void hear(const struct tally *tally, void *arg)
 static void visit(struct transfer *t, struct conn *conn)
 {
 	int fd = borrow(conn);
+	bool had_goal = conn->has_goal;
 	struct tcpsock sock;
 	struct tally tally;
 
@@ -501,6 +503,8 @@ static void visit(struct transfer *t, struct conn *conn)
 		conn->on_its_own = true;
 	}
 	close(fd);
+	if (had_goal && !conn->has_goal)
+		conn->for_job = conn->done - conn->outside;
 
 	if (t->now_ns - conn->rated_ns >= MIN_RATE_INTERVAL_NS) {
 		conn->rate_Bps = share_smooth(conn->rate_Bps,
@@ -561,7 +565,7 @@ static bool take_part(struct transfer *t, struct conn *conn, uint64_t bytes)
 	if (!dalbe_set_job_goal(fd, t->job, bytes, t->opts->deadline_ns, 0)) {
 		conn->has_goal = true;
 		conn->goal_bytes = bytes;
-		conn->outside = conn->done;
+		conn->outside = conn->done - conn->for_job;
 	} else if (errno == EINVAL) {
 		t->job = 0;
 	} else if (errno != ETIME) {	/* that only means it passed just now */
@@ -584,6 +588,12 @@ static void resize_job(struct transfer *t, struct conn *conn, uint64_t bytes)
 	close(fd);
 }
 
+/* What a connection has done, but for the job. */
+static uint64_t done_outside(const struct conn *conn)
+{
+	return conn->has_goal ? conn->outside : conn->done - conn->for_job;
+}
+
 /*
  * The connections that are open take part in the job, whose goal is the transfer's, less what was
  * sent by connections that had no part in it. False: the kernel knows no jobs.
@@ -596,7 +606,7 @@ static bool serve_job(struct transfer *t)
 	if (!t->job)
 		return false;
 	for (size_t i = 0; i < t->n; i++)
-		outside += t->conns[i].has_goal ? t->conns[i].outside : t->conns[i].done;
+		outside += done_outside(&t->conns[i]);
 	bytes = outside < t->size_bytes ? t->size_bytes - outside : 1;
 	for (size_t i = 0; i < t->n; i++) {
 		struct conn *conn = &t->conns[i];

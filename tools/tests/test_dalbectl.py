@@ -995,6 +995,27 @@ def test_changed_by_somebody(b: Bench) -> None:
     assert err.count("\n") == 1, err
 
 
+def test_what_was_done_for_a_job_stays_done(b: Bench) -> None:
+    """A connection that has no part any more has done what it had: the job's size stays."""
+    program = SEEN + (
+        "import sys\n"
+        f"two = [socket.create_connection(('127.0.0.1', {b.sink.port})) for _ in range(2)]\n"
+        "goals(2); two[0].sendall(b'x' * 200000); seen(two[0], looks(two[0]) + 2)\n"
+        "print(os.getpid(), two[0].fileno(), flush=True)\n"
+        "sys.stdin.readline(); two[0].sendall(b'x' * 100000); seen(two[0], looks(two[0]) + 3)\n"
+    )
+    args = (DALBECTL, "run", *GOAL, "--loopback", "--", PYTHON, "-c", program)
+    with subprocess.Popen(args, env=b.env, text=True, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:  # fmt: skip
+        assert run.stdout and run.stderr
+        one = ":".join(run.stdout.readline().split())
+        assert b.run("clear", one).returncode == 0
+        assert "another congestion control" in run.stderr.readline()  # it has been noticed
+        run.communicate("go on\n")
+    # 100000 bytes were sent outside of the job, 200000 for it
+    assert [g.bytes for g in b.goals() if g.flags == UPDATE][-1:] == [900000], b.goals()
+
+
 def test_cleared_meanwhile(b: Bench) -> None:
     """A goal that somebody clears just before its update is set again, without a word."""
     program = SEEN + (
