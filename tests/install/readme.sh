@@ -27,7 +27,8 @@ printf 'Defaults !env_reset\nsomebody ALL=(ALL) NOPASSWD: ALL\n' >/etc/sudoers.d
 chown -R somebody "$repo"
 user_path=/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games # as login gives it
 user() { runuser -u somebody -- env HOME=/home/somebody PATH="$user_path" "$@"; }
-stand_in pgrep "echo $$" # some process
+# shellcheck disable=SC2016  # the stand-in expands it
+stand_in pgrep 'echo $PPID' # some process, which is not the first
 mkdir -p /srv/backup # what README's user wants to send
 echo data >/srv/backup/file
 echo 'APT::Get::Assume-Yes "true";' >/etc/apt/apt.conf.d/yes
