@@ -9,16 +9,7 @@
 
 #include "array.h"
 #include "human.h"
-
-static int n_tests, n_failed;
-
-static void check(bool ok, const char *what, const char *detail)
-{
-	n_tests++;
-	n_failed += !ok;
-	printf("%sok %d - %s%s%s\n", ok ? "" : "not ", n_tests, what,
-	       ok ? "" : ": ", ok ? "" : detail);
-}
+#include "tap.h"
 
 static bool one_line(const char *err)
 {
@@ -386,6 +377,5 @@ int main(void)
 	test_fixed();
 	test_formats();
 	test_clock();
-	printf("1..%d\n", n_tests);
-	return n_failed || !n_tests;
+	return plan();
 }

@@ -15,17 +15,9 @@
 #include "array.h"
 #include "procs.h"
 #include "tally.h"
+#include "tap.h"
 
 #define OWNER	4242	/* of every process */
-
-static int n_tests, n_failed;
-
-static void check(bool ok, const char *what)
-{
-	n_tests++;
-	n_failed += !ok;
-	printf("%sok %d - %s\n", ok ? "" : "not ", n_tests, what);
-}
 
 /* What recv() fails with before it has the report of an end; then it has no more. */
 static const int errors[] = { ENOBUFS, EINTR, ENOBUFS };
@@ -66,7 +58,7 @@ ssize_t recv(int fd, void *buf, size_t len, int flags)
 static void hear(const struct tally *tally, void *arg)
 {
 	check(tally->ended && tally->cookie == (1ull << 32 | 7) && tally->acked == 1000,
-	      "it tells what was acknowledged, without SYN and FIN");
+	      "it tells what was acknowledged, without SYN and FIN", NULL);
 	++*(int *)arg;
 }
 
@@ -75,7 +67,7 @@ static void test_ends_after_a_full_buffer(void)
 	int heard = 0;
 
 	tally_collect(-1, hear, &heard);
-	check(heard == 1, "the end of a socket is heard of after others were lost");
+	check(heard == 1, "the end of a socket is heard of after others were lost", NULL);
 }
 
 static uid_t user;
@@ -111,15 +103,14 @@ static bool sees_us(uid_t who)
 
 static void test_whose_processes(void)
 {
-	check(sees_us(OWNER), "a user's processes are found");
-	check(!sees_us(OWNER + 1), "another's are not");
-	check(sees_us(0), "root finds those of all");
+	check(sees_us(OWNER), "a user's processes are found", NULL);
+	check(!sees_us(OWNER + 1), "another's are not", NULL);
+	check(sees_us(0), "root finds those of all", NULL);
 }
 
 int main(void)
 {
 	test_ends_after_a_full_buffer();
 	test_whose_processes();
-	printf("1..%d\n", n_tests);
-	return n_failed > 0;
+	return plan();
 }

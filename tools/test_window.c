@@ -6,17 +6,8 @@
 
 #include "array.h"
 #include "human.h"
+#include "tap.h"
 #include "window.h"
-
-static int n_tests, n_failed;
-
-static void check(bool ok, const char *what, const char *detail)
-{
-	n_tests++;
-	n_failed += !ok;
-	printf("%sok %d - %s%s%s\n", ok ? "" : "not ", n_tests, what,
-	       ok ? "" : ": ", ok ? "" : detail);
-}
 
 static const struct {
 	const char *text;
@@ -233,6 +224,5 @@ int main(void)
 	test_texts();
 	test_times();
 	test_edges();
-	printf("1..%d\n", n_tests);
-	return n_failed || !n_tests;
+	return plan();
 }
