@@ -143,6 +143,11 @@ static struct dalbe_path *dalbe_path_of(struct path_memory *memory)
 	return container_of(memory, struct dalbe_path, memory);
 }
 
+static struct dalbe_path *dalbe_path_of_job(struct job *job)
+{
+	return container_of(job, struct dalbe_path, job);
+}
+
 /* Destinations are the network's choice, where a server accepts: without the secret a client could
  * fill one bucket.
  */
@@ -263,8 +268,8 @@ static void dalbe_path_remove(struct dalbe_paths *paths, struct dalbe_path *path
 
 /* The entry with one flow more, or NULL: there is none. The lock is held.
  *
- * What is too old, as the work is still to come after suspend, makes place for a new entry: others,
- * which count a flow without the lock, must not find one that is written anew.
+ * An entry that is too old, as the work is still to come after suspend, makes place for a new one:
+ * others, which count a flow without the lock, must not find one that is written anew.
  */
 static struct dalbe_path *dalbe_path_count(struct dalbe_paths *paths,
 					   const struct dalbe_path_key *key)
@@ -483,7 +488,7 @@ bool dalbe_job_join(struct sock *sk)
 	};
 	struct dalbe_path *path;
 
-	if (flow->job && dalbe_path_has_key(container_of(flow->job, struct dalbe_path, job), &key))
+	if (flow->job && dalbe_path_has_key(dalbe_path_of_job(flow->job), &key))
 		return true;
 	dalbe_job_leave(sk);
 	if (!key.job)
@@ -497,17 +502,17 @@ bool dalbe_job_join(struct sock *sk)
 
 /**
  * dalbe_job_leave - have no part in a job any more; what was done for it stays done
- * @sk: a locked socket of ours, with a flow
+ * @sk: a locked socket of ours; of no effect where it has no part in one
  */
 void dalbe_job_leave(struct sock *sk)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 
-	if (!flow->job)
+	if (!flow || !flow->job)
 		return;
 	job_add(flow->job, dalbe_bytes_done(sk), ktime_get_boottime_ns());
 	dalbe_sk(sk)->acked_before_goal = tcp_sk(sk)->bytes_acked;
-	dalbe_path_put(container_of(flow->job, struct dalbe_path, job));
+	dalbe_path_put(dalbe_path_of_job(flow->job));
 	flow->job = NULL;
 }
 
