@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What BPF keeps: settings, flows, and what is known of paths. kernel/dalbe.h and kernel/paths.c
- * say more of each.
+ * BPF keeps settings, flows, and what is known of paths here. kernel/dalbe.h and kernel/paths.c say
+ * more of each.
  */
 #ifndef DALBE_BPF_FLOW_H
 #define DALBE_BPF_FLOW_H

@@ -36,7 +36,7 @@ done
 [[ $# -gt 0 ]] || parts=("${all[@]}")
 seconds=${SECONDS_OF:-180}
 
-# What the guest runs, besides busybox and our own programs.
+# The guest runs these, besides busybox and our own programs.
 programs=(bash ip ss tc ethtool)
 
 # copy_program ROOT NAME: with the libraries that it is linked to

@@ -120,7 +120,7 @@ static bool find_place(const struct options *opts, struct place *place)
 	return false;
 }
 
-/* What this would need and is not there; NULL: nothing. */
+/* Returns a sentence on what attach needs and the host lacks; NULL: all is there. */
 static const char *missing(const struct options *opts, struct dalbe_policy *policy)
 {
 	char line[16] = "";

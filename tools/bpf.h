@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What user space writes and programs of BPF read: bpf/ has those, and the loader that pins them.
+ * User space writes this, and programs of BPF read it: bpf/ has those, and the loader that pins
+ * them.
  */
 #ifndef DALBE_BPF_H
 #define DALBE_BPF_H

@@ -26,8 +26,8 @@ static const struct {
 	  cmd_run },
 	{ { "set", CMD_SET, "[OPTIONS] PID|PID:FD",
 	    "Give connections of a running program a goal, or parameters.",
-	    "PID stands for all TCP connections of the process and its descendants, among\n"
-	    "which the size is divided evenly. The congestion control dalbe_cdg is selected\n"
+	    "PID stands for all TCP connections of the process and its descendants, which\n"
+	    "have the goal together. The congestion control dalbe_cdg is selected\n"
 	    "where it is not yet. net.dalbe.NAME=VALUE... in the place of all that: settings of\n"
 	    "the machine, by sysctl's names, of either edition (root).\n" },
 	  cmd_set },

@@ -220,8 +220,9 @@ static bool take_deadline(const char *text, struct options *opts, char *err)
 }
 
 /* Somebody who types 06:00 just before or after midnight may mean the other day. */
-static void tell_day(const char *text, const struct options *opts)
+static void tell_day(const struct options *opts)
 {
+	const char *text = opts->deadline_text;
 	struct timespec now;
 	struct tm today, then;
 	int64_t left_ns = (int64_t)(opts->deadline_ns - boottime_ns());
@@ -479,7 +480,6 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 {
 	struct option longs[N_DEFS + 1] = { 0 };
 	char shorts[N_DEFS + 3], passed[HUMAN_ERR_LEN];
-	const char *deadline = NULL;
 	bool size = false, size_of = false, scavenger = false, controller = false;
 	size_t n = 0;
 
@@ -530,10 +530,8 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 		}
 		if (!take_value(def->id, optarg, opts, err))
 			usage_error("'--%s %.80s': %s", def->name, optarg, err);
-		if (id == OPT_DEADLINE) {
-			deadline = optarg;
+		if (id == OPT_DEADLINE)
 			strcpy(passed, err);
-		}
 		size |= id == OPT_SIZE;
 		size_of |= id == OPT_SIZE_OF;
 		scavenger |= id == OPT_SCAVENGER;
@@ -555,10 +553,10 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 	if (opts->update && !opts->size_bytes)
 		usage_error("--update needs the new goal; type for example --update --size 40G --deadline +90m");
 	if (opts->passed && !opts->or_plain)
-		usage_error("'--deadline %.80s': %s", deadline, passed);
+		usage_error("'--deadline %.80s': %s", opts->deadline_text, passed);
 	check_operands(cmd, opts, argv + optind);
-	if (deadline && !opts->passed)
-		tell_day(deadline, opts);
+	if (opts->deadline_text && !opts->passed)
+		tell_day(opts);
 	return optind;
 }
 

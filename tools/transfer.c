@@ -588,7 +588,7 @@ static void resize_job(struct transfer *t, struct conn *conn, uint64_t bytes)
 	close(fd);
 }
 
-/* What a connection has done, but for the job. */
+/* Bytes that a connection has carried outside of the job: the kernel does not count them. */
 static uint64_t done_outside(const struct conn *conn)
 {
 	return conn->has_goal ? conn->outside : conn->done - conn->for_job;
@@ -677,7 +677,7 @@ static bool look_at_clock(struct transfer *t)
 	return t->outside_windows != before;
 }
 
-/* What holds within the windows: as the options say, or the kernel of the first connection. */
+/* Learn the parameters within the windows: the options', or the first connection's. */
 static bool learn_params(struct transfer *t, int fd)
 {
 	const struct dalbe_params *params = &t->opts->params;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a new connection is under before its first data packet: one line for one that connects, and
-one for one that is accepted.
+"""Print the policy of a new connection before its first data packet: a line for one that connects,
+and one for one that is accepted.
 
 usage: attached.py ADDRESS [own]: of a sink at port 5001; with own the program has a goal of its
 own, of 5000 bytes

@@ -82,7 +82,7 @@ static void the_first_sets_the_goal(void)
 	pair_close(&two);
 }
 
-/* What a connection has done stays done when it ends, or has its goal cleared. */
+/* The job keeps a connection's bytes when that ends, or has its goal cleared. */
 static void outlives_its_connections(void)
 {
 	uint32_t job = new_job();

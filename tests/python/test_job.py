@@ -127,7 +127,7 @@ def test_connections_that_take_turns_keep_the_path_busy(
 
 
 def test_the_end_is_the_last_bytes(pure: Any) -> None:
-    """What connections have not told when they end counts, and the time is that of the last."""
+    """The job counts bytes that connections tell only when they end; the last sets its time."""
     job = Job(pure, size=1000, connections=2)
     pure.job_add(job.job, 400, job._ns() + 5)
     assert job.known().done_ns == 0

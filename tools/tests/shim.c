@@ -299,7 +299,7 @@ static void set_job(struct shim_socket *s, const struct dalbe_goal *goal)
 	}
 }
 
-/* What all connections of the socket's job have done, as far as they were asked. */
+/* Bytes of all connections of the socket's job, as far as they were asked. */
 static __u64 job_done(const struct shim_socket *s)
 {
 	__u64 done = s->done;

@@ -369,7 +369,7 @@ def test_more_than_was_announced(b: Bench) -> None:
     sizes = [g.bytes for g in b.goals()]
     assert len(set(sizes)) > 2 and sizes == sorted(sizes), sizes
     assert max(sizes) <= 600000 * 9 / 8, sizes
-    # What was announced is in time, and the job is not.
+    # The announced bytes are in time; the job is late.
     line, js = b.summary(*goal[:2], "--deadline", "+2s", "--", *sender)
     assert re.fullmatch(said.format(TIME) + f", {TIME} after the deadline", line), line
     assert (js["complete"], js["on_time"]) == (True, False) and js["late_s"] > 0, js
@@ -1144,7 +1144,7 @@ def test_scavenger_after_deadline(b: Bench) -> None:
 
 
 def params_told(b: Bench) -> list[tuple[int, ...]]:
-    """What --window has told the connections: number of the connection, controller, wmin."""
+    """Return what --window told: number of the connection, controller, wmin."""
     entries = [entry.split() for entry in b.log.read_text().splitlines()]
     told = [e for e in entries if e[0] == "params" and e[2] == "10"]
     cookies = list(dict.fromkeys(e[1] for e in told))
