@@ -7,7 +7,7 @@ me=races
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-all=(stress missing_lock missing_bh stale_pointer)
+all=(stress missing_lock missing_bh stale_pointer missing_job_lock stale_job)
 
 usage()
 {
@@ -158,6 +158,18 @@ stale_pointer()
 {
 	defect "a pointer to what is not ours any more" 'refcount_t: |BUG kmalloc|general protection' \
 		core/sender.c '/^\ts->memory = NULL;/d'
+}
+
+missing_job_lock()
+{
+	defect "a job's lock that is missing" 'KCSAN: data-race in (job|control)_' core/control/job.c \
+		's/port_lock(&job->lock)/local_bh_disable()/; s/port_unlock(&job->lock)/local_bh_enable()/'
+}
+
+stale_job()
+{
+	defect "a job that a connection leaves twice" 'refcount_t: |BUG kmalloc|general protection' \
+		kernel/paths.c '/^\tflow->job = NULL;/d'
 }
 
 for part in "${parts[@]}"; do "$part"; done

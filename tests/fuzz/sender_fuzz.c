@@ -36,6 +36,9 @@
  *				while alone and after that by half of it; B likewise
  *	scavenger.c		B after standing back is half of the window, or what losses left of
  *				it; a path is taken with half of what it carried
+ *	job.h			what is done of a job is the sum of what its connections have told; its
+ *				end is known when that is all; w changes at the end of Tw alone, and
+ *				who has just told something knows it
  *	path_memory.h		the flows of a path and the sum of their rates are right; all flows
  *				act by one decision; we stand back below 3/4 of what was carried;
  *				patience is K/2, and three looks, at least
@@ -48,10 +51,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/control/job.h"
 #include "core/sender.h"
 
 #define FLOWS		4
 #define MEMORIES	2
+#define JOBS		2
 #define BYTES_MAX	BIT(30)	/* that TCP has under way */
 #define BETA(packets)	((u64)(packets) * CUBIC_BETA_Q10 / 1024)
 
@@ -92,10 +97,10 @@ enum event {
 	EVENT_CLEAR,
 	EVENT_PARAMS,
 	EVENT_HEURISTICS,
-	EVENT_ROUTE,	/* another, or another group: another memory */
+	EVENT_ROUTE,	/* another, or another group: another memory; or user: another job */
 	EVENT_OPEN,	/* the flow ends, and another begins */
 	EVENT_CLOSE,
-	EVENT_FORGET,	/* what is known of a path without a flow */
+	EVENT_FORGET,	/* what is known of a path, or a job, without a flow */
 	EVENT_TCP_CUT,	/* TCP validates the window: the program has sent too little for long */
 	EVENTS
 };
@@ -143,6 +148,8 @@ struct record {
  * @bytes: acknowledged
  * @bytes_before: when the goal came
  * @goal_bytes: 0: no goal
+ * @goal_job: whose goal it is, 1 .. JOBS; 0: its own
+ * @job: in which it has a part; NULL: none
  * @deadline_ns: its
  * @tw_start_us: Tw
  * @tw_end_us: likewise
@@ -166,6 +173,8 @@ struct flow {
 	u64 bytes;
 	u64 bytes_before;
 	u64 goal_bytes;
+	u8 goal_job;
+	struct job *job;
 	u64 deadline_ns;
 	u64 tw_start_us;
 	u64 tw_end_us;
@@ -174,6 +183,8 @@ struct flow {
 
 static struct flow flows[FLOWS];
 static struct path_memory memories[MEMORIES];
+static struct job jobs[JOBS];
+static u64 told[JOBS];	/* what the connections of each have told */
 static u64 now_us, boot_offset_ns;
 static u32 random_state;
 static unsigned int step;
@@ -237,10 +248,8 @@ static bool scavenges(const struct flow *f)
 
 /* --- what holds at any time ------------------------------------------------------------------ */
 
-static void check_control(const struct flow *f)
+static void check_control(const struct control *c)
 {
-	const struct control *c = &f->s.control;
-
 	CHECK(c->w_q16 >= c->config.wmin_q16 && c->w_q16 <= Q16_ONE, "w %u, wmin %u", c->w_q16,
 	      c->config.wmin_q16);
 	CHECK(c->phi_q16 >= Q16_ONE && c->phi_q16 <= DALBE_PHI_MAX_Q16, "phi %u", c->phi_q16);
@@ -252,7 +261,6 @@ static void check_control(const struct flow *f)
 	CHECK(c->w_recent_max_q16 <= Q16_ONE, "recent %u", c->w_recent_max_q16);
 	CHECK(c->status <= DALBE_STATUS_DONE, "status %u", c->status);
 	CHECK(c->goal.start_ns < c->goal.deadline_ns, "no time for the goal");
-	CHECK(f->s.mu_q16, "mu");
 	if (c->config.controller == DALBE_CONTROLLER_WEIGHT && !c->goal.bytes)
 		CHECK(c->w_q16 == c->config.wmin_q16, "w %u without a goal", c->w_q16);
 }
@@ -293,8 +301,11 @@ static void check_flow(const struct flow *f)
 	CHECK(s->regime == REGIME_ALONE || (s->regime == REGIME_CONTENDED && scavenges(f)),
 	      "regime");
 	CHECK(report.ours_ppm <= 1000000, "ours %u ppm", report.ours_ppm);
-	if (f->controlled)
-		check_control(f);
+	CHECK(!f->job || f->controlled, "a job without control");
+	if (f->controlled) {
+		check_control(&s->control);
+		CHECK(s->mu_q16, "mu");
+	}
 	if (scavenges(f))
 		check_scavenger(f);
 }
@@ -323,6 +334,24 @@ static void check_memory(const struct path_memory *m)
 	      "patience %u", m->patience_us);
 }
 
+static void check_job(u32 n)
+{
+	const struct job *job = &jobs[n];
+	const struct job_tw *tw = &job->tw;
+	u64 bytes = job->control.goal.bytes;
+
+	CHECK(job->bytes_done == told[n], "%llu done, %llu told",
+	      (unsigned long long)job->bytes_done, (unsigned long long)told[n]);
+	CHECK(!!job->done_ns == (bytes && told[n] >= bytes), "ended at %llu",
+	      (unsigned long long)job->done_ns);
+	CHECK(tw->rounds_beside <= tw->rounds, "%u of %u rounds", tw->rounds_beside, tw->rounds);
+	CHECK(tw->limited_us <= tw->limited_until_us - tw->start_us, "limited for longer than Tw");
+	if (!bytes)
+		return;
+	check_control(&job->control);
+	CHECK(tw->end_us >= tw->start_us + DALBE_TW_MIN_MS * USEC_PER_MSEC, "Tw");
+}
+
 static void check_all(void)
 {
 	u32 i;
@@ -332,6 +361,8 @@ static void check_all(void)
 			check_flow(&flows[i]);
 	for (i = 0; i < MEMORIES; i++)
 		check_memory(&memories[i]);
+	for (i = 0; i < JOBS; i++)
+		check_job(i);
 }
 
 /* --- TCP's own part -------------------------------------------------------------------------- */
@@ -562,7 +593,7 @@ static void set_tw_end(struct flow *f)
 	u64 tw_ns = control_tw_ns(&f->s.control, f->p.srtt_us);
 
 	CHECK(tw_ns >= DALBE_TW_MIN_MS * NSEC_PER_MSEC, "Tw %llu", (unsigned long long)tw_ns);
-	f->tw_end_us = now_us + tw_ns / 1000;
+	f->tw_end_us = now_us + tw_ns / 1000 / (f->job ? JOB_PARTS : 1);
 }
 
 static void begin_interval(struct flow *f)
@@ -584,6 +615,28 @@ static void join(struct flow *f, struct path_memory *memory)
 		sender_join(&f->s, memory, now_us);
 }
 
+/* As dalbe_job_leave(). */
+static void leave_job(struct flow *f)
+{
+	if (!f->job)
+		return;
+	told[f->job - jobs] += bytes_done(f);
+	job_add(f->job, bytes_done(f), now_ns());
+	f->bytes_before = f->bytes;
+	f->job = NULL;
+}
+
+/* As dalbe_job_join(). */
+static void join_job(struct flow *f)
+{
+	struct job *job = f->goal_job ? &jobs[f->goal_job - 1] : NULL;
+
+	if (f->job == job)
+		return;
+	leave_job(f);
+	f->job = job;
+}
+
 /* As dalbe_apply_goal(). */
 static void apply_goal(struct flow *f, const struct record *r)
 {
@@ -599,14 +652,18 @@ static void apply_goal(struct flow *f, const struct record *r)
 	if (!base->shares_path)
 		sender_leave(&f->s);
 	if (!f->controlled) {
+		leave_job(f);
 		cdg_set_g(&f->s.cdg, CDG_G_MIN_NS +
 				     r->value % (CDG_G_MAX_NS - CDG_G_MIN_NS + 1));
 		cdg_set_idle_g(&f->s.cdg, 0);
 		f->s.mu_q16 = 0;
 		return;
 	}
-	control_start(&f->s.control, &f->config, f->goal_bytes, bytes_done(f), now_ns(),
-		      f->deadline_ns);
+	join_job(f);
+	control_start(&f->s.control, &f->config, f->goal_bytes, f->job ? 0 : bytes_done(f),
+		      now_ns(), f->deadline_ns);
+	if (f->job)
+		job_begin(f->job, &f->s.control, now_us, f->p.srtt_us);
 	sender_begin_goal(&f->s, &f->p);
 	cdg_set_idle_g(&f->s.cdg, CDG_IDLE_G_DEFAULT_NS);
 	begin_interval(f);
@@ -632,6 +689,29 @@ static void draw_goal(struct flow *f, const struct record *r)
 	f->deadline_ns = min_t(u64, now_ns() + 1 + time_ns, S64_MAX);
 }
 
+/* In any event that gives a flow a goal. */
+static u8 draw_job(const struct record *r)
+{
+	return r->flow & 0x80 ? 1 + (r->flow >> 3 & (JOBS - 1)) : 0;
+}
+
+static void hand_in(struct flow *f, const struct control_sample *sample, u64 busy_us,
+		    const struct control_model *model)
+{
+	struct job_part part = { .sample = *sample, .now_us = now_us, .busy_us = busy_us };
+	u64 *sum = &told[f->job - jobs], tw_end_us = f->job->tw.end_us;
+	u32 w_q16 = f->job->control.w_q16;
+	bool first = !f->job->control.goal.bytes, updated;
+
+	*sum += sample->bytes_done + (first ? f->s.control.goal.done : 0);
+	updated = job_hand_in(f->job, &f->s.control, &part, model);
+	f->bytes_before = f->bytes;
+	CHECK(updated || first || now_us < tw_end_us, "Tw has ended");
+	CHECK(!updated || f->job->tw.start_us == now_us, "no new Tw");
+	CHECK(updated || first || f->job->control.w_q16 == w_q16, "w within Tw");
+	CHECK(!memcmp(&f->s.control, &f->job->control, sizeof(f->s.control)), "no copy");
+}
+
 /* As dalbe_end_interval(). */
 static void end_interval(struct flow *f, const struct record *r)
 {
@@ -644,16 +724,23 @@ static void end_interval(struct flow *f, const struct record *r)
 	sample.elapsed_ns = elapsed_us * NSEC_PER_USEC;
 	sample.bytes_done = bytes_done(f);
 	sample.srtt_us = f->p.srtt_us;
-	control_update(&f->s.control, &sample, &model);
+	if (f->job)
+		hand_in(f, &sample, busy_us, &model);
+	else
+		control_update(&f->s.control, &sample, &model);
 	sender_steer(&f->s, sample.price_standard_q40);
 	cdg_age_histogram(&f->s.cdg);
+	if (f->job)
+		join_job(f);	/* the user may be another */
 	begin_interval(f);
 }
 
 static void close_flow(struct flow *f)
 {
-	if (f->open)
+	if (f->open) {
+		leave_job(f);
 		sender_leave(&f->s);
+	}
 	f->open = false;
 }
 
@@ -680,10 +767,10 @@ static void open_flow(struct flow *f, const struct record *r)
 	draw_config(f, r);
 	if (!r->choice)	/* zeros are a scavenger */
 		f->config.controller = DALBE_CONTROLLER_WEIGHT;
-	if (!(r->flags & 0x40))
-		f->goal_bytes = 0;
-	else
+	if (r->flags & 0x40) {
 		draw_goal(f, r);
+		f->goal_job = draw_job(r);
+	}
 	apply_goal(f, r);
 }
 
@@ -883,7 +970,8 @@ static void ack(struct flow *f, const struct record *r)
 	take_sample(f, r, rtt_us, acked, silence_us);
 	if (p->una == p->nxt)
 		sender_tell_base(&f->s, p, BASE_IDLE);
-	if (f->controlled && now_us >= f->tw_end_us)
+	if (f->controlled && (now_us >= f->tw_end_us ||
+			      (f->job && p->una == p->nxt && bytes_done(f))))
 		end_interval(f, r);
 	tcp_end_repair(f);
 	if (marked && p->state < PATH_CWR)
@@ -922,6 +1010,8 @@ static void set_params(struct flow *f, const struct record *r)
 	draw_config(f, r);
 	f->effect = !(r->flow & 0x40);
 	if (f->controlled && wants_control(f)) {
+		if (f->job)
+			job_configure(f->job, &f->config);
 		sender_configure(&f->s, &f->config);
 		set_tw_end(f);
 	} else {
@@ -931,18 +1021,22 @@ static void set_params(struct flow *f, const struct record *r)
 
 static void set_goal(struct flow *f, const struct record *r)
 {
+	leave_job(f);
 	f->bytes_before = f->bytes;
 	draw_config(f, r);
 	draw_goal(f, r);
+	f->goal_job = draw_job(r);
 	f->effect = !(r->flow & 0x40);
 	apply_goal(f, r);
 }
 
 static void change_goal(struct flow *f, const struct record *r)
 {
-	if (!f->goal_bytes)
+	if (!f->goal_bytes || (f->goal_job && !f->job))
 		return;
 	draw_goal(f, r);
+	if (f->job)
+		job_change_goal(f->job, f->goal_bytes, now_ns(), f->deadline_ns);
 	if (!f->controlled)
 		return;
 	control_change_goal(&f->s.control, f->goal_bytes, now_ns(), f->deadline_ns);
@@ -966,6 +1060,17 @@ static void forget(struct path_memory *m)
 		return;
 	path_memory_init(m);
 	m->group = m != memories;
+}
+
+static void forget_job(u32 n)
+{
+	u32 i;
+
+	for (i = 0; i < FLOWS; i++)
+		if (flows[i].open && flows[i].job == &jobs[n])
+			return;
+	job_init(&jobs[n]);
+	told[n] = 0;
 }
 
 static void happen(struct flow *f, const struct record *r)
@@ -1024,7 +1129,9 @@ static void happen(struct flow *f, const struct record *r)
 		change_goal(f, r);
 		break;
 	case EVENT_CLEAR:
+		leave_job(f);
 		f->goal_bytes = 0;
+		f->goal_job = 0;
 		apply_goal(f, r);
 		break;
 	case EVENT_PARAMS:
@@ -1034,6 +1141,8 @@ static void happen(struct flow *f, const struct record *r)
 		set_heuristics(f, r);
 		break;
 	case EVENT_ROUTE:
+		if (f->goal_job)	/* from the end of Tw on */
+			f->goal_job = draw_job(r) ?: f->goal_job;
 		if (f->s.memory)
 			join(f, &memories[r->choice & (MEMORIES - 1)]);
 		break;
@@ -1044,6 +1153,7 @@ static void happen(struct flow *f, const struct record *r)
 		close_flow(f);
 		break;
 	case EVENT_FORGET:
+		forget_job(r->choice >> 1 & (JOBS - 1));
 		forget(&memories[r->choice & (MEMORIES - 1)]);
 		break;
 	case EVENT_TCP_CUT:
@@ -1079,6 +1189,8 @@ static void begin(const struct record *r)
 		memories[i].flows = 0;
 		forget(&memories[i]);
 	}
+	for (i = 0; i < JOBS; i++)
+		forget_job(i);
 	random_state = 1 + (u32)r->value;
 	boot_offset_ns = bits(r->value, 50);
 	now_us = begins_us[r->choice & 3] ?: 1 + bits(r->value << 6, 50);
