@@ -33,6 +33,7 @@ TESTS = {
     "core/bases/cdg.c": ("cdg", "sender"),
     "core/control/control.c": ("numeric", "control"),
     "core/control/equations.c": ("numeric", "control"),
+    "core/control/job.c": ("job",),
 }  # fmt: skip
 """Files of tests, the fastest first. Any file of tools/ has `make -C tools test`."""
 

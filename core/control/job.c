@@ -26,13 +26,15 @@ static void job_begin_tw(struct job *job, u64 now_us, u32 srtt_us)
 	};
 }
 
-/* The first goal becomes the job's. */
+/* The first goal becomes the job's. A connection may have done something for the job before that,
+ * and left again: one whose user is another.
+ */
 static void job_take_goal(struct job *job, const struct control *first, u64 now_us, u32 srtt_us)
 {
 	if (job->control.goal.bytes)
 		return;
 	job->control = *first;
-	job->bytes_done = first->goal.done;
+	job->bytes_done = fp_add(job->bytes_done, first->goal.done);
 	job_begin_tw(job, now_us, srtt_us);
 }
 

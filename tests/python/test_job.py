@@ -147,3 +147,15 @@ def test_the_first_goal_is_the_jobs(pure: Any) -> None:
     pure.control_start(other, config, 5000, 0, job._ns(), job._ns() + 10**9)
     pure.job_begin(job.job, other, job.now_us, SRTT_US)
     assert (other.goal.bytes, job.known().control.goal.bytes) == (1000, 1000)
+
+
+def test_bytes_from_before_the_goal_count(pure: Any) -> None:
+    """A connection that has come over from another job, and ends before its first part."""
+    job, copy = pure.new("job"), pure.new("control")
+    config = pure.new("control_config", wmin_q16=655)
+    pure.job_init(job)
+    pure.job_add(job, 400, 5)
+    pure.control_start(copy, config, 1000, 0, 6, 10**9)
+    pure.job_begin(job, copy, START_US, SRTT_US)
+    pure.job_add(job, 600, 7)
+    assert (job.bytes_done, job.done_ns) == (1000, 7)
