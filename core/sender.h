@@ -24,14 +24,15 @@
  * struct round - the RTT round under way
  * @end: sequence number whose ACK ends it
  * @delivered: path_delivered() when it began, packets
- * @start_us: when it began, TCP's clock modulo 2^32
+ * @start_us: when it began, TCP's clock; of 64 bits, as a round lasts for as long as the peer is
+ *	silent: modulo 2^32 one of 71 minutes and a bit would pass for a short one, with a rate to match
  * @app_limited: at one of its ACKs rtt_doubts.app_limited was set
  * @cwnd_limited: an ACK found the window in use
  */
 struct round {
 	u32 end;
 	u32 delivered;
-	u32 start_us;
+	u64 start_us;
 	bool app_limited;
 	bool cwnd_limited;
 };

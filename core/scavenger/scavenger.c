@@ -187,7 +187,7 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 					 s32 gradient_sum_us)
 {
 	struct scavenger *sc = &s->scavenger;
-	u32 elapsed_us = (u32)p->now_us - s->round.start_us, w_q16 = Q16_ONE;
+	u32 elapsed_us = min_t(u64, p->now_us - s->round.start_us, U32_MAX), w_q16 = Q16_ONE;
 	u64 delivered_q16 = (u64)(path_delivered(p) - s->round.delivered) << 16;
 	enum path_verdict verdict;
 	struct path_round r;

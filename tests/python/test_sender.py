@@ -304,6 +304,19 @@ def test_a_loss_that_tcp_takes_back_leaves_b_as_it_was(pure: Any) -> None:
     assert sender.scavenger.best_effort.window_q16 == 50 * Q16
 
 
+@pytest.mark.parametrize("silence_us", [50_000, 2**32 + 50_000, 5 * 2**32 + 50_000])
+def test_a_round_of_hours_is_slow(pure: Any, silence_us: int) -> None:
+    """Its rate is by all of its time, however often 32 bits of microseconds have begun anew."""
+    sender, path = standing_back(pure, W_LEAST, LONG_AGO_US)
+    path.state, path.now_us = pure.PATH_OPEN, 2**33
+    pure.sender_begin_round(sender, path)
+    path.una, path.delivered, path.now_us = path.nxt, 100, path.now_us + silence_us
+    sender.cdg.rtt.max_us = 50_000
+    pure.sender_end_round(sender, path)
+    rate = 100e6 / min(silence_us, 2**32 - 1)
+    assert sender.part.rate_q16 / Q16 == pytest.approx(rate, rel=0.01, abs=1 / Q16)
+
+
 @pytest.mark.parametrize(("delay_cut", "loss_cut"), [(30, 30), (90, 50)])
 def test_a_loss_amid_a_cut_for_delay_takes_the_lower_of_both_answers(
     pure: Any, delay_cut: int, loss_cut: int
