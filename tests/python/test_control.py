@@ -376,6 +376,27 @@ def test_time_in_suspend_lowers_no_rate(pure: Any) -> None:
 
 
 @pytest.mark.parametrize("pid", [True, False])
+def test_a_machine_that_slept_needs_more_and_is_on_time(pure: Any, pid: bool) -> None:
+    """Asleep for a quarter of the time at half of it, the rest needs twice the rate."""
+    t = Transfer(pure, size=int(0.3e6 * 3600), controller=controllers(pure)[not pid])
+    t.until(0.5)
+    before_Bps = t.d.target_Bps  # noqa: N806
+    t.now_s += 900
+    t.step()
+    assert t.d.target_Bps == pytest.approx(2 * before_Bps, rel=0.1)
+    t.until(1.1)
+    assert t.finished < 1
+
+
+def test_a_machine_that_slept_past_the_deadline_wakes_up_late(pure: Any) -> None:
+    t = Transfer(pure, size=int(0.3e6 * 3600), after_deadline=pure.AFTER_BEST_EFFORT)
+    t.until(0.5)
+    t.now_s += 1801
+    late = t.step()
+    assert (late.status, late.w) == (pure.STATUS_LATE, 1)
+
+
+@pytest.mark.parametrize("pid", [True, False])
 def test_after_the_deadline_the_policy_holds(pure: Any, pid: bool) -> None:
     for policy, expected in (
         (pure.AFTER_BEST_EFFORT, lambda _: 1.0),

@@ -22,7 +22,7 @@ class Job:
         self.pure, self.fair_Bps, self.model_error = pure, fair_Bps, model_error
         self.job = pure.new("job")
         pure.job_init(self.job)
-        self.now_us, self.sent, self.rates_Bps = START_US, 0.0, []
+        self.now_us, self.sent, self.asleep_us = START_US, 0.0, 0
         self.updates: list[tuple[float, float]] = []  # when, w
         config = pure.new("control_config", controller=pure.CONTROLLER_MBC, wmin_q16=655)
         self.copies = [pure.new("control") for _ in range(connections)]
@@ -38,7 +38,7 @@ class Job:
         return min(round(PRICE_Q40 * self.fair_Bps / self.model_error / max(rate_Bps, 1)), 2**63)
 
     def _ns(self) -> int:
-        return self.now_us * 1000
+        return (self.now_us + self.asleep_us) * 1000
 
     def known(self) -> Any:
         """Ask for what job_read() tells."""
@@ -124,6 +124,20 @@ def test_connections_that_take_turns_keep_the_path_busy(
     job = Job(pure, size=int(0.3e6 * WINDOW_S), connections=2)
     job.run(0.3, lambda n, s: n / 2 <= s / 10 % 1 < n / 2 + on)
     assert job.known().control.last.app_limited != limited
+
+
+def test_a_job_needs_more_after_a_sleep_and_no_rate_was_zero(pure: Any) -> None:
+    """The deadline's clock runs on in suspend, that of Tw does not."""
+    job = Job(pure, size=int(0.5e6 * WINDOW_S), connections=2)
+    job.run(0.5)
+    before = job.known().control
+    job.asleep_us = WINDOW_S * 1_000_000 // 4
+    job.run(0.51)
+    after = job.known().control
+    assert after.target_Bps == pytest.approx(2.2 * before.target_Bps, rel=0.1)
+    assert after.rate_Bps > 0.9 * before.rate_Bps
+    job.run(0.75)
+    assert job.known().control.status == pure.STATUS_DONE
 
 
 def test_the_end_is_the_last_bytes(pure: Any) -> None:
