@@ -21,6 +21,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@
 static struct sockaddr_in peer;
 static time_t end;
 static int device;
-static atomic_ulong turns, sent, changes, namespaces, errors;
+static atomic_ulong goals, turns, sent, changes, namespaces, errors;
 
 static void fail(const char *what)
 {
@@ -110,35 +111,55 @@ static size_t send_some(int fd)
 	return n < 0 ? 0 : n;
 }
 
-static int under_way(int fd)
+/* Is something not acknowledged yet of what was sent until @since? */
+static bool under_way(int fd, time_t since)
 {
 	int bytes = 0;
 
 	if (ioctl(fd, SIOCOUTQ, &bytes))
 		fail("SIOCOUTQ");
-	return bytes;
+	if (bytes && time(NULL) > since + PATIENCE_S) {
+		errno = ETIMEDOUT;
+		fail("what was sent is not acknowledged");
+	}
+	return bytes && !errors;
+}
+
+/* Go from group to group until all that was sent is acknowledged. */
+static void change_group(int fd)
+{
+	time_t since = time(NULL);
+	struct dalbe_state state;
+	int i;
+
+	do {
+		set_goal(fd, 0, 0);
+		for (i = 0; i < MOVES; i++) {
+			struct dalbe_group group = { .fd = fd, .group = 1 + i % 2 };
+
+			control(DALBE_IOC_SET_GROUP, &group, "SET_GROUP");
+		}
+		look_at(fd, 0, &state);
+		clear_goal(fd);
+		atomic_fetch_add(&goals, 1);
+	} while (under_way(fd, since));
 }
 
 /* Change the job for all, and look at it, until all that was sent is acknowledged. */
 static void change_job(int fd, unsigned int job)
 {
-	time_t patience = time(NULL) + PATIENCE_S;
+	time_t since = time(NULL);
 	struct dalbe_params params = {
 		.fd = fd, .flags = DALBE_PARAM_TW, .tw_ms = DALBE_TW_MIN_MS,
 	};
 	struct dalbe_state state;
 
 	do {
-		if (job)
-			set_goal(fd, DALBE_GOAL_UPDATE, job);
+		set_goal(fd, DALBE_GOAL_UPDATE, job);
 		control(DALBE_IOC_SET_PARAMS, &params, "SET_PARAMS");
 		look_at(fd, job, &state);
 		atomic_fetch_add(&changes, 1);
-		if (time(NULL) > patience) {
-			errno = ETIMEDOUT;
-			fail("what was sent is not acknowledged");
-		}
-	} while (under_way(fd) && !errors);
+	} while (under_way(fd, since));
 }
 
 /* The socket's user, and so the job's, is another for a while. */
@@ -177,17 +198,8 @@ static void *hammer(void *arg)
 	int fd = opened(), i;
 
 	for (turn = 0; time(NULL) < end && !errors; turn++) {
-		struct dalbe_state state;
-
 		send_some(fd);
-		set_goal(fd, 0, 0);
-		for (i = 0; i < MOVES; i++) {
-			struct dalbe_group group = { .fd = fd, .group = 1 + i % 2 };
-
-			control(DALBE_IOC_SET_GROUP, &group, "SET_GROUP");
-		}
-		look_at(fd, 0, &state);
-		change_job(fd, 0);
+		change_group(fd);
 		set_goal(fd, 0, COUNTED_JOB);
 		for (i = 0; i <= MOVES; i++)
 			atomic_fetch_add(&sent, send_some(fd));
@@ -271,8 +283,8 @@ int main(int argc, char **argv)
 	fd = opened();
 	set_goal(fd, 0, COUNTED_JOB);
 	look_at(fd, COUNTED_JOB, &state);
-	printf("%lu turns, each with a goal, %d moves and a job; %lu bytes for it, %llu done, %lu changes of it; %lu namespaces; %lu errors\n",
-	       turns, MOVES, sent, (unsigned long long)state.bytes_done, changes, namespaces,
-	       errors);
+	printf("%lu goals, each with %d moves; %lu turns for a job, %lu changes of it, %lu bytes sent for it, %llu done; %lu namespaces; %lu errors\n",
+	       goals, MOVES, turns, changes, sent, (unsigned long long)state.bytes_done,
+	       namespaces, errors);
 	return errors || !turns || !sent || state.bytes_done != sent || !namespaces;
 }

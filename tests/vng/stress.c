@@ -44,6 +44,7 @@
 #define LIFE_MS		700	/* of a connection, on average */
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define GROUPS		3	/* 0, none, among them: some are shared, some end */
+#define JOBS		3	/* likewise */
 
 static struct sockaddr_in peer;
 static struct timespec end;
@@ -92,7 +93,7 @@ static void control(int command, void *argument, atomic_ulong *count,
 #define NS_PER_MS	1000000ull
 #define BYTES_BASE	8192	/* ms, longer than any goal has */
 
-/* A goal for @fd within some seconds: the deadline in ms is the size, both modulo BYTES_BASE. */
+/* A goal for @fd within some seconds, its own or a job's: the deadline in ms is the size, both modulo BYTES_BASE. */
 static struct dalbe_goal some_goal(int fd, unsigned int *random)
 {
 	struct timespec now;
@@ -104,6 +105,7 @@ static struct dalbe_goal some_goal(int fd, unsigned int *random)
 		.fd = fd,
 		.bytes = BYTES_BASE * (1 + rand_r(random) % 10000ull) + deadline_ms % BYTES_BASE,
 		.deadline_ns = deadline_ms * NS_PER_MS,
+		.job = rand_r(random) % JOBS,
 	};
 }
 
