@@ -116,11 +116,25 @@ static enum outcome run_one(const struct test *test, void (*prepare)(void),
 	return outcome;
 }
 
+/* @only: parts of names, with | between them; NULL: all are wanted. */
+static bool wanted(const char *name, const char *only)
+{
+	char parts[256], *rest = parts, *part;
+
+	if (!only)
+		return true;
+	snprintf(parts, sizeof(parts), "%s", only);
+	while ((part = strsep(&rest, "|")))
+		if (strstr(name, part))
+			return true;
+	return false;
+}
+
 /**
  * harness_run - run tests and report them on stdout
  * @tables: of tests
  * @count: how many tables
- * @only: run the tests whose name contains this; NULL: all
+ * @only: run the tests whose name contains this, or one of these with | between them; NULL: all
  * @prepare: called before each test, and part of it
  *
  * Return: how many failed; 1 if there was none to run.
@@ -136,7 +150,7 @@ unsigned int harness_run(const struct test *const tables[], size_t count,
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < count; i++) {
 		for (test = tables[i]; test->name; test++) {
-			if (only && !strstr(test->name, only))
+			if (!wanted(test->name, only))
 				continue;
 			ran++;
 			switch (run_one(test, prepare, first_fd)) {

@@ -24,7 +24,7 @@ UBSAN and kmemleak, runs all tests in one boot and reports them in TAP.
   -k N     on a kernel of series N, 6.1 or 7.2, instead of 6.12
   -o DIR   where logs go (default: into the cache, until the next run)
   -s SEED  of the guest's random numbers and clock (default 1)
-  -t TEXT  only the tests whose name contains TEXT; "horizon" names tests of wraps, days
+  -t TEXT  only the tests whose name contains TEXT, or A or B of A|B; "horizon" names tests of wraps, days
            and very many connections, for the plain guest, which are run by this alone
 
   DALBE_CACHE  where guest kernels, builds and logs are (default: ~/.cache/dalbe)
