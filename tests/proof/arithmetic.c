@@ -49,11 +49,13 @@ static inline int clz(u64 x)
 
 #include "core/bases/exp.c"
 #include "core/control/equations.c"
+#include "core/control/job.c"
 #include "core/scavenger/cubic.c"
 #include "core/scavenger/path_memory.c"
 
 #define ANY(type, from, to)	((type)Frama_C_unsigned_long_interval(from, to))
 
+#define TIME_MAX_US	(S64_MAX / 1000)
 #define W_MAX	((u64)CUBIC_WINDOW_MAX << 16)
 
 void prove_fp_fractions(void)
@@ -184,6 +186,33 @@ void prove_control_next_phi(void)
 {
 	control_next_phi_q16(ANY(u32, Q16_ONE, DALBE_PHI_MAX_Q16), ANY(u64, 0, U64_MAX),
 			     ANY(u64, 0, U64_MAX), ANY(u32, 0, Q16_ONE));
+}
+
+/* Of a Tw under way and a part, times up to 292 years, some 10^9 rounds. */
+void prove_job_count(void)
+{
+	struct job job = {
+		.control.goal.bytes = ANY(u64, 0, S64_MAX),
+		.bytes_done = ANY(u64, 0, U64_MAX), .done_ns = ANY(u64, 0, S64_MAX),
+		.tw = {
+			.busy_us = ANY(u64, 0, TIME_MAX_US),
+			.limited_us = ANY(u64, 0, TIME_MAX_US),
+			.limited_until_us = ANY(u64, 0, TIME_MAX_US),
+			.price_sum_q40 = ANY(u64, 0, U64_MAX), .rounds = ANY(u32, 0, 1u << 30),
+			.rounds_beside = ANY(u32, 0, 1u << 30), .losses = ANY(u32, 0, 1u << 30),
+		},
+	};
+	struct job_part part = {
+		.sample = {
+			.now_ns = ANY(u64, 0, S64_MAX), .elapsed_ns = ANY(u64, 0, S64_MAX),
+			.bytes_done = ANY(u64, 0, U64_MAX), .price_q40 = ANY(u64, 0, U64_MAX),
+			.rounds = ANY(u32, 0, 1u << 30), .losses = ANY(u32, 0, 1u << 30),
+			.app_limited = ANY(u8, 0, 1), .others_seen = ANY(u8, 0, 1),
+		},
+		.now_us = ANY(u64, 0, TIME_MAX_US), .busy_us = ANY(u64, 0, TIME_MAX_US),
+	};
+
+	job_count(&job, &part);
 }
 
 void prove_path_look(void)

@@ -369,8 +369,8 @@ def test_the_price_of_losses_is_two_thirds_of_their_part_of_the_rounds(pure: Any
             pure.signals_count(pure.ffi.addressof(sender, "signals"), path)
         sample = pure.sender_sample_interval(sender, 1_000_000, 1_000_000)
         assert (sample.rounds, sample.losses) == (10, 3)
-        assert sample.weight_standard_q40 == pytest.approx(2**40 * 2 / 3, rel=1e-4)
+        assert sample.weight_standard_q40 == pytest.approx(2**40 * 2 / 3, rel=1e-5)
         if base == "least":  # one packet in 250
             assert sample.price_q40 == sample.price_standard_q40 == 2**40 // 250
         else:
-            assert sample.price_standard_q40 == pytest.approx(2**40 * 2 / 3 * 0.3, rel=1e-4)
+            assert sample.price_standard_q40 == pytest.approx(2**40 * 2 / 3 * 0.3, rel=1e-5)
