@@ -83,6 +83,23 @@ DEFECTS = {
         "p->cwnd = clamp_t(u32, p->cwnd, 2, min_t(u32, path_cwnd_max(p), S32_MAX));",
         "p->cwnd = max(p->cwnd, 2U);",
     ),
+    "a job forgets what a connection that leaves has done": (
+        "control/job.c", "port_lock(&job->lock);\n	job_count_bytes(job, bytes, now_ns);",
+        "port_lock(&job->lock);",
+    ),
+    "a job forgets what was done before its goal": (
+        "control/job.c", "fp_add(job->bytes_done, first->goal.done)", "first->goal.done",
+    ),
+    "a job stays done though its goal has grown": (
+        "control/job.c", "if (job->bytes_done < bytes)\n		job->done_ns = 0;\n	else if", "if",
+    ),
+    "a job's connection does not learn of w": (
+        "control/job.c", "*copy = job->control;\n	port_unlock(&job->lock);\n	return update;",
+        "port_unlock(&job->lock);\n	return update;",
+    ),
+    "a time counts twice in a job's Tw": (
+        "control/job.c", ", job->tw.limited_until_us);", ", 0ull);",
+    ),
     "an array is written beyond its end": (
         "bases/cdg.c", "hist_q8[min_t(u32, bin, CDG_HIST_BINS - 1)] += Q8_ONE;",
         "hist_q8[bin] += Q8_ONE;",
