@@ -240,6 +240,51 @@ static void one_day(void)
 	pair_close(&cubic);
 }
 
+#define KEPT_MS		(600u * MS_PER_S)	/* what nobody uses any more */
+#define JOB		4711
+#define JOB_MS		(2 * KEPT_MS + KEPT_MS / 2)
+
+/* What a connection finds that comes to the job with a goal of 1000 KB: the job's, or its own. */
+static struct dalbe_state come_to_job(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+	struct dalbe_state s;
+
+	job_set(pair.tx, JOB, 1000 * KB, JOB_MS);
+	s = state_get(pair.tx);
+	pair_close(&pair);
+	return s;
+}
+
+/* A job waits for connections until it is done or late, and is forgotten within twenty minutes. */
+static void job_without_connections(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+
+	job_set(pair.tx, JOB, 400 * KB, JOB_MS);
+	transfer(&pair, 100 * KB);
+	pair_close(&pair);
+	sleep_ms(JOB_MS - KEPT_MS / 4);
+	CHECK_EQ(come_to_job().goal_bytes, 400 * KB);
+	CHECK_EQ(come_to_job().bytes_done / KB, 100);	/* each FIN is a byte */
+
+	harness_turn("late");
+	sleep_ms(KEPT_MS / 2);
+	CHECK_EQ(come_to_job().status, DALBE_STATUS_LATE);
+	sleep_ms(2 * KEPT_MS + KEPT_MS / 4);
+	CHECK_EQ(come_to_job().goal_bytes, 1000 * KB);
+
+	harness_turn("done");
+	pair = pair_open(DALBE_CC_CDG);
+	job_set(pair.tx, JOB, 1, JOB_MS);
+	transfer(&pair, 1000 * KB);
+	pair_close(&pair);
+	sleep_ms(KEPT_MS / 2);
+	CHECK_EQ(come_to_job().status, DALBE_STATUS_DONE);
+	sleep_ms(KEPT_MS + KEPT_MS / 4);
+	CHECK_EQ(come_to_job().status, DALBE_STATUS_ON_TRACK);
+}
+
 /* A line of /proc/meminfo, kB. */
 static long memory_kb(const char *name)
 {
@@ -363,6 +408,8 @@ const struct test tests_horizon[] = {
 	{ "horizon: round trips go on where sequence numbers begin anew", rounds_go_on },
 	{ "horizon: microseconds of 32 bits begin anew during a goal", microseconds_wrap },
 	{ "horizon: a goal of a day, and the peer gone for hours", one_day },
+	{ "horizon: a job without connections waits until it is done or late",
+	  job_without_connections },
 	{ "horizon: ten thousand goals at once", many_at_once },
 	{ "horizon: connections with goals come and go, and leave nothing", come_and_go },
 	{}
