@@ -25,7 +25,8 @@
  * @end: sequence number whose ACK ends it
  * @delivered: path_delivered() when it began, packets
  * @start_us: when it began, TCP's clock; of 64 bits, as a round lasts for as long as the peer is
- *	silent: modulo 2^32 one of 71 minutes and a bit would pass for a short one, with a rate to match
+ *	silent: modulo 2^32 one of 71 minutes and a bit would pass for a short one, and its rate
+ *	would be too high
  * @app_limited: at one of its ACKs rtt_doubts.app_limited was set
  * @cwnd_limited: an ACK found the window in use
  */

@@ -43,7 +43,7 @@ GUEST = {
                      "job: the first|job: updates|path: a group",
     "kernel/device.c": "refuse|in the past|misaligned|read-only|read back|before connect|UPDATE",
 }  # fmt: skip
-"""Of the module's own part, names of guest tests: each mutant is built and booted, half a minute."""
+"""Of the module's own part, names of guest tests: each mutant is built and booted, a minute."""
 
 COMPILE = {
     "core": "-std=gnu11 -I. -Iport/user -Wall -Werror",

@@ -183,13 +183,13 @@ static int reset_and_open(int fd)
 	return opened();
 }
 
-static void disconnect(int fd)
+static void reconnect(int fd)
 {
 	const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
 
 	if (connect(fd, &nobody, sizeof(nobody)) ||
 	    connect(fd, (struct sockaddr *)&peer, sizeof(peer)))
-		fail("disconnect, and connect");
+		fail("connect after a disconnect");
 }
 
 static void *hammer(void *arg)
@@ -207,7 +207,7 @@ static void *hammer(void *arg)
 		if (turn % 4 == 0)
 			fd = reset_and_open(fd);
 		else if (turn % 4 == 1)
-			disconnect(fd);
+			reconnect(fd);
 		else if (turn % 4 == 2)
 			change_user(fd, other);
 		clear_goal(fd);

@@ -93,8 +93,8 @@ static void control(int command, void *argument, atomic_ulong *count,
 #define NS_PER_MS	1000000ull
 #define BYTES_BASE	8192	/* ms, longer than any goal has */
 
-/* A goal for @fd within some seconds, its own or a job's: the deadline in ms is the size, both modulo
- * BYTES_BASE.
+/* A goal for @fd within some seconds, its own or a job's: the deadline in ms is the size, both
+ * modulo BYTES_BASE.
  */
 static struct dalbe_goal some_goal(int fd, unsigned int *random)
 {
