@@ -173,3 +173,57 @@ def test_bytes_from_before_the_goal_count(pure: Any) -> None:
     pure.job_begin(job, copy, START_US, SRTT_US)
     pure.job_add(job, 600, 7)
     assert (job.bytes_done, job.done_ns) == (1000, 7)
+
+
+def part_of(pure: Any, now_us: int, **more: Any) -> Any:
+    """Return a part of a second: twenty rounds, two of its packets lost, beside others."""
+    sample = {
+        "now_ns": now_us * 1000, "elapsed_ns": 10**9, "bytes_done": 1000, "srtt_us": SRTT_US,
+        "price_q40": PRICE_Q40, "rounds": 20, "losses": 2, "others_seen": True,
+    } | more  # fmt: skip
+    part = pure.new("job_part", now_us=now_us, busy_us=sample.pop("busy_us", 10**6))
+    for name, value in sample.items():
+        setattr(part.sample, name, value)
+    return part
+
+
+def test_parts_add_up(pure: Any) -> None:
+    """Of two connections in the same second, one that had nothing under way, and one of a pause."""
+    job = Job(pure, size=10**9, connections=2)
+    second, tw = START_US + 10**6, job.job.tw
+    for more in ({}, {}, {"busy_us": 0}, {"busy_us": 10, "rounds": 0, "others_seen": False}):
+        assert not pure.job_hand_in(job.job, job.copies[0], part_of(pure, second, **more), job.model)
+    assert (tw.busy_us, tw.rounds, tw.rounds_beside, tw.losses) == (2_000_010, 41, 40, 6)
+    assert tw.price_sum_q40 == pytest.approx(41 * PRICE_Q40, rel=1e-6)
+    assert (tw.limited_us, tw.limited_until_us) == (10**6, second)
+    part = part_of(pure, second + 10**6 // 2, app_limited=True)
+    assert not pure.job_hand_in(job.job, job.copies[0], part, job.model)
+    part = part_of(pure, second + 2 * 10**6)  # it says nothing of the first of these two seconds
+    assert not pure.job_hand_in(job.job, job.copies[0], part, job.model)
+    assert (tw.limited_us, tw.limited_until_us) == (2 * 10**6, second + 2 * 10**6)
+    assert job.known().bytes_done == 6000
+
+
+@pytest.mark.parametrize(
+    ("beside", "less_us", "seen", "waits"),
+    [(11, 0, True, False), (10, 0, False, False), (20, 1, True, True)],
+)
+def test_what_the_end_of_tw_tells(
+    pure: Any, beside: int, less_us: int, seen: bool, waits: bool
+) -> None:
+    """Beside others for most of the rounds, limited by the path for half of the time."""
+    job = Job(pure, size=10**9, connections=2)
+    tw, rates = job.job.tw, []
+    tw.rounds, tw.rounds_beside, tw.losses = 19, beside - 1, 5
+    tw.price_sum_q40, tw.busy_us = 19 * 2 * PRICE_Q40, 3 * (tw.end_us - START_US)
+    tw.limited_us, tw.limited_until_us = (tw.end_us - START_US) // 2 - less_us, tw.end_us
+    target_Bps = job.known().control.target_Bps  # noqa: N806
+    model = pure.ffi.callback("u64(void *, u64)", lambda _arg, Bps: rates.append(Bps) or PRICE_Q40)
+    part = part_of(pure, tw.end_us, rounds=1, losses=0, busy_us=1, price_q40=0)
+    copy = job.copies[1]
+    assert pure.job_hand_in(job.job, copy, part, pure.new("control_model", model_q40=model))
+    assert (copy.last.app_limited, copy.tphi.updates) == (waits, seen)
+    assert copy.tphi.losses == (5 if seen else 0)
+    assert copy.tphi.price_sum_q40 == pytest.approx(38 * PRICE_Q40 if seen else 0, rel=1e-6)
+    if not waits:
+        assert rates[0] == pytest.approx(target_Bps / 3, rel=0.02)
