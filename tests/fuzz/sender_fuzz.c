@@ -36,8 +36,8 @@
  *				while alone and after that by half of it; B likewise
  *	scavenger.c		B after standing back is half of the window, or what losses left of
  *				it; a path is taken with half of what it carried
- *	job.h			what is done of a job is the sum of what its connections have told;
- *				its end is known when that is all; w changes at the end of Tw
+ *	job.h			a job's bytes are the sum of those that its connections have told;
+ *				its end is known when these are all; w changes at the end of Tw
  *				alone, and a connection that has told something knows it
  *	path_memory.h		the flows of a path and the sum of their rates are right; all flows
  *				act by one decision; we stand back below 3/4 of what was carried;

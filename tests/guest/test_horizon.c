@@ -240,11 +240,11 @@ static void one_day(void)
 	pair_close(&cubic);
 }
 
-#define KEPT_MS		(600u * MS_PER_S)	/* what nobody uses any more */
+#define KEPT_MS		(600u * MS_PER_S)	/* an entry that nobody uses */
 #define JOB		4711
 #define JOB_MS		(2 * KEPT_MS + KEPT_MS / 2)
 
-/* What a connection finds that comes to the job with a goal of 1000 KB: the job's, or its own. */
+/* A connection comes to the job with a goal of 1000 KB: its state tells of the job's, or of that. */
 static struct dalbe_state come_to_job(void)
 {
 	struct pair pair = pair_open(DALBE_CC_CDG);
