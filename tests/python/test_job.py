@@ -148,6 +148,10 @@ def test_the_end_is_the_last_bytes(pure: Any) -> None:
     pure.job_add(job.job, 600, job._ns() + 7)
     known = job.known()
     assert (known.bytes_done, known.done_ns) == (1000, job._ns() + 7)
+    part = part_of(pure, job.now_us + 10**6, bytes_done=0)
+    assert pure.job_hand_in(job.job, job.copies[0], part, job.model)  # w is set at once, and once
+    part = part_of(pure, job.now_us + 10**6 + 10, bytes_done=0)
+    assert not pure.job_hand_in(job.job, job.copies[0], part, job.model)
     pure.job_change_goal(job.job, 2000, job._ns() + 9, known.control.goal.deadline_ns)
     assert job.known().done_ns == 0
     job.hand_in(0)
@@ -191,7 +195,7 @@ def test_parts_add_up(pure: Any) -> None:
     """Of two connections in the same second, one that had nothing under way, and one of a pause."""
     job = Job(pure, size=10**9, connections=2)
     second, tw = START_US + 10**6, job.job.tw
-    for more in ({}, {}, {"busy_us": 0}, {"busy_us": 10, "rounds": 0, "others_seen": False}):
+    for more in ({"elapsed_ns": 0}, {}, {"busy_us": 0}, {"busy_us": 10, "rounds": 0, "others_seen": False}):
         assert not pure.job_hand_in(job.job, job.copies[0], part_of(pure, second, **more), job.model)
     assert (tw.busy_us, tw.rounds, tw.rounds_beside, tw.losses) == (2_000_010, 41, 40, 6)
     assert tw.price_sum_q40 == pytest.approx(41 * PRICE_Q40, rel=1e-6)
