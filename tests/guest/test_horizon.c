@@ -244,7 +244,7 @@ static void one_day(void)
 #define JOB		4711
 #define JOB_MS		(2 * KEPT_MS + KEPT_MS / 2)
 
-/* A connection comes to the job with a goal of 1000 KB: its state tells of the job's, or of that. */
+/* A connection comes to the job with a goal of 1000 KB: it shows the job's, or that one. */
 static struct dalbe_state come_to_job(void)
 {
 	struct pair pair = pair_open(DALBE_CC_CDG);

@@ -195,8 +195,10 @@ def test_parts_add_up(pure: Any) -> None:
     """Of two connections in the same second, one that had nothing under way, and one of a pause."""
     job = Job(pure, size=10**9, connections=2)
     second, tw = START_US + 10**6, job.job.tw
-    for more in ({"elapsed_ns": 0}, {}, {"busy_us": 0}, {"busy_us": 10, "rounds": 0, "others_seen": False}):
-        assert not pure.job_hand_in(job.job, job.copies[0], part_of(pure, second, **more), job.model)
+    short = {"busy_us": 10, "rounds": 0, "others_seen": False}
+    for more in ({"elapsed_ns": 0}, {}, {"busy_us": 0}, short):
+        part = part_of(pure, second, **more)
+        assert not pure.job_hand_in(job.job, job.copies[0], part, job.model)
     assert (tw.busy_us, tw.rounds, tw.rounds_beside, tw.losses) == (2_000_010, 41, 40, 6)
     assert tw.price_sum_q40 == pytest.approx(41 * PRICE_Q40, rel=1e-6)
     assert (tw.limited_us, tw.limited_until_us) == (10**6, second)
@@ -222,7 +224,7 @@ def test_what_the_end_of_tw_tells(
     tw.price_sum_q40, tw.busy_us = 19 * 2 * PRICE_Q40, 3 * (tw.end_us - START_US)
     tw.limited_us, tw.limited_until_us = (tw.end_us - START_US) // 2 - less_us, tw.end_us
     target_Bps = job.known().control.target_Bps  # noqa: N806
-    model = pure.ffi.callback("u64(void *, u64)", lambda _arg, Bps: rates.append(Bps) or PRICE_Q40)
+    model = pure.ffi.callback("u64(void *, u64)", lambda _arg, at: rates.append(at) or PRICE_Q40)
     part = part_of(pure, tw.end_us, rounds=1, losses=0, busy_us=1, price_q40=0)
     copy = job.copies[1]
     assert pure.job_hand_in(job.job, copy, part, pure.new("control_model", model_q40=model))
