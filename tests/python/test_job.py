@@ -219,12 +219,17 @@ def test_what_the_end_of_tw_tells(
 ) -> None:
     """Beside others for most of the rounds, limited by the path for half of the time."""
     job = Job(pure, size=10**9, connections=2)
-    tw, rates = job.job.tw, []
+    tw, rates = job.job.tw, list[int]()
+
+    def price(_arg: Any, rate_Bps: int) -> int:  # noqa: N803
+        rates.append(rate_Bps)
+        return PRICE_Q40
+
     tw.rounds, tw.rounds_beside, tw.losses = 19, beside - 1, 5
     tw.price_sum_q40, tw.busy_us = 19 * 2 * PRICE_Q40, 3 * (tw.end_us - START_US)
     tw.limited_us, tw.limited_until_us = (tw.end_us - START_US) // 2 - less_us, tw.end_us
     target_Bps = job.known().control.target_Bps  # noqa: N806
-    model = pure.ffi.callback("u64(void *, u64)", lambda _arg, at: rates.append(at) or PRICE_Q40)
+    model = pure.ffi.callback("u64(void *, u64)", price)
     part = part_of(pure, tw.end_us, rounds=1, losses=0, busy_us=1, price_q40=0)
     copy = job.copies[1]
     assert pure.job_hand_in(job.job, copy, part, pure.new("control_model", model_q40=model))
