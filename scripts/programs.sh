@@ -10,9 +10,9 @@ me=programs
 usage()
 {
 	cat <<EOF
-usage: programs.sh [-h] [-b MBIT] [-q QDISC] [-n FILES] [-o DIR] PROGRAM:HOW:DEADLINE_S:SEED...
+usage: programs.sh [-h] [-b MBIT] [-q QDISC] [-s BYTES] [-o DIR] PROGRAM:HOW:DEADLINE_S:SEED...
 
-Each PROGRAM sends 100 files of 1.5 MB over MBIT Mbit/s and 50 ms, and two CUBIC flows from
+Each PROGRAM sends a hundred files over MBIT Mbit/s and 50 ms, and two CUBIC flows from
 another host send from 20 to 60 s and from 80 to 120 s. Prints a line of CSV for each.
 
 PROGRAM  rsync   over ssh, one connection
@@ -25,20 +25,20 @@ HOW      goal, scavenger     under dalbectl run; goal-le, scavenger-le: with --d
 
   -b MBIT   of the bottleneck (default 20), whose queue is one bandwidth-delay product
   -q QDISC  is its queue instead, in words of tc: 'cake bandwidth 19500kbit diffserv3'
-  -n FILES  how many (default 100)
+  -s BYTES  of each file (default 1500000); with less than 1000000 restic's packs are small, too
   -o DIR    where runs leave what they say (default: a temporary directory)
 
 A run takes a minute of a processor at 20 Mbit/s. The programs are those of this machine.
 EOF
 }
 
-mbit=20 qdisc='' files=100 out=''
-while getopts :hb:q:n:o: option; do
+mbit=20 qdisc='' size=1500000 out=''
+while getopts :hb:q:s:o: option; do
 	case $option in
 	h) usage; exit 0 ;;
 	b) mbit=$OPTARG ;;
 	q) qdisc=$OPTARG ;;
-	n) files=$OPTARG ;;
+	s) size=$OPTARG ;;
 	o) out=$OPTARG ;;
 	*) die "what is -$OPTARG? Type 'scripts/programs.sh -h'" ;;
 	esac
@@ -58,9 +58,9 @@ out=${out:-$work/out}
 mkdir -p "$work/in/data" "$out"
 cp "$module" "$work/in/dalbe.ko"
 cp "$repo/tools/dalbectl" "$work/in"
-for ((i = 0; i < files; i++)); do # the same bytes each time, and nothing to compress
+for ((i = 0; i < 100; i++)); do # the same bytes each time, and nothing to compress
 	openssl enc -aes-128-ctr -pass "pass:$i" -nosalt -pbkdf2 </dev/zero 2>/dev/null |
-		head -c 1500000 >"$work/in/data/$i" || true
+		head -c "$size" >"$work/in/data/$i" || true
 done
 RESTIC_PASSWORD=x restic init -q -r "$work/in/restic"
 cat >"$work/in/link" <<EOF
@@ -72,6 +72,7 @@ DELAY_ACKS_US=25000
 DELAY_SENDER_US=0
 DELAY_XSENDER_US=0
 OTHERS="20-60 80-120"
+export RESTIC_PACK_SIZE=$((size < 1000000 ? 4 : 16))
 EOF
 
 commit=$(git -C "$repo" describe --always --dirty)
