@@ -20,6 +20,7 @@ EOF
 
 version=$(dalbe_version)
 source=/usr/src/dalbe-$version
+hooks=(/etc/kernel/{header_,}postinst.d/dalbe)
 
 # All versions, for all kernels. dkms itself gives up where an earlier command was stopped
 # half-way, or where the sources are lost: then its record and the modules are left. And it
@@ -32,7 +33,7 @@ dkms_remove()
 		as_root dkms remove "dalbe/$(basename "$dir")" --all ||
 			say "dkms could not remove $(basename "$dir"); clearing it away"
 	done
-	as_root rm -rf /var/lib/dkms/dalbe /usr/src/dalbe-[0-9]*
+	as_root rm -rf /var/lib/dkms/dalbe /usr/src/dalbe-[0-9]* "${hooks[@]}"
 	for dir in /lib/modules/*/updates{,/dkms}; do
 		compgen -G "$dir/*dalbe*.ko*" >/dev/null || continue
 		as_root rm -f "$dir"/{,tcp_}dalbe{,_cdg}.ko*
@@ -53,6 +54,10 @@ dkms_install()
 	as_root install -d "$source"
 	as_root cp -r "$work"/. "$source"
 	as_root chmod -R u=rwX,go=rX "$source"
+	# Debian's; elsewhere DKMS's own does no harm.
+	if [[ -d $(dirname "${hooks[0]}") ]]; then
+		for hook in "${hooks[@]}"; do as_root install "$repo/packaging/kernel/dalbe" "$hook"; done
+	fi
 	as_root dkms add "dalbe/$version"
 	as_root dkms install "dalbe/$version" -k "$kernel" --kernelsourcedir "$(realpath "$kdir")"
 }

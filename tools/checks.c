@@ -42,6 +42,13 @@ static const char *read_file(const char *path, char *text, size_t len)
 	return text;
 }
 
+int checks_ptrace_scope(void)
+{
+	char text[32];
+
+	return atoi(read_file("/proc/sys/kernel/yama/ptrace_scope", text, sizeof(text)));
+}
+
 static bool may_ptrace(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -62,7 +69,7 @@ static const char *obstacle(void)
 	text[len] = '\0';
 	if (atoi(text) != getpid())
 		return FOREIGN_PROC;
-	scope = atoi(read_file("/proc/sys/kernel/yama/ptrace_scope", text, sizeof(text)));
+	scope = checks_ptrace_scope();
 	if (scope == 3)
 		return YAMA_NOBODY;
 	return scope == 2 && !may_ptrace() ? YAMA_ROOT : NULL;

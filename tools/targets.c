@@ -4,9 +4,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "checks.h"
 #include "libdalbe.h"
 #include "procs.h"
 #include "targets.h"
+
+#define YAMA_CHILDREN \
+	"not yours, or no child of dalbectl's, as kernel.yama.ptrace_scope is 1; type sudo dalbectl"
 
 struct search {
 	target_fn fn;
@@ -102,8 +106,9 @@ static const char *advice(int err)
 		return "there is no such process; find it with pgrep -a NAME";
 	case EACCES:
 	case EPERM:
-		/* Yama: only descendants, where ptrace_scope is 1. */
-		return "not yours, or kernel.yama.ptrace_scope is 1; type sudo dalbectl";
+		if (checks_ptrace_scope() == 1)
+			return YAMA_CHILDREN;
+		return "not yours; type sudo dalbectl";
 	}
 	return dalbe_strerror(DALBE_OP_GET_STATE, err);
 }

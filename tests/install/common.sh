@@ -22,6 +22,28 @@ list()
 
 fails() { ! "$@"; }
 says() { [[ $("${@:2}") == "$1" ]] || { "${@:2}"; false; }; }
+
+# A kernel's headers are configured, as when they are installed: DKMS and we build for it.
+# A source that does not build must not let that fail.
+configure_headers() { "/var/lib/dpkg/info/linux-headers-$kver.postinst" configure; }
+says_to_try_again() { configure_headers 2>&1 | grep "^dalbe: Linux $kver goes without the module.* dkms install dalbe/"; }
+builds_for_new_kernels()
+{
+	local source=$1 hook
+	dkms uninstall "dalbe/${source#/usr/src/dalbe-}" -k "$kver" >/dev/null
+	dkms unbuild "dalbe/${source#/usr/src/dalbe-}" -k "$kver" >/dev/null
+	echo '#error broken' >>"$source/core/sender.h"
+	report "$kver: headers are configured, though the module cannot be built" configure_headers
+	report "$kver: which is said, and what to type" says_to_try_again
+	report "$kver: there is no module" unfound
+	for hook in /etc/kernel/*postinst.d/dalbe; do mv "$hook" "/tmp/${hook//\//_}"; done
+	report "$kver: without our hook the headers cannot be configured" fails configure_headers
+	for hook in /etc/kernel/*postinst.d; do mv "/tmp/${hook//\//_}_dalbe" "$hook/dalbe"; done
+	sed -i '$d' "$source/core/sender.h"
+	report "$kver: headers are configured once more" configure_headers
+	report "$kver: now there is a module" finds updates/dkms/dalbe.ko
+}
+
 finds() { modprobe -S "$kver" --show-depends tcp_dalbe_cdg | grep "$1"; }
 unfound() { fails modprobe -S "$kver" --show-depends tcp_dalbe_cdg; }
 signed() { modinfo -k "$kver" -F signer tcp_dalbe_cdg | grep .; }

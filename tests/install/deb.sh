@@ -76,6 +76,7 @@ report "$kver: its manual page" owns dalbectl /man1/dalbectl.1
 report "$kver: the library's manual page" owns libdalbe-dev /man3/libdalbe.3
 report "$kver: the library's .pc file" owns libdalbe-dev /pkgconfig/libdalbe.pc
 report "$kver: a program can link the library" links
+builds_for_new_kernels "/usr/src/dalbe-$version"
 report "$kver: make dkms-install leaves the package alone" fails make dkms-install KDIR="$kdir"
 report "$kver: the packages can be upgraded" apt install "$dir"/new/*.deb
 there "$version.1"

@@ -38,6 +38,8 @@ report "$kver: it installs the manual page" test -s /usr/local/share/man/man1/da
 report "$kver: make dkms-install a second time" dkms_install
 report "$kver: dkms still says that it is installed" installed
 
+builds_for_new_kernels "/usr/src/dalbe-$version"
+
 # A failure in the middle, of two kinds: the build, and dkms's own record.
 echo '#error broken' >>core/sender.h
 report "$kver: make dkms-install of a broken source fails" fails dkms_install

@@ -253,6 +253,10 @@ def test_no_way_to_give_a_goal(b: Bench) -> None:
             assert (out, err) == ("", f"dalbectl: {said}dalbectl with sudo\n"), err
         else:
             assert out == "started\n", (scope, err)
+            _, err = b.start("get", "1:0", preexec_fn=drop_ptrace).communicate()
+            child = "or no child of dalbectl's, as kernel.yama.ptrace_scope is 1; "
+            why = f"not yours{', ' + child if scope == '1' else '; '}type sudo dalbectl"
+            assert err == f"dalbectl: 1:0: {why}\n", (scope, err)
 
 
 def drop_ptrace() -> None:
@@ -339,7 +343,7 @@ def test_congestion_control_that_stays(b: Bench) -> None:
 def test_a_deadline_that_cannot_be_met(b: Bench) -> None:
     """It is said once, while the program runs, where all connections are infeasible for long."""
     b.env["SHIM_STATUS"] = "3"
-    goal = ("--size", "1M", "--deadline", "+8s")
+    goal = ("--size", "3M", "--deadline", "+8s")  # which would take 15 s
     sender = (SENDER, str(b.sink.port), *EACH_SECOND, "0")  # and an idle one
     process = b.start("run", *goal, "--loopback", "--", *sender)
     assert process.stderr
@@ -348,7 +352,8 @@ def test_a_deadline_that_cannot_be_met(b: Bench) -> None:
     assert line.startswith("dalbectl: warning: ") and line.endswith(said + "\n"), line
     assert process.poll() is None
     assert len(process.communicate()[1].splitlines()) == 1  # the last line
-    for status, options in (("3", GOAL), ("2", goal)):  # an eighth of GOAL is 7.5 s
+    in_time = ("--size", "1M", *goal[2:])  # which would take 5 s, whatever the status
+    for status, options in (("3", GOAL), ("2", goal), ("3", in_time)):  # GOAL's eighth is 7.5 s
         b.env["SHIM_STATUS"] = status
         b.summary(*options, "--", *sender)
         assert b.warnings == [], (status, options)
