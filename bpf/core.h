@@ -13,7 +13,6 @@
 
 struct control;
 struct control_config;
-struct control_model;
 struct control_sample;
 struct path_memory;
 struct path_part;
@@ -22,9 +21,6 @@ struct tcp_path;
 
 static __always_inline void control_start(struct control *c, const struct control_config *config,
 					  u64 bytes, u64 bytes_done, u64 now_ns, u64 deadline_ns);
-/* or it would call the model by pointer */
-static __always_inline void control_update(struct control *c, const struct control_sample *s,
-					   const struct control_model *model);
 static __always_inline struct path_known path_memory_known(struct path_memory *m);
 static __always_inline struct base_report sender_report(const struct sender *s);
 static __always_inline struct round_result sender_end_round(struct sender *s, struct tcp_path *p);
@@ -63,6 +59,7 @@ VERIFIED_ONCE u32 control_next_phi_q16(u32 phi_q16, u64 price_q40, u64 price_sta
 #include "core/bases/base_cdg.c"
 #include "core/control/equations.c"
 #include "core/control/control.c"
+#include "core/control/job.c"
 #include "core/scavenger/cubic.c"
 #include "core/scavenger/owd.c"
 #include "core/scavenger/path_memory.c"

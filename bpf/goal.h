@@ -11,13 +11,15 @@ enum { IPPROTO_TCP = 6, TCP_CONGESTION = 13 };
  * struct dalbe_goal_of - what the user has asked of a socket; a listener's children inherit it
  * @bytes: 0: no goal
  * @deadline_ns: CLOCK_BOOTTIME
- * @check: of both: a child may copy them while they are written
- * @acked_before: tcp_sock.bytes_acked when the goal was set
- * @done_ns: when its last byte was acknowledged; 0: not yet
+ * @check: of these and @job: a child may copy them while they are written
+ * @acked_before: tcp_sock.bytes_acked when the goal was set; of a job's connection, at the end of
+ *	its last part
+ * @done_ns: when its last byte was acknowledged; 0: not yet, or a job's
  * @count: of the calls that have changed any of these: the flow looks whether there was one
  * @restarts: of those, the ones with which a transfer begins, or none is left
  * @tw_ms: settings, as far as @set, DALBE_PARAM_*, says that the user has set them
  * @group: see struct dalbe_group
+ * @job: see struct dalbe_goal
  */
 struct dalbe_goal_of {
 	u64 bytes;
@@ -33,6 +35,7 @@ struct dalbe_goal_of {
 	u32 after_deadline;
 	u32 set;
 	u32 group;
+	u32 job;
 };
 
 struct {
@@ -55,9 +58,14 @@ static __always_inline void goal_take_params(struct dalbe_goal_of *g, const stru
 	g->set |= p->flags;
 }
 
+static __always_inline u64 dalbe_goal_check(const struct dalbe_goal_of *g)
+{
+	return g->bytes ^ g->deadline_ns ^ g->job;
+}
+
 static __always_inline void dalbe_changed(struct dalbe_goal_of *g, bool restart)
 {
-	g->check = g->bytes ^ g->deadline_ns;
+	g->check = dalbe_goal_check(g);
 	g->count++;
 	g->restarts += restart;
 }

@@ -66,21 +66,17 @@ static __always_inline int dalbe_check_socket(struct bpf_sock *sk)
 	return 0;
 }
 
-static __always_inline u64 sockopt_bytes_done(const struct bpf_tcp_sock *tp,
-					      const struct dalbe_goal_of *g)
-{
-	return tp->bytes_acked > g->acked_before ? tp->bytes_acked - g->acked_before : 0;
-}
-
 static __noinline int dalbe_set_goal(struct bpf_sockopt *ctx)
 {
 	const struct dalbe_goal *in = ctx->optval;
 	u64 now_ns = bpf_ktime_get_boot_ns(), bytes, deadline_ns;
 	struct bpf_sock *sk = ctx->sk;
+	struct job *job = NULL;
 	struct bpf_tcp_sock *tp;
 	struct dalbe_goal_of *g;
+	struct dalbe_flow *f;
+	u32 flags, number;
 	s64 ahead_ns;
-	u32 flags;
 	int err;
 
 	if ((void *)(in + 1) > ctx->optval_end || ctx->optlen != sizeof(*in))
@@ -88,8 +84,8 @@ static __noinline int dalbe_set_goal(struct bpf_sockopt *ctx)
 	bytes = in->bytes;
 	deadline_ns = in->deadline_ns;
 	flags = in->flags;
-	/* no jobs here yet */
-	if (flags & ~(DALBE_GOAL_RELATIVE | DALBE_GOAL_UPDATE) || in->job || in->reserved[0] ||
+	number = in->job;
+	if (flags & ~(DALBE_GOAL_RELATIVE | DALBE_GOAL_UPDATE) || in->reserved[0] ||
 	    in->reserved[1] || in->reserved[2] || !bytes)
 		return -EINVAL;
 	if (bytes > S64_MAX || deadline_ns > S64_MAX)
@@ -107,26 +103,34 @@ static __noinline int dalbe_set_goal(struct bpf_sockopt *ctx)
 	if (deadline_ns <= now_ns)
 		return -ETIME;
 	g = bpf_sk_storage_get(&goals, sk, 0, 0);
-	if (flags & DALBE_GOAL_UPDATE && (!g || !g->bytes))
+	f = bpf_sk_storage_get(&flows, sk, 0, 0);
+	if (f && number)
+		job = job_of(f);
+	if (flags & DALBE_GOAL_UPDATE && (!g || !g->bytes || g->job != number || (number && !job)))
 		return -ENODATA;
 	if (!g)
 		g = bpf_sk_storage_get(&goals, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	tp = bpf_tcp_sock(sk);
 	if (!g || !tp)
 		return -ENOMEM;
-	g->bytes = bytes;
-	g->deadline_ns = deadline_ns;
 	if (!(flags & DALBE_GOAL_UPDATE)) {
+		if (f)
+			dalbe_job_leave(f, g, tp->bytes_acked);
 		g->done_ns = 0;
 		g->acked_before = tp->bytes_acked;
 		/* bytes_acked is going to count the SYN */
 		if ((sk->state == TCP_CLOSE || sk->state == TCP_SYN_SENT) && !g->acked_before)
 			g->acked_before = 1;
-	} else if (sockopt_bytes_done(tp, g) < bytes) {
+	} else if (job) {
+		job_change_goal(job, bytes, now_ns, deadline_ns);
+	} else if (dalbe_bytes_done(tp->bytes_acked, g) < bytes) {
 		g->done_ns = 0;
 	} else if (!g->done_ns) {
 		g->done_ns = now_ns;
 	}
+	g->bytes = bytes;
+	g->deadline_ns = deadline_ns;
+	g->job = number;
 	dalbe_changed(g, !(flags & DALBE_GOAL_UPDATE));
 	return 0;
 }
@@ -148,7 +152,10 @@ static __always_inline struct dalbe_goal_of *sockopt_goal(struct bpf_sockopt *ct
 static __noinline int dalbe_clear_goal(struct bpf_sockopt *ctx)
 {
 	const struct dalbe_clear *in = ctx->optval;
+	struct bpf_sock *sk = ctx->sk;
+	struct bpf_tcp_sock *tp;
 	struct dalbe_goal_of *g;
+	struct dalbe_flow *f;
 	int err;
 
 	if ((void *)(in + 1) > ctx->optval_end || ctx->optlen != sizeof(*in) || in->flags)
@@ -156,8 +163,13 @@ static __noinline int dalbe_clear_goal(struct bpf_sockopt *ctx)
 	g = sockopt_goal(ctx, &err);
 	if (!g)
 		return err;
+	f = bpf_sk_storage_get(&flows, sk, 0, 0);
+	tp = bpf_tcp_sock(sk);
+	if (f && tp)
+		dalbe_job_leave(f, g, tp->bytes_acked);
 	g->bytes = 0;
 	g->deadline_ns = 0;
+	g->job = 0;
 	dalbe_changed(g, true);
 	return 0;
 }
@@ -165,8 +177,11 @@ static __noinline int dalbe_clear_goal(struct bpf_sockopt *ctx)
 static __noinline int dalbe_set_params(struct bpf_sockopt *ctx)
 {
 	const struct dalbe_params *in = ctx->optval;
-	struct dalbe_params p;
+	struct control_config c;
 	struct dalbe_goal_of *g;
+	struct dalbe_params p;
+	struct dalbe_flow *f;
+	struct job *job;
 	int err;
 
 	if ((void *)(in + 1) > ctx->optval_end || ctx->optlen != sizeof(*in))
@@ -192,6 +207,12 @@ static __noinline int dalbe_set_params(struct bpf_sockopt *ctx)
 		return err;
 	goal_take_params(g, &p);
 	dalbe_changed(g, false);
+	f = bpf_sk_storage_get(&flows, ctx->sk, 0, 0);
+	job = f ? job_of(f) : NULL;
+	if (job) {
+		dalbe_config(&c, g);
+		job_configure(job, &c);
+	}
 	return 0;
 }
 
@@ -265,9 +286,8 @@ static __always_inline void dalbe_state_of_flow(struct dalbe_state *out, struct 
 						const struct bpf_tcp_sock *tp)
 {
 	struct sender *s = &f->sender;
-	struct control *c = &s->control;
 	struct base_report report = sender_report(s);
-	struct path_entry *e = path_find(f);
+	struct path_entry *e = entry_find(&f->path);
 
 	out->srtt_us = tp->srtt_us >> 3;
 	out->min_rtt_us = tp->rtt_min == U32_MAX ? 0 : tp->rtt_min;
@@ -285,6 +305,14 @@ static __always_inline void dalbe_state_of_flow(struct dalbe_state *out, struct 
 						       Q16_ONE),
 					    USEC_PER_SEC, max(tp->srtt_us >> 3, 1u));
 	out->path_flows = e ? e->memory.flows : 1;
+}
+
+static __always_inline void dalbe_state_of_control(struct dalbe_state *out, const struct control *c,
+						   const struct bpf_tcp_sock *tp)
+{
+	out->controller = c->config.controller;
+	out->after_deadline = c->config.after_deadline;
+	out->wmin_ppm = fp_ppm(c->config.wmin_q16);
 	out->flags = c->last.app_limited ? DALBE_STATE_APP_LIMITED : 0;
 	out->tw_ms = control_tw_ns(c, tp->srtt_us >> 3) / NSEC_PER_MSEC;
 	out->target_Bps = c->target_Bps;
@@ -300,8 +328,10 @@ static __noinline int dalbe_get_state(struct bpf_sockopt *ctx)
 	struct bpf_sock *sk = ctx->sk;
 	const struct dalbe_goal_of *g;
 	struct control_config c;
+	struct job_known known = {};
 	struct bpf_tcp_sock *tp;
 	struct dalbe_flow *f;
+	struct job *job;
 	u64 now_ns;
 
 	if ((void *)(out + 1) > ctx->optval_end || ctx->optlen != sizeof(*out))
@@ -326,26 +356,37 @@ static __noinline int dalbe_get_state(struct bpf_sockopt *ctx)
 	out->tw_ms = c.tw_ms;
 	out->cwnd = tp->snd_cwnd;
 	out->group = g->group;
-	if (f)
+	known.control.goal.bytes = g->bytes;
+	known.control.goal.deadline_ns = g->deadline_ns;
+	known.control.status = DALBE_STATUS_ON_TRACK;	/* until the next ACK */
+	known.done_ns = g->done_ns;
+	if (f) {
 		dalbe_state_of_flow(out, f, tp);
+		job = job_of(f);
+		if (job)
+			job_read(job, &known);
+		else if (f->goal_count == g->count)
+			known.control = f->sender.control;
+		if (known.control.config.wmin_q16)
+			dalbe_state_of_control(out, &known.control, tp);
+	}
 	if (!g->bytes)
 		return 0;
 	now_ns = bpf_ktime_get_boot_ns();
-	out->goal_bytes = g->bytes;
-	out->deadline_ns = g->deadline_ns + dalbe_clock_ahead_ns();
-	out->time_left_ns = g->deadline_ns - (g->done_ns ?: now_ns);
+	out->job = g->job;
+	out->goal_bytes = known.control.goal.bytes;
+	out->deadline_ns = known.control.goal.deadline_ns + dalbe_clock_ahead_ns();
+	out->time_left_ns = known.control.goal.deadline_ns - (known.done_ns ?: now_ns);
 	out->status = DALBE_STATUS_WAITING;
 	if (!f)
 		return 0;
-	out->bytes_done = sockopt_bytes_done(tp, g);
-	if (out->bytes_done >= g->bytes)
+	out->bytes_done = fp_add(known.bytes_done, dalbe_bytes_done(tp->bytes_acked, g));
+	if (out->bytes_done >= out->goal_bytes)
 		out->status = DALBE_STATUS_DONE;
-	else if (now_ns >= g->deadline_ns)
+	else if (now_ns >= known.control.goal.deadline_ns)
 		out->status = DALBE_STATUS_LATE;
-	else if (f->goal_count == g->count)
-		out->status = f->sender.control.status;
-	else	/* it comes into force with the next ACK */
-		out->status = DALBE_STATUS_ON_TRACK;
+	else
+		out->status = known.control.status;
 	return 0;
 }
 

@@ -189,8 +189,8 @@ void dalbe_end_interval(struct sock *sk)
 		      USEC_PER_MSEC;
 	struct control_sample sample = sender_sample_interval(s, busy_us, elapsed_us);
 	struct dalbe_state state = {};
-	struct control_model model;
 	struct tcp_path p;
+	struct control_model model = { .model_q40 = s->base->model_q40, .arg = &p };
 	bool updated = true;
 
 	sample.now_ns = ktime_get_boottime_ns();
@@ -198,8 +198,6 @@ void dalbe_end_interval(struct sock *sk)
 	sample.bytes_done = dalbe_bytes_done(sk);
 	sample.srtt_us = tp->srtt_us >> 3;
 	dalbe_path_read(sk, &p, tp->tcp_mstamp);
-	model.model_q40 = s->base->model_q40;
-	model.arg = &p;
 	if (flow->job) {
 		struct job_part part = {
 			.sample = sample, .now_us = p.now_us, .busy_us = busy_us,

@@ -40,6 +40,7 @@ enum { false, true };
 
 /* No call by pointer: each object has one base. */
 #define PORT_BASE	scavenger_base
+#define PORT_MODEL	cdg_base_model_q40
 
 #define get_random_u32()	bpf_get_prandom_u32()
 
