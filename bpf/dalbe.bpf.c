@@ -147,7 +147,7 @@ static __always_inline bool entry_expired(const struct path_entry *e, const stru
 }
 
 /* The entry for @key, with one flow more; NULL: no memory. */
-static __always_inline struct path_entry *entry_get(struct path_ref *ref, const struct path_key *key)
+static __noinline struct path_entry *entry_get(struct path_ref *ref, const struct path_key *key)
 {
 	struct path_entry *e = bpf_map_lookup_elem(&paths, key);
 
@@ -170,7 +170,7 @@ static __always_inline struct path_entry *entry_get(struct path_ref *ref, const 
 }
 
 /* The job that the goal is of, in which the flow has a part; NULL: there is none, or no memory. */
-static __always_inline struct job *dalbe_job_join(struct sock *sk, struct dalbe_flow *f,
+static __noinline struct job *dalbe_job_join(struct sock *sk, struct dalbe_flow *f,
 						  struct dalbe_goal_of *g)
 {
 	struct path_entry *e = entry_find(&f->job);
@@ -190,7 +190,7 @@ static __always_inline struct job *dalbe_job_join(struct sock *sk, struct dalbe_
 }
 
 /* Share what is known of the path: anew where it was forgotten, or the user or group is another. */
-static __always_inline void dalbe_path_join(struct sock *sk, struct dalbe_flow *f, u32 group)
+static __noinline void dalbe_path_join(struct sock *sk, struct dalbe_flow *f, u32 group)
 {
 	struct path_key key = {
 		.netns = sk->__sk_common.skc_net.net->net_cookie,
@@ -224,23 +224,20 @@ static __always_inline void dalbe_path_join(struct sock *sk, struct dalbe_flow *
 	path_memory_join(&e->memory, tcp_clock_us());
 }
 
-static __always_inline u32 wmin_q16(u32 wmin_ppm)
-{
-	return max_t(u32, 1, ((u64)wmin_ppm << 16) / 1000000);
-}
-
 static __always_inline void dalbe_config(struct control_config *c, const struct dalbe_goal_of *g)
 {
-	*c = (struct control_config) {
-		.controller = g->set & DALBE_PARAM_CONTROLLER ? g->controller : settings.controller,
-		.after_deadline = g->set & DALBE_PARAM_AFTER ? g->after_deadline :
-							       settings.after_deadline,
-		.tw_ms = g->set & DALBE_PARAM_TW ? g->tw_ms : settings.tw_ms,
-		.wmin_q16 = wmin_q16(g->set & DALBE_PARAM_WMIN ? g->wmin_ppm : settings.wmin_ppm),
-		.unlimited_increase = !settings.limit_increase,
+	struct goal_settings s = g->settings;
+	const struct dalbe_params defaults = {
+		.controller = settings.controller,
+		.tw_ms = settings.tw_ms,
+		.wmin_ppm = settings.wmin_ppm,
+		.after_deadline = settings.after_deadline,
 	};
+
+	goal_take(&s, &defaults, ~s.set);
 	if (!g->bytes)
-		c->controller = DALBE_CONTROLLER_WEIGHT;
+		s.controller = DALBE_CONTROLLER_WEIGHT;
+	goal_configure(c, &s, settings.limit_increase);
 }
 
 static const struct dalbe_goal_of no_goal;
@@ -313,6 +310,10 @@ static __noinline int dalbe_begin(struct sock *sk)
 		g->acked_before = tp->bytes_acked;
 	if (g && g->check != dalbe_goal_check(g))
 		g->bytes = 0;
+	if (g && g->each) {
+		g->deadline_ns = min_t(u64, g->deadline_ns + bpf_ktime_get_boot_ns(), S64_MAX);
+		g->each = false;
+	}
 	f->last_bytes_acked = tp->bytes_acked;
 	dalbe_path_read(sk, &p, tcp_clock_us());
 	sender_init(&f->sender, &p, path_recovering(&p) ? tp->high_seq : tp->snd_una - 1);

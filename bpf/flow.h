@@ -160,21 +160,9 @@ static __always_inline struct path_memory *path_of(struct path_memory *const *me
 	return e ? &e->memory : &f->own;
 }
 
-/* One look of the verifier at each, for an entry and for a flow's own. */
-VERIFIED_ONCE u32 path_round_once(struct path_memory *m, struct path_part *part,
-				  struct path_round *r)
-{
-	return m && part && r ? path_memory_round(m, part, r) : PATH_AS_IT_IS;
-}
-
-VERIFIED_ONCE u32 path_lost_once(struct path_memory *m, struct path_round *r)
-{
-	return m && r ? path_memory_lost(m, r) : false;
-}
-
 #define path_memory_known(memory)		path_memory_known(path_of(&(memory)))
-#define path_memory_round(memory, part, r)	path_round_once(path_of(&(memory)), part, r)
-#define path_memory_lost(memory, r)		path_lost_once(path_of(&(memory)), r)
+#define path_memory_round(memory, part, r)	path_memory_round(path_of(&(memory)), part, r)
+#define path_memory_lost(memory, r)		path_memory_lost(path_of(&(memory)), r)
 #define path_memory_cut(memory)			path_memory_cut(path_of(&(memory)))
 #define path_memory_pause(memory, part)		path_memory_pause(path_of(&(memory)), part)
 
