@@ -171,7 +171,7 @@ static __noinline struct path_entry *entry_get(struct path_ref *ref, const struc
 
 /* The job that the goal is of, in which the flow has a part; NULL: there is none, or no memory. */
 static __noinline struct job *dalbe_job_join(struct sock *sk, struct dalbe_flow *f,
-						  struct dalbe_goal_of *g)
+					     struct dalbe_goal_of *g)
 {
 	struct path_entry *e = entry_find(&f->job);
 	struct path_key key = {

@@ -23,7 +23,7 @@ volatile struct dalbe_defaults settings SEC(".data.settings") = {
 /* The kernel's HZ, by the loader. */
 const volatile u32 hz SEC(".rodata.hz") = 250;
 
-/* Of a path, or of a job: then all but netns and uid is 0. No padding, as all bytes are compared. */
+/* Of a path; or of a job: the rest but netns and uid is 0. No padding, as all is compared. */
 struct path_key {
 	u64 netns;
 	u32 uid;
