@@ -49,6 +49,7 @@ enum {
  * 454,000 instructions to look at for dalbe_pkts_acked on 6.18, not 53,000.
  */
 #define PORT_ONCE	__attribute__((noinline, visibility("default")))
+#define PORT_U64	PORT_ONCE u64
 
 /* No call by pointer: each object has one base. */
 #define PORT_BASE	scavenger_base
