@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A user's goal and settings: checked, completed by the defaults, and told. */
 #include "core/goal.h"
+#include "core/sender.h"
 
 /**
  * goal_check - is this a goal?

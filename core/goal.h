@@ -6,8 +6,9 @@
 #ifndef DALBE_GOAL_H
 #define DALBE_GOAL_H
 
-#include "core/sender.h"
-#include "dalbe_ctl.h"
+#include "core/control/control.h"
+
+struct sender;
 
 /**
  * struct goal_settings - settings of a connection

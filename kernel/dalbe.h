@@ -20,6 +20,7 @@
 
 #include "core/control/job.h"
 #include "core/goal.h"
+#include "core/sender.h"
 #include "dalbe_ctl.h"
 
 /**
