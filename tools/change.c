@@ -96,7 +96,7 @@ static void failed(struct change *change, const struct target_socket *socket,
 	change->failed++;
 }
 
-/* Each download has so long from its own beginning; false: the edition knows only one deadline. */
+/* Each download has so long from its own beginning; false: no, as the deadline is a time of day. */
 static bool set_goal_of_each(const struct options *opts, int fd)
 {
 	uint64_t time_ns;

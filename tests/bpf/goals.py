@@ -19,7 +19,7 @@ TCP_CONGESTION = 13
 IPPROTO_MPTCP = 262
 SOL_DALBE = 0xDA1B
 GOAL, STATE, CLEAR, PARAMS, GROUP = range(1, 6)
-RELATIVE, UPDATE = 1, 2
+RELATIVE, UPDATE, EACH = 1, 2, 4
 NONE, WAITING, ON_TRACK, INFEASIBLE, LATE, DONE = range(6)
 WEIGHT = 3
 STATE_FORMAT = "<iIIIIIQQQqQQIIIIIIIIQQIIIIQIIIIII"
@@ -87,7 +87,9 @@ def refusals() -> None:
     sock = ours()
     boot = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
     refused("no bytes", errno.EINVAL, sock, GOAL, goal(0))
-    refused("an unknown flag", errno.EINVAL, sock, GOAL, goal(flags=4))
+    refused("an unknown flag", errno.EINVAL, sock, GOAL, goal(flags=8))
+    refused("each until a time of day", errno.EINVAL, sock, GOAL, goal(flags=EACH))
+    refused("each of a job", errno.EINVAL, sock, GOAL, goal(flags=RELATIVE | EACH, job=7))
     refused("a reserved field", errno.EINVAL, sock, GOAL, goal(reserved=1))
     refused("another size", errno.EINVAL, sock, GOAL, goal() + b"\0")
     refused("half of it", errno.EINVAL, sock, GOAL, goal()[:20])
@@ -346,7 +348,10 @@ def inherited() -> None:
     listener = ours()
     listener.bind(("127.0.0.1", 0))
     listener.listen()
-    listener.setsockopt(SOL_DALBE, GOAL, goal(400000))
+    listener.setsockopt(SOL_DALBE, GOAL, goal(400000, flags=RELATIVE | EACH))
+    time.sleep(1)
+    now = state(listener)
+    check("each: of the listener no time passes", now["time_left_ns"] == 10**10, now)
     listener.setsockopt(SOL_DALBE, PARAMS, params(8, wmin_ppm=70000))
     client = socket.create_connection(listener.getsockname())
     reader = threading.Thread(
@@ -360,6 +365,7 @@ def inherited() -> None:
         now["goal_bytes"] == 400000 and now["bytes_done"] == 0,
         now,
     )
+    check("each: the child's time begins with it", 9.5e9 < now["time_left_ns"] < 1e10, now)
     check("accept(): the settings, too", abs(now["wmin_ppm"] - 70000) < 20, now)
     child.sendall(b"x" * 400000)
     for _ in range(100):
