@@ -385,11 +385,13 @@ static __noinline int dalbe_end_interval(struct sock *sk, struct dalbe_flow *f)
 	};
 	struct tcp_path p;
 	struct control_model model = { .arg = &p };
+	u64 price_q40;
 
 	part.sample.now_ns = bpf_ktime_get_boot_ns();
 	part.sample.elapsed_ns = elapsed_us * NSEC_PER_USEC;
 	part.sample.bytes_done = dalbe_bytes_done(tp->bytes_acked, g);
 	part.sample.srtt_us = tp->srtt_us >> 3;
+	price_q40 = part.sample.price_standard_q40;
 	dalbe_path_read(sk, &p, tp->tcp_mstamp);
 	if (job && own) {
 		job_hand_in(job, &f->sender.control, &part, &model);
@@ -397,7 +399,7 @@ static __noinline int dalbe_end_interval(struct sock *sk, struct dalbe_flow *f)
 	} else {
 		control_update(&f->sender.control, &part.sample, &model);
 	}
-	sender_steer(&f->sender, part.sample.price_standard_q40);
+	sender_steer(&f->sender, price_q40);
 	cdg_age_histogram(&f->sender.cdg);
 	dalbe_path_join(sk, f, g->group);
 	dalbe_begin_interval(tp, f);
