@@ -25,7 +25,8 @@ static __always_inline void give(struct bpf_sock_ops *ctx)
 	g->deadline_ns = bpf_ktime_get_boot_ns() + policy.time_ns;
 	g->acked_before = ctx->bytes_acked;
 	g->group = policy.group;
-	goal_take_params(g, &params);
+	goal_take(&g->settings, &params, params.flags);
+	g->settings.set |= params.flags;
 	dalbe_changed(g, true);
 }
 

@@ -13,7 +13,6 @@
 
 struct control;
 struct control_config;
-struct control_model;
 struct control_sample;
 struct path_memory;
 struct path_part;
@@ -22,9 +21,6 @@ struct tcp_path;
 
 static __always_inline void control_start(struct control *c, const struct control_config *config,
 					  u64 bytes, u64 bytes_done, u64 now_ns, u64 deadline_ns);
-/* or it would call the model by pointer */
-static __always_inline void control_update(struct control *c, const struct control_sample *s,
-					   const struct control_model *model);
 static __always_inline struct path_known path_memory_known(struct path_memory *m);
 static __always_inline struct base_report sender_report(const struct sender *s);
 static __always_inline struct round_result sender_end_round(struct sender *s, struct tcp_path *p);
@@ -33,26 +29,7 @@ static __always_inline struct control_sample sender_sample_interval(const struct
 static __always_inline void sender_join(struct sender *s, struct path_memory *memory, u64 now_us);
 static __always_inline void sender_leave(struct sender *s);
 
-/* Once in the object, not at each of their calls. */
-static __noinline u64 fp_shift(u64 x, int shift);
-static __noinline u64 fp_mul_div(u64 a, u64 b, u64 c);
-
-/*
- * The verifier looks at a global function once, not at each of its calls: without these, all but
- * the first, it has 312,000 instructions to look at for dalbe_pkts_acked on 6.1, not 238,000.
- */
-#define VERIFIED_ONCE	__attribute__((noinline, visibility("default")))
-
-VERIFIED_ONCE u32 cubic_k_ms(u64 growth_q16);
-VERIFIED_ONCE u64 cdg_rate_price_q40(u64 rate_Bps, u32 mss, u32 rtt_us);
-VERIFIED_ONCE u32 cdg_probability_q32(s32 gradient_sum_us, u64 scale_q40);
-VERIFIED_ONCE u64 control_target_Bps(u64 bytes_left, u64 left_ns);
-VERIFIED_ONCE s64 control_relative_error_q16(u64 target_Bps, u64 rate_Bps);
-VERIFIED_ONCE u32 control_mbc_trim(u32 trim_q16, u64 target_Bps, u64 rate_Bps);
-VERIFIED_ONCE u32 control_mbc_answer_q16(u64 price_q40, u32 phi_q16, u64 model_price_q40,
-					 u32 trim_q16);
-VERIFIED_ONCE u32 control_next_phi_q16(u32 phi_q16, u64 price_q40, u64 price_standard_q40,
-				       u32 limit_q16);
+PORT_ONCE u32 cubic_k_ms(u64 growth_q16);	/* as it has a loop */
 
 #pragma GCC visibility push(hidden)	/* static, for the verifier */
 #include "core/bases/exp.c"
@@ -63,10 +40,12 @@ VERIFIED_ONCE u32 control_next_phi_q16(u32 phi_q16, u64 price_q40, u64 price_sta
 #include "core/bases/base_cdg.c"
 #include "core/control/equations.c"
 #include "core/control/control.c"
+#include "core/control/job.c"
 #include "core/scavenger/cubic.c"
 #include "core/scavenger/owd.c"
 #include "core/scavenger/path_memory.c"
 #include "core/sender.c"
+#include "core/goal.c"
 #pragma GCC visibility pop
 
 #include "bpf/flow.h"

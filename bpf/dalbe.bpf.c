@@ -106,15 +106,14 @@ static __always_inline u32 dalbe_busy_jiffies(const struct tcp_sock *tp)
 	return type ? busy + (u32)bpf_jiffies64() - tp->chrono_start : busy;
 }
 
-static __always_inline u64 dalbe_bytes_done(const struct tcp_sock *tp,
-					    const struct dalbe_goal_of *g)
-{
-	return tp->bytes_acked > g->acked_before ? tp->bytes_acked - g->acked_before : 0;
-}
-
+/* When a Tw that begins now ends; of a job's connection, its next part. */
 static __always_inline u64 dalbe_tw_end_us(const struct tcp_sock *tp, struct dalbe_flow *f)
 {
-	return tcp_clock_us() + control_tw_ns(&f->sender.control, tp->srtt_us >> 3) / NSEC_PER_USEC;
+	u64 tw_ns = control_tw_ns(&f->sender.control, tp->srtt_us >> 3);
+
+	if (f->job.id)
+		tw_ns /= JOB_PARTS;
+	return tcp_clock_us() + tw_ns / NSEC_PER_USEC;
 }
 
 static __always_inline void dalbe_begin_interval(const struct tcp_sock *tp, struct dalbe_flow *f)
@@ -125,30 +124,79 @@ static __always_inline void dalbe_begin_interval(const struct tcp_sock *tp, stru
 	f->tw_end_us = dalbe_tw_end_us(tp, f);
 }
 
-/* Leave the path, if it is still there. */
 static __always_inline void dalbe_path_leave(struct dalbe_flow *f)
 {
-	struct path_entry *e = path_find(f);
+	struct path_entry *e = entry_find(&f->path);
 
-	if (e) {
+	if (e)
 		path_memory_leave(&e->memory, &f->sender.part);
-		e->idle_ns = bpf_ktime_get_boot_ns();
-	}
 	f->sender.part.rate_q16 = 0;
-	f->path_id = 0;
+	entry_put(&f->path, e);
 }
 
 static const struct path_entry nothing_known;
 
+/* Too old? Of a job that is not done, and not late, connections may be still to come. */
+static __always_inline bool entry_expired(const struct path_entry *e, const struct path_key *key)
+{
+	u64 now_ns = bpf_ktime_get_boot_ns();
+
+	if (e->flows || now_ns - e->idle_ns < DALBE_PATH_IDLE_NS)
+		return false;
+	return !key->job || e->job.done_ns || e->job.control.goal.deadline_ns <= now_ns;
+}
+
+/* The entry for @key, with one flow more; NULL: no memory. */
+static __noinline struct path_entry *entry_get(struct path_ref *ref, const struct path_key *key)
+{
+	struct path_entry *e = bpf_map_lookup_elem(&paths, key);
+
+	ref->key = *key;
+	if (e && e->id && entry_expired(e, key)) {
+		bpf_map_delete_elem(&paths, key);
+		e = NULL;
+	}
+	if (!e) {
+		bpf_map_update_elem(&paths, key, &nothing_known, BPF_NOEXIST);
+		e = bpf_map_lookup_elem(&paths, key);
+	}
+	if (!e)
+		return NULL;
+	if (!e->id)
+		__sync_val_compare_and_swap(&e->id, 0, bpf_ktime_get_boot_ns());
+	ref->id = e->id;
+	__sync_fetch_and_add(&e->flows, 1);
+	return e;
+}
+
+/* The job that the goal is of, in which the flow has a part; NULL: there is none, or no memory. */
+static __noinline struct job *dalbe_job_join(struct sock *sk, struct dalbe_flow *f,
+					     struct dalbe_goal_of *g)
+{
+	struct path_entry *e = entry_find(&f->job);
+	struct path_key key = {
+		.netns = sk->__sk_common.skc_net.net->net_cookie,
+		.uid = sk->sk_uid.val,
+		.job = g ? g->job : 0,
+	};
+
+	if (!g)
+		return NULL;
+	if (!e || !key.job || __builtin_memcmp(&f->job.key, &key, sizeof(key))) {
+		dalbe_job_leave(f, g, tcp_sk(sk)->bytes_acked);
+		e = key.job ? entry_get(&f->job, &key) : NULL;
+	}
+	return e ? &e->job : NULL;
+}
+
 /* Share what is known of the path: anew where it was forgotten, or the user or group is another. */
-static __always_inline void dalbe_path_join(struct sock *sk, struct dalbe_flow *f, u32 group)
+static __noinline void dalbe_path_join(struct sock *sk, struct dalbe_flow *f, u32 group)
 {
 	struct path_key key = {
 		.netns = sk->__sk_common.skc_net.net->net_cookie,
 		.uid = sk->sk_uid.val,
 		.group = group,
 	};
-	u64 now_ns = bpf_ktime_get_boot_ns();
 	struct path_entry *e;
 
 	if (group) {
@@ -162,47 +210,34 @@ static __always_inline void dalbe_path_join(struct sock *sk, struct dalbe_flow *
 		key.daddr[2] = bpf_htonl(0xffff);
 		key.daddr[3] = sk->__sk_common.skc_daddr;
 	}
-	if (path_find(f) && !__builtin_memcmp(&f->key, &key, sizeof(key)))
+	if (entry_find(&f->path) && !__builtin_memcmp(&f->path.key, &key, sizeof(key)))
 		return;
 	dalbe_path_leave(f);
-	f->key = key;
-	e = bpf_map_lookup_elem(&paths, &key);
-	if (!e) {
-		bpf_map_update_elem(&paths, &key, &nothing_known, BPF_NOEXIST);
-		e = bpf_map_lookup_elem(&paths, &key);
-	}
+	e = entry_get(&f->path, &key);
 	if (!e) {	/* no memory: the flow has its own, until the end of Tw */
 		path_memory_init(&f->own);
 		f->own.flows = 1;
 		f->own.since_us = tcp_clock_us();
 		return;
 	}
-	if (!e->id)
-		__sync_val_compare_and_swap(&e->id, 0, now_ns);
-	if (!e->memory.flows && now_ns - e->idle_ns > DALBE_PATH_IDLE_NS)
-		path_memory_init(&e->memory);
 	e->memory.group = group;
-	f->path_id = e->id;
 	path_memory_join(&e->memory, tcp_clock_us());
-}
-
-static __always_inline u32 wmin_q16(u32 wmin_ppm)
-{
-	return max_t(u32, 1, ((u64)wmin_ppm << 16) / 1000000);
 }
 
 static __always_inline void dalbe_config(struct control_config *c, const struct dalbe_goal_of *g)
 {
-	*c = (struct control_config) {
-		.controller = g->set & DALBE_PARAM_CONTROLLER ? g->controller : settings.controller,
-		.after_deadline = g->set & DALBE_PARAM_AFTER ? g->after_deadline :
-							       settings.after_deadline,
-		.tw_ms = g->set & DALBE_PARAM_TW ? g->tw_ms : settings.tw_ms,
-		.wmin_q16 = wmin_q16(g->set & DALBE_PARAM_WMIN ? g->wmin_ppm : settings.wmin_ppm),
-		.unlimited_increase = !settings.limit_increase,
+	struct goal_settings s = g->settings;
+	const struct dalbe_params defaults = {
+		.controller = settings.controller,
+		.tw_ms = settings.tw_ms,
+		.wmin_ppm = settings.wmin_ppm,
+		.after_deadline = settings.after_deadline,
 	};
+
+	goal_take(&s, &defaults, ~s.set);
 	if (!g->bytes)
-		c->controller = DALBE_CONTROLLER_WEIGHT;
+		s.controller = DALBE_CONTROLLER_WEIGHT;
+	goal_configure(c, &s, settings.limit_increase);
 }
 
 static const struct dalbe_goal_of no_goal;
@@ -210,7 +245,9 @@ static const struct dalbe_goal_of no_goal;
 /* A goal, or none, comes into force. */
 static __noinline int dalbe_apply_goal(struct sock *sk, struct dalbe_flow *f)
 {
-	const struct dalbe_goal_of *g = dalbe_goal_of(sk) ?: &no_goal;
+	struct dalbe_goal_of *own = dalbe_goal_of(sk);
+	const struct dalbe_goal_of *g = own ?: &no_goal;
+	struct job *job = dalbe_job_join(sk, f, own);
 	struct sender *s = &f->sender;
 	struct control_config c;
 	struct tcp_path p;
@@ -222,8 +259,11 @@ static __noinline int dalbe_apply_goal(struct sock *sk, struct dalbe_flow *f)
 	dalbe_path_read(sk, &p, tcp_clock_us());
 	sender_set_base(s, &p, &scavenger_base);
 	dalbe_config(&c, g);
-	control_start(&s->control, &c, g->bytes, dalbe_bytes_done(tcp_sk(sk), g),
+	control_start(&s->control, &c, g->bytes,
+		      job ? 0 : dalbe_bytes_done(tcp_sk(sk)->bytes_acked, g),
 		      bpf_ktime_get_boot_ns(), g->deadline_ns);
+	if (job)
+		job_begin(job, &s->control, p.now_us, tcp_sk(sk)->srtt_us >> 3);
 	sender_begin_goal(s, &p);
 	cdg_set_idle_g(&s->cdg, settings.idle_g_us * NSEC_PER_USEC);
 	dalbe_begin_interval(tcp_sk(sk), f);
@@ -243,6 +283,10 @@ static __noinline int dalbe_look_at_goal(struct sock *sk, struct dalbe_flow *f)
 		return dalbe_apply_goal(sk, f);
 	f->goal_count = g->count;
 	dalbe_path_join(sk, f, g->group);
+	if (f->job.id) {	/* the job has it already: hand in, and have its control */
+		f->tw_end_us = 0;
+		return 0;
+	}
 	if (g->bytes != s->control.goal.bytes ||
 	    (g->bytes && g->deadline_ns != s->control.goal.deadline_ns))
 		control_change_goal(&s->control, g->bytes, bpf_ktime_get_boot_ns(), g->deadline_ns);
@@ -264,8 +308,12 @@ static __noinline int dalbe_begin(struct sock *sk)
 		return 0;
 	if (g && (sk->__sk_common.skc_state == TCP_SYN_RECV || !tp->bytes_acked))
 		g->acked_before = tp->bytes_acked;
-	if (g && g->check != (g->bytes ^ g->deadline_ns))
+	if (g && g->check != dalbe_goal_check(g))
 		g->bytes = 0;
+	if (g && g->each) {
+		g->deadline_ns = min_t(u64, g->deadline_ns + bpf_ktime_get_boot_ns(), S64_MAX);
+		g->each = false;
+	}
 	f->last_bytes_acked = tp->bytes_acked;
 	dalbe_path_read(sk, &p, tcp_clock_us());
 	sender_init(&f->sender, &p, path_recovering(&p) ? tp->high_seq : tp->snd_una - 1);
@@ -283,7 +331,10 @@ SEC("struct_ops/dalbe_release")
 void BPF_PROG(dalbe_release, struct sock *sk)
 {
 	struct dalbe_flow *f = dalbe_flow(sk);
+	struct dalbe_goal_of *g = dalbe_goal_of(sk);
 
+	if (f && g)
+		dalbe_job_leave(f, g, tcp_sk(sk)->bytes_acked);
 	if (f) {
 		dalbe_path_leave(f);
 		sk->sk_pacing_status = f->fq ? SK_PACING_FQ : SK_PACING_NONE;
@@ -321,32 +372,52 @@ void BPF_PROG(dalbe_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 
 static __noinline int dalbe_end_interval(struct sock *sk, struct dalbe_flow *f)
 {
-	const struct dalbe_goal_of *g = dalbe_goal_of(sk) ?: &no_goal;
+	struct dalbe_goal_of *own = dalbe_goal_of(sk);
+	const struct dalbe_goal_of *g = own ?: &no_goal;
+	struct job *job = dalbe_job_join(sk, f, own);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 elapsed_us = tp->tcp_mstamp - min(tp->tcp_mstamp, f->tw_start_us);
 	u64 busy_us = (u64)(dalbe_busy_jiffies(tp) - f->busy_jiffies) * USEC_PER_SEC / hz;
-	struct control_sample sample = sender_sample_interval(&f->sender, busy_us, elapsed_us);
+	struct job_part part = {
+		.sample = sender_sample_interval(&f->sender, busy_us, elapsed_us),
+		.now_us = tp->tcp_mstamp,
+		.busy_us = busy_us,
+	};
 	struct tcp_path p;
-	struct control_model model = { cdg_base_model_q40, &p };
+	struct control_model model = { .arg = &p };
+	u64 price_q40;
 
-	sample.now_ns = bpf_ktime_get_boot_ns();
-	sample.elapsed_ns = elapsed_us * NSEC_PER_USEC;
-	sample.bytes_done = dalbe_bytes_done(tp, g);
-	sample.srtt_us = tp->srtt_us >> 3;
+	part.sample.now_ns = bpf_ktime_get_boot_ns();
+	part.sample.elapsed_ns = elapsed_us * NSEC_PER_USEC;
+	part.sample.bytes_done = dalbe_bytes_done(tp->bytes_acked, g);
+	part.sample.srtt_us = tp->srtt_us >> 3;
+	price_q40 = part.sample.price_standard_q40;
 	dalbe_path_read(sk, &p, tp->tcp_mstamp);
-	control_update(&f->sender.control, &sample, &model);
-	sender_steer(&f->sender, sample.price_standard_q40);
+	if (job && own) {
+		job_hand_in(job, &f->sender.control, &part, &model);
+		own->acked_before = tp->bytes_acked;
+	} else {
+		control_update(&f->sender.control, &part.sample, &model);
+	}
+	sender_steer(&f->sender, price_q40);
 	cdg_age_histogram(&f->sender.cdg);
 	dalbe_path_join(sk, f, g->group);
 	dalbe_begin_interval(tp, f);
 	return 0;
 }
 
-static __always_inline bool dalbe_finish(struct sock *sk)
+/* True once: at the ACK of the goal's last byte. Of a job's, whenever nothing is under way. */
+static __always_inline bool dalbe_finish(struct sock *sk, const struct dalbe_flow *f)
 {
 	struct dalbe_goal_of *g = dalbe_goal_of(sk);
+	u64 done;
 
-	if (!g || !g->bytes || g->done_ns || dalbe_bytes_done(tcp_sk(sk), g) < g->bytes)
+	if (!g || !g->bytes)
+		return false;
+	done = dalbe_bytes_done(tcp_sk(sk)->bytes_acked, g);
+	if (f->job.id)
+		return done && !tcp_sk(sk)->packets_out;
+	if (g->done_ns || done < g->bytes)
 		return false;
 	g->done_ns = bpf_ktime_get_boot_ns();
 	return true;
@@ -393,7 +464,7 @@ void BPF_PROG(dalbe_pkts_acked, struct sock *sk, const struct ack_sample *sample
 		sender_begin_round(&f->sender, &p);
 	if (!tp->packets_out)
 		sender_tell_base(&f->sender, &p, BASE_IDLE);
-	finished = dalbe_finish(sk);
+	finished = dalbe_finish(sk, f);
 	if (finished || tp->tcp_mstamp >= f->tw_end_us)
 		dalbe_end_interval(sk, f);
 }

@@ -23,22 +23,30 @@ volatile struct dalbe_defaults settings SEC(".data.settings") = {
 /* The kernel's HZ, by the loader. */
 const volatile u32 hz SEC(".rodata.hz") = 250;
 
+/* Of a path; or of a job: the rest but netns and uid is 0. No padding, as all is compared. */
 struct path_key {
 	u64 netns;
 	u32 uid;
 	u32 group;
 	u32 daddr[4];
+	u32 job;
+	u32 zero;
 };
 
 /**
- * struct path_entry - what is known of a path
+ * struct path_entry - what is known of a path, or a job
  * @id: of this entry: one that was forgotten and made again has another; 0: made this moment
  * @idle_ns: since when no flow shares it, CLOCK_BOOTTIME
+ * @flows: that share it
  */
 struct path_entry {
 	u64 id;
 	u64 idle_ns;
-	struct path_memory memory;
+	u32 flows;
+	union {
+		struct path_memory memory;
+		struct job job;
+	};
 };
 
 struct {
@@ -49,9 +57,19 @@ struct {
 } paths SEC(".maps");
 
 /**
+ * struct path_ref - a flow's entry: a pointer to it cannot be kept in a map
+ * @id: 0: it has none
+ * @key: of the entry
+ */
+struct path_ref {
+	u64 id;
+	struct path_key key;
+};
+
+/**
  * struct dalbe_flow - an established connection
- * @key: of the path that it shares
- * @path_id: of its entry; 0: it shares none
+ * @path: what it shares
+ * @job: in which it has a part
  * @own: what it knows of the path where it shares none
  * @goal_count: dalbe_goal_of.count as it was when that came into force
  * @goal_restarts: likewise
@@ -70,8 +88,8 @@ struct dalbe_flow {
 	u32 goal_restarts;
 	u64 tw_end_us;
 	u64 tw_start_us;
-	u64 path_id;
-	struct path_key key;
+	struct path_ref path;
+	struct path_ref job;
 	struct path_memory own;
 	struct sender sender;
 };
@@ -83,48 +101,68 @@ struct {
 	__type(value, struct dalbe_flow);
 } flows SEC(".maps");
 
-/*
- * A pointer to an entry cannot be kept in a map, nor in sender.memory. core/ hands that in by name,
- * and where the member lies tells whose it is.
- */
+static __always_inline struct path_entry *entry_find(const struct path_ref *ref)
+{
+	struct path_entry *e;
+
+	if (!ref->id)
+		return NULL;
+	e = bpf_map_lookup_elem(&paths, &ref->key);
+	return e && e->id == ref->id ? e : NULL;
+}
+
+static __always_inline struct job *job_of(const struct dalbe_flow *f)
+{
+	struct path_entry *e = entry_find(&f->job);
+
+	return e ? &e->job : NULL;
+}
+
+/* One flow less, if the entry is still there. */
+static __always_inline void entry_put(struct path_ref *ref, struct path_entry *e)
+{
+	if (e) {
+		__sync_fetch_and_add(&e->flows, -1);
+		e->idle_ns = bpf_ktime_get_boot_ns();
+	}
+	ref->id = 0;
+}
+
+static __always_inline u64 dalbe_bytes_done(u64 bytes_acked, const struct dalbe_goal_of *g)
+{
+	return bytes_acked > g->acked_before ? bytes_acked - g->acked_before : 0;
+}
+
+/* Have no part in a job any more: what was done for it stays done. */
+static __always_inline void dalbe_job_leave(struct dalbe_flow *f, struct dalbe_goal_of *g,
+					    u64 bytes_acked)
+{
+	struct path_entry *e = entry_find(&f->job);
+
+	if (e) {
+		job_add(&e->job, dalbe_bytes_done(bytes_acked, g), bpf_ktime_get_boot_ns());
+		g->acked_before = bytes_acked;
+	}
+	entry_put(&f->job, e);
+}
+
+/* core/ hands sender.memory in by name, and where that member lies tells whose it is. */
 static __always_inline struct dalbe_flow *flow_of(struct path_memory *const *memory)
 {
 	return (void *)memory - __builtin_offsetof(struct dalbe_flow, sender.memory);
 }
 
-static __always_inline struct path_entry *path_find(struct dalbe_flow *f)
-{
-	struct path_entry *e;
-
-	if (!f->path_id)
-		return NULL;
-	e = bpf_map_lookup_elem(&paths, &f->key);
-	return e && e->id == f->path_id ? e : NULL;
-}
-
 static __always_inline struct path_memory *path_of(struct path_memory *const *memory)
 {
 	struct dalbe_flow *f = flow_of(memory);
-	struct path_entry *e = path_find(f);
+	struct path_entry *e = entry_find(&f->path);
 
 	return e ? &e->memory : &f->own;
 }
 
-/* One look of the verifier at each, for an entry and for a flow's own. */
-VERIFIED_ONCE u32 path_round_once(struct path_memory *m, struct path_part *part,
-				  struct path_round *r)
-{
-	return m && part && r ? path_memory_round(m, part, r) : PATH_AS_IT_IS;
-}
-
-VERIFIED_ONCE u32 path_lost_once(struct path_memory *m, struct path_round *r)
-{
-	return m && r ? path_memory_lost(m, r) : false;
-}
-
 #define path_memory_known(memory)		path_memory_known(path_of(&(memory)))
-#define path_memory_round(memory, part, r)	path_round_once(path_of(&(memory)), part, r)
-#define path_memory_lost(memory, r)		path_lost_once(path_of(&(memory)), r)
+#define path_memory_round(memory, part, r)	path_memory_round(path_of(&(memory)), part, r)
+#define path_memory_lost(memory, r)		path_memory_lost(path_of(&(memory)), r)
 #define path_memory_cut(memory)			path_memory_cut(path_of(&(memory)))
 #define path_memory_pause(memory, part)		path_memory_pause(path_of(&(memory)), part)
 

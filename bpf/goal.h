@@ -3,6 +3,7 @@
 #ifndef DALBE_BPF_GOAL_H
 #define DALBE_BPF_GOAL_H
 
+#include "core/goal.h"
 #include "tools/bpf.h"
 
 enum { IPPROTO_TCP = 6, TCP_CONGESTION = 13 };
@@ -10,14 +11,17 @@ enum { IPPROTO_TCP = 6, TCP_CONGESTION = 13 };
 /**
  * struct dalbe_goal_of - what the user has asked of a socket; a listener's children inherit it
  * @bytes: 0: no goal
- * @deadline_ns: CLOCK_BOOTTIME
- * @check: of both: a child may copy them while they are written
- * @acked_before: tcp_sock.bytes_acked when the goal was set
- * @done_ns: when its last byte was acknowledged; 0: not yet
+ * @deadline_ns: CLOCK_BOOTTIME; see @each
+ * @check: of these, @job and @each: a child may copy them while they are written
+ * @acked_before: tcp_sock.bytes_acked when the goal was set; of a job's connection, at the end of
+ *	its last part
+ * @done_ns: when its last byte was acknowledged; 0: not yet, or a job's
  * @count: of the calls that have changed any of these: the flow looks whether there was one
  * @restarts: of those, the ones with which a transfer begins, or none is left
- * @tw_ms: settings, as far as @set, DALBE_PARAM_*, says that the user has set them
  * @group: see struct dalbe_group
+ * @job: see struct dalbe_goal
+ * @each: @deadline_ns counts from when the connection is established, which is still to come
+ * @settings: see there
  */
 struct dalbe_goal_of {
 	u64 bytes;
@@ -27,12 +31,10 @@ struct dalbe_goal_of {
 	u64 done_ns;
 	u32 count;
 	u32 restarts;
-	u32 tw_ms;
-	u32 wmin_ppm;
-	u32 controller;
-	u32 after_deadline;
-	u32 set;
 	u32 group;
+	u32 job;
+	bool each;
+	struct goal_settings settings;
 };
 
 struct {
@@ -42,22 +44,14 @@ struct {
 	__type(value, struct dalbe_goal_of);
 } goals SEC(".maps");
 
-static __always_inline void goal_take_params(struct dalbe_goal_of *g, const struct dalbe_params *p)
+static __always_inline u64 dalbe_goal_check(const struct dalbe_goal_of *g)
 {
-	if (p->flags & DALBE_PARAM_CONTROLLER)
-		g->controller = p->controller;
-	if (p->flags & DALBE_PARAM_TW)
-		g->tw_ms = p->tw_ms;
-	if (p->flags & DALBE_PARAM_WMIN)
-		g->wmin_ppm = p->wmin_ppm;
-	if (p->flags & DALBE_PARAM_AFTER)
-		g->after_deadline = p->after_deadline;
-	g->set |= p->flags;
+	return g->bytes ^ g->deadline_ns ^ g->job ^ ((u64)g->each << 32);
 }
 
 static __always_inline void dalbe_changed(struct dalbe_goal_of *g, bool restart)
 {
-	g->check = g->bytes ^ g->deadline_ns;
+	g->check = dalbe_goal_check(g);
 	g->count++;
 	g->restarts += restart;
 }

@@ -36,8 +36,6 @@
 #define CGROUP		"/sys/fs/cgroup"
 #define OBJECT		"dalbe.bpf.o"
 #define ATTACH_OBJECT	"attach.bpf.o"
-#define LOG_SIZE	65536
-#define LOG_STATISTICS	4	/* BPF_LOG_STATS */
 #define STRUCT_OPS	44	/* enum bpf_attach_type, since Linux 6.4 */
 #define LINK		0x2000	/* BPF_F_LINK */
 
@@ -124,31 +122,18 @@ static struct bpf_map *map_of(struct bpf_object *object, const char *name)
 						    ".data.settings");
 }
 
-static void ask_for_statistics(struct bpf_object *object)
-{
-	struct bpf_program *prog;
-
-	bpf_object__for_each_program(prog, object) {
-		bpf_program__set_log_buf(prog, calloc(1, LOG_SIZE), LOG_SIZE);
-		bpf_program__set_log_level(prog, LOG_STATISTICS);
-	}
-}
-
-/* The kernel writes "processed N insns", in 7.2 after a line "processed A+B" of its parts. */
 static void tell_statistics(struct bpf_object *object)
 {
 	struct bpf_program *prog;
 
 	bpf_object__for_each_program(prog, object) {
-		size_t size;
-		const char *log = bpf_program__log_buf(prog, &size);
-		const char *end = log ? strstr(log, " insns (limit") : NULL;
+		struct bpf_prog_info info = {};
+		unsigned int size = sizeof(info);
 
-		while (end && end > log && end[-1] != ' ')
-			end--;
-		printf("%s: %zu instructions, the verifier looks at %ld\n",
-		       bpf_program__name(prog), bpf_program__insn_cnt(prog),
-		       end ? atol(end) : -1);
+		if (!bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &size))
+			printf("%s: %zu instructions, the verifier looks at %u\n",
+			       bpf_program__name(prog), bpf_program__insn_cnt(prog),
+			       info.verified_insns);
 	}
 }
 
@@ -286,13 +271,10 @@ static int load_edition(const char *cgroup_path, bool verbose)
 	bpf_map__set_initial_value(map_of(object, ".rodata.hz"), &hz, sizeof(hz));
 	if (has_links())
 		bpf_map__set_map_flags(map_of(object, "dalbe_cdg"), LINK);
-	if (verbose)
-		ask_for_statistics(object);
-	err = bpf_object__load(object);
+	if (bpf_object__load(object))
+		return failed("the kernel refuses it");
 	if (verbose)
 		tell_statistics(object);
-	if (err)
-		return failed("the kernel refuses it");
 	mkdir(PINS, 0755);
 	if (cgroup_path && (mkdir(PINS "/maps", 0755) || mkdir(PINS "/links", 0755)))
 		return failed(PINS ": is the BPF file system mounted?");

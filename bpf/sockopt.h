@@ -8,12 +8,6 @@
 #ifndef DALBE_BPF_SOCKOPT_H
 #define DALBE_BPF_SOCKOPT_H
 
-/* As <asm-generic/errno.h>, which is another's on another processor. */
-enum {
-	ENOMEM = 12, EINVAL = 22, ERANGE = 34, ENODATA = 61, ETIME = 62, EOVERFLOW = 75,
-	ENOPROTOOPT = 92, EOPNOTSUPP = 95,
-};
-
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct timespec64 {
@@ -66,68 +60,63 @@ static __always_inline int dalbe_check_socket(struct bpf_sock *sk)
 	return 0;
 }
 
-static __always_inline u64 sockopt_bytes_done(const struct bpf_tcp_sock *tp,
-					      const struct dalbe_goal_of *g)
-{
-	return tp->bytes_acked > g->acked_before ? tp->bytes_acked - g->acked_before : 0;
-}
-
 static __noinline int dalbe_set_goal(struct bpf_sockopt *ctx)
 {
 	const struct dalbe_goal *in = ctx->optval;
-	u64 now_ns = bpf_ktime_get_boot_ns(), bytes, deadline_ns;
+	u64 now_ns = bpf_ktime_get_boot_ns();
 	struct bpf_sock *sk = ctx->sk;
+	struct dalbe_goal goal;
+	struct job *job = NULL;
 	struct bpf_tcp_sock *tp;
 	struct dalbe_goal_of *g;
-	s64 ahead_ns;
-	u32 flags;
+	struct dalbe_flow *f;
+	bool update, each;
 	int err;
 
 	if ((void *)(in + 1) > ctx->optval_end || ctx->optlen != sizeof(*in))
 		return -EINVAL;
-	bytes = in->bytes;
-	deadline_ns = in->deadline_ns;
-	flags = in->flags;
-	/* no jobs here yet */
-	if (flags & ~(DALBE_GOAL_RELATIVE | DALBE_GOAL_UPDATE) || in->job || in->reserved[0] ||
-	    in->reserved[1] || in->reserved[2] || !bytes)
-		return -EINVAL;
-	if (bytes > S64_MAX || deadline_ns > S64_MAX)
-		return -EOVERFLOW;
-	err = dalbe_check_socket(sk);
+	goal = *in;
+	err = goal_check(&goal) ?: dalbe_check_socket(sk);
 	if (err)
 		return err;
-	ahead_ns = dalbe_clock_ahead_ns();
-	if (flags & DALBE_GOAL_RELATIVE)
-		deadline_ns += now_ns;
-	else
-		deadline_ns -= min(ahead_ns, (s64)deadline_ns);
-	if (deadline_ns > S64_MAX)
-		return -EOVERFLOW;
-	if (deadline_ns <= now_ns)
-		return -ETIME;
+	if (!(goal.flags & DALBE_GOAL_RELATIVE))
+		goal.deadline_ns -= min(dalbe_clock_ahead_ns(), (s64)goal.deadline_ns);
+	f = bpf_sk_storage_get(&flows, sk, 0, 0);
+	each = !f && goal.flags & DALBE_GOAL_EACH;
+	err = goal_set_deadline(&goal.deadline_ns, goal.flags, each ? 0 : now_ns);
+	if (err)
+		return err;
 	g = bpf_sk_storage_get(&goals, sk, 0, 0);
-	if (flags & DALBE_GOAL_UPDATE && (!g || !g->bytes))
+	if (f && goal.job)
+		job = job_of(f);
+	update = goal.flags & DALBE_GOAL_UPDATE;
+	if (update && (!g || !g->bytes || g->job != goal.job || (goal.job && !job)))
 		return -ENODATA;
 	if (!g)
 		g = bpf_sk_storage_get(&goals, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	tp = bpf_tcp_sock(sk);
 	if (!g || !tp)
 		return -ENOMEM;
-	g->bytes = bytes;
-	g->deadline_ns = deadline_ns;
-	if (!(flags & DALBE_GOAL_UPDATE)) {
+	if (!update) {
+		if (f)
+			dalbe_job_leave(f, g, tp->bytes_acked);
 		g->done_ns = 0;
 		g->acked_before = tp->bytes_acked;
 		/* bytes_acked is going to count the SYN */
 		if ((sk->state == TCP_CLOSE || sk->state == TCP_SYN_SENT) && !g->acked_before)
 			g->acked_before = 1;
-	} else if (sockopt_bytes_done(tp, g) < bytes) {
+	} else if (job) {
+		job_change_goal(job, goal.bytes, now_ns, goal.deadline_ns);
+	} else if (dalbe_bytes_done(tp->bytes_acked, g) < goal.bytes) {
 		g->done_ns = 0;
 	} else if (!g->done_ns) {
 		g->done_ns = now_ns;
 	}
-	dalbe_changed(g, !(flags & DALBE_GOAL_UPDATE));
+	g->bytes = goal.bytes;
+	g->deadline_ns = goal.deadline_ns;
+	g->job = goal.job;
+	g->each = each;
+	dalbe_changed(g, !update);
 	return 0;
 }
 
@@ -148,7 +137,10 @@ static __always_inline struct dalbe_goal_of *sockopt_goal(struct bpf_sockopt *ct
 static __noinline int dalbe_clear_goal(struct bpf_sockopt *ctx)
 {
 	const struct dalbe_clear *in = ctx->optval;
+	struct bpf_sock *sk = ctx->sk;
+	struct bpf_tcp_sock *tp;
 	struct dalbe_goal_of *g;
+	struct dalbe_flow *f;
 	int err;
 
 	if ((void *)(in + 1) > ctx->optval_end || ctx->optlen != sizeof(*in) || in->flags)
@@ -156,8 +148,14 @@ static __noinline int dalbe_clear_goal(struct bpf_sockopt *ctx)
 	g = sockopt_goal(ctx, &err);
 	if (!g)
 		return err;
+	f = bpf_sk_storage_get(&flows, sk, 0, 0);
+	tp = bpf_tcp_sock(sk);
+	if (f && tp)
+		dalbe_job_leave(f, g, tp->bytes_acked);
 	g->bytes = 0;
 	g->deadline_ns = 0;
+	g->job = 0;
+	g->each = false;
 	dalbe_changed(g, true);
 	return 0;
 }
@@ -165,33 +163,33 @@ static __noinline int dalbe_clear_goal(struct bpf_sockopt *ctx)
 static __noinline int dalbe_set_params(struct bpf_sockopt *ctx)
 {
 	const struct dalbe_params *in = ctx->optval;
-	struct dalbe_params p;
+	struct control_config c;
 	struct dalbe_goal_of *g;
+	struct dalbe_params p;
+	struct dalbe_flow *f;
+	struct job *job;
 	int err;
 
 	if ((void *)(in + 1) > ctx->optval_end || ctx->optlen != sizeof(*in))
 		return -EINVAL;
 	p = *in;
-	if (!p.flags || p.flags >= DALBE_PARAM_AFTER << 1 || p.reserved[0] || p.reserved[1] ||
-	    p.reserved[2] || p.reserved[3] || p.reserved[4] ||
-	    (!(p.flags & DALBE_PARAM_G) && p.g_ns) ||
-	    (!(p.flags & DALBE_PARAM_CONTROLLER) && p.controller) ||
-	    (!(p.flags & DALBE_PARAM_TW) && p.tw_ms) ||
-	    (!(p.flags & DALBE_PARAM_WMIN) && p.wmin_ppm) ||
-	    (!(p.flags & DALBE_PARAM_AFTER) && p.after_deadline))
-		return -EINVAL;
-	if ((p.flags & DALBE_PARAM_G && (p.g_ns < DALBE_G_MIN_NS || p.g_ns > DALBE_G_MAX_NS)) ||
-	    (p.flags & DALBE_PARAM_WMIN &&
-	     (p.wmin_ppm < DALBE_WMIN_MIN_PPM || p.wmin_ppm > DALBE_WMIN_MAX_PPM)) ||
-	    (p.flags & DALBE_PARAM_CONTROLLER && p.controller == DALBE_CONTROLLER_FIXED) ||
-	    p.controller > DALBE_CONTROLLER_FLOOR || p.after_deadline > DALBE_AFTER_KEEP ||
-	    (p.tw_ms && (p.tw_ms < DALBE_TW_MIN_MS || p.tw_ms > DALBE_TW_MAX_MS)))
+	err = goal_check_params(&p);
+	if (err)
+		return err;
+	if (p.flags & DALBE_PARAM_CONTROLLER && p.controller == DALBE_CONTROLLER_FIXED)
 		return -ERANGE;
 	g = sockopt_goal(ctx, &err);
 	if (!g)
 		return err;
-	goal_take_params(g, &p);
+	goal_take(&g->settings, &p, p.flags);
+	g->settings.set |= p.flags;
 	dalbe_changed(g, false);
+	f = bpf_sk_storage_get(&flows, ctx->sk, 0, 0);
+	job = f ? job_of(f) : NULL;
+	if (job) {
+		dalbe_config(&c, g);
+		job_configure(job, &c);
+	}
 	return 0;
 }
 
@@ -261,47 +259,17 @@ int dalbe_setsockopt(struct bpf_sockopt *ctx)
 	return 1;
 }
 
-static __always_inline void dalbe_state_of_flow(struct dalbe_state *out, struct dalbe_flow *f,
-						const struct bpf_tcp_sock *tp)
-{
-	struct sender *s = &f->sender;
-	struct control *c = &s->control;
-	struct base_report report = sender_report(s);
-	struct path_entry *e = path_find(f);
-
-	out->srtt_us = tp->srtt_us >> 3;
-	out->min_rtt_us = tp->rtt_min == U32_MAX ? 0 : tp->rtt_min;
-	out->g_ns = s->cdg.g.ns;
-	out->backoffs_delay = s->delay_cut.backoffs;
-	out->backoffs_loss = s->losses.backoffs;
-	out->loss_episodes = s->losses.episodes;
-	out->loss_answers = s->losses.answers;
-	out->regime = report.regime;
-	out->ours_ppm = report.ours_ppm;
-	out->yields = report.yields;
-	out->carried_kBps = min_t(u64, (u64)report.carried_pps * tp->mss_cache / 1000, U32_MAX);
-	if (sender_not_alone(s))
-		out->level_Bps = fp_mul_div(fp_mul_div(scavenger_level_q16(s), tp->mss_cache,
-						       Q16_ONE),
-					    USEC_PER_SEC, max(tp->srtt_us >> 3, 1u));
-	out->path_flows = e ? e->memory.flows : 1;
-	out->flags = c->last.app_limited ? DALBE_STATE_APP_LIMITED : 0;
-	out->tw_ms = control_tw_ns(c, tp->srtt_us >> 3) / NSEC_PER_MSEC;
-	out->target_Bps = c->target_Bps;
-	out->rate_Bps = c->rate_Bps;
-	out->w_ppm = fp_ppm(c->w_q16);
-	out->phi_ppm = fp_ppm(c->phi_q16);
-	out->updates = c->updates;
-}
-
 static __noinline int dalbe_get_state(struct bpf_sockopt *ctx)
 {
 	struct dalbe_state *out = ctx->optval;
 	struct bpf_sock *sk = ctx->sk;
 	const struct dalbe_goal_of *g;
 	struct control_config c;
+	struct job_known known = {};
 	struct bpf_tcp_sock *tp;
+	struct path_entry *e;
 	struct dalbe_flow *f;
+	struct job *job;
 	u64 now_ns;
 
 	if ((void *)(out + 1) > ctx->optval_end || ctx->optlen != sizeof(*out))
@@ -326,26 +294,36 @@ static __noinline int dalbe_get_state(struct bpf_sockopt *ctx)
 	out->tw_ms = c.tw_ms;
 	out->cwnd = tp->snd_cwnd;
 	out->group = g->group;
-	if (f)
-		dalbe_state_of_flow(out, f, tp);
+	now_ns = bpf_ktime_get_boot_ns();
+	known.control.goal.bytes = g->bytes;
+	known.control.goal.deadline_ns = g->deadline_ns + (g->each ? now_ns : 0);
+	known.control.status = DALBE_STATUS_ON_TRACK;	/* until the next ACK */
+	known.done_ns = g->done_ns;
+	if (f) {
+		e = entry_find(&f->path);
+		out->srtt_us = tp->srtt_us >> 3;
+		out->min_rtt_us = tp->rtt_min == U32_MAX ? 0 : tp->rtt_min;
+		out->path_flows = e ? e->memory.flows : 1;
+		goal_tell_sender(out, &f->sender, tp->mss_cache, out->srtt_us);
+		job = job_of(f);
+		if (job)
+			job_read(job, &known);
+		else if (f->goal_count == g->count)
+			known.control = f->sender.control;
+		if (known.control.config.wmin_q16)
+			goal_tell_control(out, &known.control, out->srtt_us);
+	}
 	if (!g->bytes)
 		return 0;
-	now_ns = bpf_ktime_get_boot_ns();
-	out->goal_bytes = g->bytes;
-	out->deadline_ns = g->deadline_ns + dalbe_clock_ahead_ns();
-	out->time_left_ns = g->deadline_ns - (g->done_ns ?: now_ns);
-	out->status = DALBE_STATUS_WAITING;
+	out->job = g->job;
+	out->goal_bytes = known.control.goal.bytes;
+	out->deadline_ns = known.control.goal.deadline_ns;
+	if (f)
+		out->bytes_done = fp_add(known.bytes_done, dalbe_bytes_done(tp->bytes_acked, g));
+	goal_tell_progress(out, known.control.status, now_ns, known.done_ns);
 	if (!f)
-		return 0;
-	out->bytes_done = sockopt_bytes_done(tp, g);
-	if (out->bytes_done >= g->bytes)
-		out->status = DALBE_STATUS_DONE;
-	else if (now_ns >= g->deadline_ns)
-		out->status = DALBE_STATUS_LATE;
-	else if (f->goal_count == g->count)
-		out->status = f->sender.control.status;
-	else	/* it comes into force with the next ACK */
-		out->status = DALBE_STATUS_ON_TRACK;
+		out->status = DALBE_STATUS_WAITING;
+	out->deadline_ns += dalbe_clock_ahead_ns();
 	return 0;
 }
 

@@ -18,6 +18,10 @@
 
 #include "port.h"
 
+#ifndef PORT_U64	/* of a large function: BPF has one for all callers */
+#define PORT_U64	static inline u64
+#endif
+
 #define Q8_ONE		0x100u
 #define Q16_ONE		0x10000u
 #define Q40_ONE		0x10000000000ull
@@ -47,7 +51,7 @@ static inline u64 fp_shift(u64 x, int shift)
  * in 32 bits and has a relative error below 2^-29 otherwise. Saturates, never
  * traps; the kernel's mul_u64_u64_div_u64() raises #DE on overflow on x86.
  */
-static inline u64 fp_mul_div(u64 a, u64 b, u64 c)
+PORT_U64 fp_mul_div(u64 a, u64 b, u64 c)
 {
 	int exponent = 0, excess;
 	u64 p;

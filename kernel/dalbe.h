@@ -19,6 +19,7 @@
 #include <net/tcp.h>
 
 #include "core/control/job.h"
+#include "core/goal.h"
 #include "core/sender.h"
 #include "dalbe_ctl.h"
 
@@ -55,25 +56,6 @@ struct dalbe_defaults {
 };
 
 /**
- * struct dalbe_settings - settings of a socket
- * @g_ns: G without a goal, or under the fixed controller
- * @tw_ms: update period of w; 0: derived
- * @wmin_ppm: lowest w
- * @controller: DALBE_CONTROLLER_*
- * @after_deadline: DALBE_AFTER_*
- * @set: DALBE_PARAM_*: the user has set these; the others follow the namespace, see
- *	dalbe_settings_in_force()
- */
-struct dalbe_settings {
-	u32 g_ns;
-	u32 tw_ms;
-	u32 wmin_ppm;
-	u8 controller;
-	u8 after_deadline;
-	u8 set;
-};
-
-/**
  * struct dalbe_flow - what an established connection needs beside its sender: the times of Tw
  * @busy_jiffies: time in which data was outstanding, since the connection began, when Tw began
  * @last_bytes_acked: tcp_sock.bytes_acked at the last ACK, its lower 32 bits
@@ -102,7 +84,7 @@ struct dalbe_flow {
  * @acked_before_goal: tcp_sock.bytes_acked when the goal was set
  * @goal_done_ns: when its last byte was acknowledged; 0: not yet
  * @goal_check: what dalbe_goal_check() says of these
- * @settings: see there
+ * @settings: see there; the rest follows the namespace: dalbe_settings_in_force()
  * @controlled: sender.control sets w: there is a goal, or the controller needs none
  * @each: dalbe_start_deadline() is still to come
  * @job: whose goal it is; 0: the socket's own. Where the connection has a part in it (dalbe_job()),
@@ -129,7 +111,7 @@ struct dalbe_sock {
 	u64 acked_before_goal;
 	u64 goal_done_ns;
 	u64 goal_check;
-	struct dalbe_settings settings;
+	struct goal_settings settings;
 	bool controlled;
 	bool each;
 	u32 job;
@@ -171,12 +153,6 @@ static inline u64 dalbe_bytes_done(const struct sock *sk)
 	return acked > base ? acked - base : 0;	/* the SYN may be still to come */
 }
 
-/* May the user set this update period, ms? 0 (derived), or DALBE_TW_MIN_MS to DALBE_TW_MAX_MS. */
-static inline bool dalbe_tw_valid(u32 tw_ms)
-{
-	return !tw_ms || (tw_ms >= DALBE_TW_MIN_MS && tw_ms <= DALBE_TW_MAX_MS);
-}
-
 /**
  * dalbe_path_read - the socket as the sender sees it
  * @sk: the socket, locked
@@ -208,9 +184,9 @@ void dalbe_pace(struct sock *sk, bool on);
 /* settings.c; with the socket locked */
 struct dalbe_sock *dalbe_claim(struct sock *sk);
 u64 dalbe_goal_check(const struct dalbe_sock *ca);
-struct dalbe_settings dalbe_settings_in_force(const struct sock *sk);
-bool dalbe_wants_control(const struct dalbe_sock *ca, const struct dalbe_settings *s);
-struct control_config dalbe_control_config(const struct sock *sk, const struct dalbe_settings *s);
+struct goal_settings dalbe_settings_in_force(const struct sock *sk);
+bool dalbe_wants_control(const struct dalbe_sock *ca, const struct goal_settings *s);
+struct control_config dalbe_control_config(const struct sock *sk, const struct goal_settings *s);
 
 /* flow.c */
 bool dalbe_alloc_flow(struct sock *sk);
@@ -218,7 +194,6 @@ void dalbe_free_flow(struct sock *sk);
 void dalbe_apply_goal(struct sock *sk);
 void dalbe_shorten_interval(struct sock *sk);
 void dalbe_end_interval(struct sock *sk);
-void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state);
 
 /* paths.c; with the socket locked, and a flow */
 bool dalbe_path_join(struct sock *sk);

@@ -129,7 +129,7 @@ static int dalbe_proc_tw(DALBE_CTL_TABLE *table, int write, void *buffer,
 	err = proc_dointvec_minmax(&copy, write, buffer, lenp, ppos);
 	if (err || !write)
 		return err;
-	if (!dalbe_tw_valid(tw_ms))
+	if (!goal_tw_valid(tw_ms))
 		return -EINVAL;
 	WRITE_ONCE(*(int *)table->data, tw_ms);
 	return 0;

@@ -68,19 +68,6 @@ static void dalbe_put_locked(struct socket *sock)
 	sockfd_put(sock);
 }
 
-static int dalbe_check_goal(const struct dalbe_goal *goal)
-{
-	const u32 known = DALBE_GOAL_RELATIVE | DALBE_GOAL_UPDATE | DALBE_GOAL_EACH;
-	bool each = goal->flags & DALBE_GOAL_EACH;
-
-	if (goal->flags & ~known || (each && (!(goal->flags & DALBE_GOAL_RELATIVE) || goal->job)) ||
-	    memchr_inv(goal->reserved, 0, sizeof(goal->reserved)) || !goal->bytes)
-		return -EINVAL;
-	if (goal->bytes > S64_MAX || goal->deadline_ns > S64_MAX)
-		return -EOVERFLOW;
-	return 0;
-}
-
 /* The caller's CLOCK_BOOTTIME is so much ahead of the machine's, ns: a time namespace, as that of a
  * container that was restored, shifts it. Goals are kept by the machine's clock, as the next
  * process that has the socket may be in another namespace.
@@ -96,7 +83,7 @@ static int dalbe_ioctl_set_goal(const struct dalbe_goal *goal)
 	struct socket *sock;
 	int err;
 
-	err = dalbe_check_goal(goal);
+	err = goal_check(goal);
 	if (err)
 		return err;
 	if (!(goal->flags & DALBE_GOAL_RELATIVE))
@@ -143,40 +130,12 @@ static int dalbe_ioctl_clear_goal(const struct dalbe_clear *clear)
 	return 0;
 }
 
-static int dalbe_check_params(const struct dalbe_params *p)
-{
-	const u32 known = DALBE_PARAM_G | DALBE_PARAM_CONTROLLER |
-			  DALBE_PARAM_TW | DALBE_PARAM_WMIN | DALBE_PARAM_AFTER;
-
-	if (!p->flags || p->flags & ~known ||
-	    memchr_inv(p->reserved, 0, sizeof(p->reserved)))
-		return -EINVAL;
-	if ((!(p->flags & DALBE_PARAM_G) && p->g_ns) ||
-	    (!(p->flags & DALBE_PARAM_CONTROLLER) && p->controller) ||
-	    (!(p->flags & DALBE_PARAM_TW) && p->tw_ms) ||
-	    (!(p->flags & DALBE_PARAM_WMIN) && p->wmin_ppm) ||
-	    (!(p->flags & DALBE_PARAM_AFTER) && p->after_deadline))
-		return -EINVAL;
-
-	if (p->flags & DALBE_PARAM_G &&
-	    (p->g_ns < DALBE_G_MIN_NS || p->g_ns > DALBE_G_MAX_NS))
-		return -ERANGE;
-	if (p->flags & DALBE_PARAM_WMIN &&
-	    (p->wmin_ppm < DALBE_WMIN_MIN_PPM ||
-	     p->wmin_ppm > DALBE_WMIN_MAX_PPM))
-		return -ERANGE;
-	if (p->controller > DALBE_CONTROLLER_FLOOR ||
-	    p->after_deadline > DALBE_AFTER_KEEP || !dalbe_tw_valid(p->tw_ms))
-		return -ERANGE;
-	return 0;
-}
-
 static int dalbe_ioctl_set_params(const struct dalbe_params *p)
 {
 	struct socket *sock;
 	int err;
 
-	err = dalbe_check_params(p);
+	err = goal_check_params(p);
 	if (err)
 		return err;
 

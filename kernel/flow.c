@@ -100,7 +100,7 @@ static const struct lbe_base *dalbe_base_for(const struct sock *sk, bool control
 void dalbe_apply_goal(struct sock *sk)
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
-	struct dalbe_settings settings = dalbe_settings_in_force(sk);
+	struct goal_settings settings = dalbe_settings_in_force(sk);
 	struct control_config config = dalbe_control_config(sk, &settings);
 	struct dalbe_flow *flow = ca->flow;
 	const struct lbe_base *base;
@@ -141,36 +141,6 @@ void dalbe_apply_goal(struct sock *sk)
 	}
 }
 
-/* The window that w allows, as a rate. */
-static u64 dalbe_level_Bps(const struct sock *sk)
-{
-	const struct sender *s = &dalbe_sk(sk)->flow->sender;
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u64 bytes = fp_mul_div(s->base->level_q16(s), tp->mss_cache, Q16_ONE);
-
-	return fp_mul_div(bytes, USEC_PER_SEC, dalbe_srtt_us(tp));
-}
-
-/**
- * dalbe_get_regime - alone or not, and what is known of the path
- * @sk: a locked socket of ours, established
- * @state: all that tells of the path is set, to 0 where the base does not look for others;
- *	level_Bps only while the flow is not alone
- */
-void dalbe_get_regime(const struct sock *sk, struct dalbe_state *state)
-{
-	const struct sender *s = &dalbe_sk(sk)->flow->sender;
-	struct base_report report = sender_report(s);
-	u64 carried_Bps = (u64)report.carried_pps * tcp_sk(sk)->mss_cache;
-
-	state->regime = report.regime;
-	state->ours_ppm = report.ours_ppm;
-	state->yields = report.yields;
-	state->carried_kBps = min_t(u64, div_u64(carried_Bps, 1000), U32_MAX);
-	if (sender_not_alone(s))
-		state->level_Bps = dalbe_level_Bps(sk);
-}
-
 /**
  * dalbe_end_interval - the end of Tw: from bytes, time and prices w for the next, and a trace
  * @sk: a locked socket of ours, under control
@@ -189,8 +159,8 @@ void dalbe_end_interval(struct sock *sk)
 		      USEC_PER_MSEC;
 	struct control_sample sample = sender_sample_interval(s, busy_us, elapsed_us);
 	struct dalbe_state state = {};
-	struct control_model model;
 	struct tcp_path p;
+	struct control_model model = { .model_q40 = s->base->model_q40, .arg = &p };
 	bool updated = true;
 
 	sample.now_ns = ktime_get_boottime_ns();
@@ -198,8 +168,6 @@ void dalbe_end_interval(struct sock *sk)
 	sample.bytes_done = dalbe_bytes_done(sk);
 	sample.srtt_us = tp->srtt_us >> 3;
 	dalbe_path_read(sk, &p, tp->tcp_mstamp);
-	model.model_q40 = s->base->model_q40;
-	model.arg = &p;
 	if (flow->job) {
 		struct job_part part = {
 			.sample = sample, .now_us = p.now_us, .busy_us = busy_us,
@@ -213,7 +181,7 @@ void dalbe_end_interval(struct sock *sk)
 	/* for a base that mu steers; the scavenger reads w at each ACK (level_q16) */
 	sender_steer(s, sample.price_standard_q40);
 	if (updated) {
-		dalbe_get_regime(sk, &state);
+		goal_tell_sender(&state, s, tp->mss_cache, sample.srtt_us);
 		trace_dalbe_update(sk, s, &sample, &state);
 	}
 	cdg_age_histogram(&s->cdg);

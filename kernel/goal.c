@@ -56,14 +56,10 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags, u3
 	u64 now_ns = ktime_get_boottime_ns();
 	bool each = flags & DALBE_GOAL_EACH &&
 		    (1 << sk->sk_state) & (TCPF_CLOSE | TCPF_LISTEN | TCPF_SYN_SENT);
-	u64 from_ns = each ? 0 : now_ns;
+	int err = goal_set_deadline(&deadline_ns, flags, each ? 0 : now_ns);
 
-	if (flags & DALBE_GOAL_RELATIVE)
-		deadline_ns += from_ns;
-	if (deadline_ns > S64_MAX)
-		return -EOVERFLOW;
-	if (deadline_ns <= from_ns)
-		return -ETIME;
+	if (err)
+		return err;
 	if (flags & DALBE_GOAL_UPDATE &&
 	    (!ca->goal_bytes || ca->job != job || (job && !(ca->flow && ca->flow->job))))
 		return -ENODATA;
@@ -118,20 +114,11 @@ void dalbe_sk_clear_goal(struct sock *sk)
 void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
 {
 	struct dalbe_sock *ca = dalbe_claim(sk);
-	struct dalbe_settings *s = &ca->settings, in_force;
+	struct goal_settings in_force;
 	struct control_config config;
 
-	if (p->flags & DALBE_PARAM_G)
-		s->g_ns = p->g_ns;
-	if (p->flags & DALBE_PARAM_CONTROLLER)
-		s->controller = p->controller;
-	if (p->flags & DALBE_PARAM_TW)
-		s->tw_ms = p->tw_ms;
-	if (p->flags & DALBE_PARAM_WMIN)
-		s->wmin_ppm = p->wmin_ppm;
-	if (p->flags & DALBE_PARAM_AFTER)
-		s->after_deadline = p->after_deadline;
-	s->set |= p->flags;
+	goal_take(&ca->settings, p, p->flags);
+	ca->settings.set |= p->flags;
 	inet_csk(sk)->icsk_ca_setsockopt = 1;	/* see dalbe_sk_set_goal() */
 
 	in_force = dalbe_settings_in_force(sk);
@@ -177,7 +164,7 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 	const struct dalbe_sock *ca = dalbe_claim(sk);
 	const struct dalbe_flow *flow = ca->flow;
 	const struct tcp_sock *tp = tcp_sk(sk);
-	struct dalbe_settings s = dalbe_settings_in_force(sk);
+	struct goal_settings s = dalbe_settings_in_force(sk);
 	u64 now_ns = ktime_get_boottime_ns(), done_ns = ca->goal_done_ns;
 	const struct control *control = ca->controlled ? &flow->sender.control : NULL;
 	struct job *job = flow ? flow->job : NULL;
@@ -188,10 +175,9 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 		control = &known.control;
 		done_ns = known.done_ns;
 	}
-	/* the controller's are those of the goal, or of SET_PARAMS since: not of a later sysctl */
-	state->controller = control ? control->config.controller : s.controller;
-	state->after_deadline = control ? control->config.after_deadline : s.after_deadline;
-	state->wmin_ppm = control ? fp_ppm(control->config.wmin_q16) : s.wmin_ppm;
+	state->controller = s.controller;
+	state->after_deadline = s.after_deadline;
+	state->wmin_ppm = s.wmin_ppm;
 	state->tw_ms = s.tw_ms;
 	state->g_ns = s.g_ns;
 	state->cwnd = tcp_snd_cwnd(tp);
@@ -208,23 +194,10 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 
 	state->srtt_us = tp->srtt_us >> 3;
 	state->min_rtt_us = dalbe_min_rtt_us(tp);
-	state->g_ns = flow->sender.cdg.g.ns;
-	state->backoffs_delay = flow->sender.delay_cut.backoffs;
-	state->backoffs_loss = flow->sender.losses.backoffs;
-	state->loss_episodes = flow->sender.losses.episodes;
-	state->loss_answers = flow->sender.losses.answers;
-	dalbe_get_regime(sk, state);
+	goal_tell_sender(state, &flow->sender, tp->mss_cache, state->srtt_us);
 	state->path_flows = dalbe_path_flows(sk);
-	if (control) {
-		if (control->last.app_limited)
-			state->flags |= DALBE_STATE_APP_LIMITED;
-		state->tw_ms = div_u64(control_tw_ns(control, state->srtt_us), NSEC_PER_MSEC);
-		state->target_Bps = control->target_Bps;
-		state->rate_Bps = control->rate_Bps;
-		state->w_ppm = fp_ppm(control->w_q16);
-		state->phi_ppm = fp_ppm(control->phi_q16);
-		state->updates = control->updates;
-	}
+	if (control)
+		goal_tell_control(state, control, state->srtt_us);
 	if (!ca->goal_bytes)
 		return;
 
@@ -233,15 +206,7 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 		state->bytes_done = fp_add(state->bytes_done, known.bytes_done);
 		state->goal_bytes = control->goal.bytes;
 		state->deadline_ns = control->goal.deadline_ns;
-		state->time_left_ns = state->deadline_ns - now_ns;
 	}
-	if (done_ns)
-		state->time_left_ns = state->deadline_ns - done_ns;
-	/* Between updates a goal can have ended; say so at once. */
-	if (state->bytes_done >= state->goal_bytes)
-		state->status = DALBE_STATUS_DONE;
-	else if (now_ns >= state->deadline_ns)
-		state->status = DALBE_STATUS_LATE;
-	else
-		state->status = control ? control->status : DALBE_STATUS_ON_TRACK;
+	goal_tell_progress(state, control ? control->status : DALBE_STATUS_ON_TRACK, now_ns,
+			   done_ns);
 }

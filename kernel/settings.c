@@ -37,23 +37,20 @@ u64 dalbe_goal_check(const struct dalbe_sock *ca)
  * dalbe_settings_in_force - the socket's settings, completed from its namespace
  * @sk: a locked socket of ours
  */
-struct dalbe_settings dalbe_settings_in_force(const struct sock *sk)
+struct goal_settings dalbe_settings_in_force(const struct sock *sk)
 {
 	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
 	bool weight_only = !dalbe_sk(sk)->goal_bytes && READ_ONCE(def->scavenger);
-	struct dalbe_settings s = dalbe_sk(sk)->settings;
+	struct goal_settings s = dalbe_sk(sk)->settings;
+	const struct dalbe_params defaults = {
+		.g_ns = READ_ONCE(def->g_us) * NSEC_PER_USEC,
+		.controller = weight_only ? DALBE_CONTROLLER_WEIGHT : READ_ONCE(def->controller),
+		.tw_ms = READ_ONCE(def->tw_ms),
+		.wmin_ppm = READ_ONCE(def->wmin_ppm),
+		.after_deadline = READ_ONCE(def->after_deadline),
+	};
 
-	if (!(s.set & DALBE_PARAM_G))
-		s.g_ns = READ_ONCE(def->g_us) * NSEC_PER_USEC;
-	if (!(s.set & DALBE_PARAM_TW))
-		s.tw_ms = READ_ONCE(def->tw_ms);
-	if (!(s.set & DALBE_PARAM_WMIN))
-		s.wmin_ppm = READ_ONCE(def->wmin_ppm);
-	if (!(s.set & DALBE_PARAM_CONTROLLER))
-		s.controller = weight_only ? DALBE_CONTROLLER_WEIGHT :
-					     READ_ONCE(def->controller);
-	if (!(s.set & DALBE_PARAM_AFTER))
-		s.after_deadline = READ_ONCE(def->after_deadline);
+	goal_take(&s, &defaults, ~s.set);
 	return s;
 }
 
@@ -64,7 +61,7 @@ struct dalbe_settings dalbe_settings_in_force(const struct sock *sk)
  *
  * Only the weight controller can do so without a goal.
  */
-bool dalbe_wants_control(const struct dalbe_sock *ca, const struct dalbe_settings *s)
+bool dalbe_wants_control(const struct dalbe_sock *ca, const struct goal_settings *s)
 {
 	return s->controller == DALBE_CONTROLLER_WEIGHT ||
 	       (ca->goal_bytes && s->controller != DALBE_CONTROLLER_FIXED);
@@ -75,16 +72,10 @@ bool dalbe_wants_control(const struct dalbe_sock *ca, const struct dalbe_setting
  * @sk: a locked socket of ours
  * @s: the settings in force
  */
-struct control_config dalbe_control_config(const struct sock *sk, const struct dalbe_settings *s)
+struct control_config dalbe_control_config(const struct sock *sk, const struct goal_settings *s)
 {
-	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
+	struct control_config config;
 
-	return (struct control_config) {
-		.controller = s->controller,
-		.after_deadline = s->after_deadline,
-		.unlimited_increase = !READ_ONCE(def->limit_increase),
-		.tw_ms = s->tw_ms,
-		.wmin_q16 = max_t(u32, 1, div_u64((u64)s->wmin_ppm << 16,
-						  1000000)),
-	};
+	goal_configure(&config, s, READ_ONCE(dalbe_net_defaults(sock_net(sk))->limit_increase));
+	return config;
 }

@@ -19,7 +19,7 @@ struct change {
 	const struct options *opts;
 	unsigned int n;		/* sockets counted so far */
 	unsigned int n_sharing;	/* 0: only count */
-	uint32_t job;		/* of all of them; 0: there is one alone, or no job is known */
+	uint32_t job;		/* of all of them; 0: there is one alone */
 	unsigned int failed;
 	unsigned int n_changed, n_listeners;	/* connections, and others */
 	unsigned int n_foreign;	/* left as they are: in other network namespaces */
@@ -96,7 +96,7 @@ static void failed(struct change *change, const struct target_socket *socket,
 	change->failed++;
 }
 
-/* Each download has so long from its own beginning; false: the edition knows only one deadline. */
+/* Each download has so long from its own beginning; false: no, as the deadline is a time of day. */
 static bool set_goal_of_each(const struct options *opts, int fd)
 {
 	uint64_t time_ns;
@@ -109,7 +109,7 @@ static bool set_goal_of_each(const struct options *opts, int fd)
 			       (opts->update ? DALBE_GOAL_UPDATE : 0));
 }
 
-/* The size is that of all: of their job, or else divided. */
+/* The size is that of all: of their job, or, of goals that are each connection's own, divided. */
 static int set_goal(struct change *change, int fd)
 {
 	const struct options *opts = change->opts;
@@ -119,11 +119,8 @@ static int set_goal(struct change *change, int fd)
 
 	if (opts->update)
 		job = dalbe_get_state(fd, &state) ? 0 : state.job;
-	if (job && !dalbe_set_job_goal(fd, job, opts->size_bytes, opts->deadline_ns, flags))
-		return 0;
-	if (job && errno != EINVAL)
-		return -1;
-	change->job = 0;
+	if (job)
+		return dalbe_set_job_goal(fd, job, opts->size_bytes, opts->deadline_ns, flags);
 	if (change->n <= opts->size_bytes % change->n_sharing)
 		bytes++;
 	return dalbe_set_goal(fd, bytes ? bytes : 1, opts->deadline_ns, flags);

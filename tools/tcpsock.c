@@ -91,13 +91,6 @@ int tcpsock_set_max_rate(int fd, uint64_t rate_Bps)
 	return setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));
 }
 
-bool tcpsock_is_closing(int state)
-{
-	return state == TCP_FIN_WAIT1 || state == TCP_FIN_WAIT2 ||
-	       state == TCP_CLOSING || state == TCP_LAST_ACK ||
-	       state == TCP_TIME_WAIT;
-}
-
 /*
  * An IPv4 peer of an IPv6 socket is shown, and judged, as IPv4. A peer with our
  * own address is this machine, as one at a loopback address is.

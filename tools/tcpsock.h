@@ -45,7 +45,4 @@ int tcpsock_set_dscp(int fd, int dscp);
 /* Send no faster, in bytes/s. Returns 0, or -1 with errno. */
 int tcpsock_set_max_rate(int fd, uint64_t rate_Bps);
 
-/* True for states in which the program has shut down its sending side. */
-bool tcpsock_is_closing(int state);
-
 #endif

@@ -42,7 +42,6 @@
 #include "human.h"
 #include "libdalbe.h"
 #include "procs.h"
-#include "share.h"
 #include "tally.h"
 #include "tcpsock.h"
 #include "transfer.h"
@@ -56,7 +55,7 @@
 #define LOOK_SELDOM_NS	(250 * NSEC_PER_MSEC)
 #define OFTEN_FOR_NS	(1 * NSEC_PER_SEC)	/* after the last new socket */
 
-/* Period of asking open connections for their progress, and of dividing. */
+/* Period of asking open connections for their progress. */
 #define VISIT_NS	(1 * NSEC_PER_SEC)
 
 /* Progress over less than this is noise. */
@@ -84,7 +83,6 @@ struct conn {
 	bool has_state;
 	bool on_its_own;	/* gets no goal (any more), is only counted */
 	bool has_rate;
-	bool closing;
 	bool attached;
 	char peer[TCPSOCK_NAME_LEN];
 
@@ -93,7 +91,6 @@ struct conn {
 	uint64_t done;		/* payload acknowledged since connected */
 	uint64_t received;
 	uint64_t goal_bytes;	/* in terms of done */
-	uint64_t kernel_bytes;	/* as the kernel counts, from when the goal was set */
 	uint64_t outside;	/* of done: not for the job, as of when it took part */
 	uint64_t for_job;	/* of done: for the job, while it took part before */
 	uint64_t queued;
@@ -125,7 +122,7 @@ struct transfer {
 	time_t clock_since, clock_until;	/* for so long outside_windows holds */
 	uint32_t controller;	/* --window: within them */
 	uint32_t wmin_ppm;	/* 0: neither is known */
-	uint32_t job;		/* its number; 0: the kernel knows no jobs */
+	uint32_t job;		/* its number */
 	uint64_t job_bytes;	/* its goal, as the kernel counts; 0: none yet */
 	int tally_fd;
 	bool changed;		/* connections came or went */
@@ -475,7 +472,6 @@ static void visit(struct transfer *t, struct conn *conn)
 {
 	int fd = borrow(conn);
 	bool had_goal = conn->has_goal;
-	struct tcpsock sock;
 	struct tally tally;
 
 	if (fd < 0)
@@ -485,17 +481,13 @@ static void visit(struct transfer *t, struct conn *conn)
 			conn->done = tally.acked;
 		conn->received = tally.received;
 	}
-	if (!tcpsock_describe(fd, &sock))
-		conn->closing = tcpsock_is_closing(sock.state);
 	conn->queued = tcpsock_queued(fd);
 	if (conn->on_its_own) {
 		/* nothing to ask the module for */
 	} else if (!dalbe_get_state(fd, &conn->state)) {
 		conn->has_state = true;
 		/* Somebody may have cleared it, or set another: then there is none to update. */
-		conn->has_goal &= t->job ? conn->state.job == t->job :
-					   conn->state.goal_bytes == conn->kernel_bytes &&
-					   conn->state.deadline_ns == t->opts->deadline_ns;
+		conn->has_goal &= conn->state.job == t->job;
 	} else if (errno == ENOPROTOOPT) {
 		/* Somebody knows better; respect that. */
 		warn(t, conn,
@@ -508,73 +500,32 @@ static void visit(struct transfer *t, struct conn *conn)
 		conn->for_job = conn->done - conn->outside;
 
 	if (t->now_ns - conn->rated_ns >= MIN_RATE_INTERVAL_NS) {
-		conn->rate_Bps = share_smooth(conn->rate_Bps,
-					      conn->done - conn->rated_done,
-					      t->now_ns - conn->rated_ns);
+		conn->rate_Bps = (conn->rate_Bps + (conn->done - conn->rated_done) * 1000 /
+				  ((t->now_ns - conn->rated_ns) / NSEC_PER_MSEC)) / 2;
 		conn->rated_ns = t->now_ns;
 		conn->rated_done = conn->done;
 		conn->has_rate = true;
 	}
 }
 
-/* Give a connection its share, of which bytes is the end in terms of done. */
-static void set_goal(struct transfer *t, struct conn *conn, uint64_t bytes)
-{
-	uint64_t todo = bytes - conn->done;
-	uint64_t kernel_bytes = todo;
-	uint32_t flags = 0;
-	int fd;
-
-	if (conn->has_goal && bytes == conn->goal_bytes)
-		return;
-	if (conn->has_goal) {
-		/* The kernel counts from when the goal was set first. */
-		kernel_bytes += conn->state.bytes_done;
-		flags = DALBE_GOAL_UPDATE;
-	}
-	if (!kernel_bytes)
-		kernel_bytes = 1;
-	fd = borrow(conn);
-	if (fd < 0) {
-		t->changed = true;	/* try again at the next look */
-		return;
-	}
-	if (!dalbe_set_goal(fd, kernel_bytes, t->opts->deadline_ns, flags)) {
-		conn->has_goal = true;
-		conn->goal_bytes = bytes;
-		conn->kernel_bytes = kernel_bytes;
-	} else if (errno == ENODATA) {	/* cleared since we asked: set it at the next look */
-		conn->has_goal = false;
-		t->changed = true;
-	} else if (errno != ETIME) {	/* that only means it passed just now */
-		warn(t, conn, dalbe_strerror(DALBE_OP_SET_GOAL, errno));
-		conn->has_goal = false;
-		conn->on_its_own = true;
-	}
-	close(fd);
-}
-
-/* Have a connection take part in the job. False: the kernel knows no jobs. */
-static bool take_part(struct transfer *t, struct conn *conn, uint64_t bytes)
+/* Have a connection take part in the job. */
+static void take_part(struct transfer *t, struct conn *conn, uint64_t bytes)
 {
 	int fd = borrow(conn);
 
 	if (fd < 0) {
 		t->changed = true;	/* try again at the next look */
-		return true;
+		return;
 	}
 	if (!dalbe_set_job_goal(fd, t->job, bytes, t->opts->deadline_ns, 0)) {
 		conn->has_goal = true;
 		conn->goal_bytes = bytes;
 		conn->outside = conn->done - conn->for_job;
-	} else if (errno == EINVAL) {
-		t->job = 0;
 	} else if (errno != ETIME) {	/* that only means it passed just now */
 		warn(t, conn, dalbe_strerror(DALBE_OP_SET_GOAL, errno));
 		conn->on_its_own = true;
 	}
 	close(fd);
-	return t->job;
 }
 
 /* Tell the kernel another size of the job, by one of its connections. */
@@ -597,15 +548,13 @@ static uint64_t done_outside(const struct conn *conn)
 
 /*
  * The connections that are open take part in the job, whose goal is the transfer's, less what was
- * sent by connections that had no part in it. False: the kernel knows no jobs.
+ * sent by connections that had no part in it.
  */
-static bool serve_job(struct transfer *t)
+static void serve_job(struct transfer *t)
 {
 	uint64_t outside = 0, bytes;
 	struct conn *member = NULL;
 
-	if (!t->job)
-		return false;
 	for (size_t i = 0; i < t->n; i++)
 		outside += done_outside(&t->conns[i]);
 	bytes = outside < t->size_bytes ? t->size_bytes - outside : 1;
@@ -614,8 +563,8 @@ static bool serve_job(struct transfer *t)
 
 		if (conn->phase != OPEN || conn->on_its_own)
 			continue;
-		if (!conn->has_goal && !take_part(t, conn, bytes))
-			return false;
+		if (!conn->has_goal)
+			take_part(t, conn, bytes);
 		if (conn->has_goal)
 			member = conn;
 	}
@@ -623,43 +572,6 @@ static bool serve_job(struct transfer *t)
 		t->job_bytes = bytes;
 	if (member && t->job_bytes != bytes)
 		resize_job(t, member, bytes);
-	return true;
-}
-
-/* Divide what is left of the goal among the open connections. */
-static void divide(struct transfer *t)
-{
-	uint64_t size = t->size_bytes, done = total_done(t);
-	uint64_t left = done < size ? size - done : 0;
-	struct share *shares = calloc(t->n ? t->n : 1, sizeof(*shares));
-	struct conn **sharing = calloc(t->n ? t->n : 1, sizeof(*sharing));
-	size_t n = 0;
-
-	if (!shares || !sharing)
-		goto out;	/* they keep what they have */
-	for (size_t i = 0; i < t->n; i++) {
-		struct conn *conn = &t->conns[i];
-
-		if (conn->phase != OPEN || conn->on_its_own)
-			continue;
-		sharing[n] = conn;
-		shares[n++] = (struct share){
-			.done = conn->done,
-			.rate_Bps = conn->rate_Bps,
-			.queued = conn->queued,
-			.fresh = !conn->has_rate,
-			.closing = conn->closing,
-		};
-	}
-	share_divide(shares, n, left);
-	for (size_t i = 0; i < n; i++) {
-		/* With all of it done a goal only falls: what follows is for a scavenger. */
-		if (left || !sharing[i]->has_goal || shares[i].bytes < sharing[i]->goal_bytes)
-			set_goal(t, sharing[i], shares[i].bytes);
-	}
-out:
-	free(shares);
-	free(sharing);
 }
 
 /* Look at the local clock, which may have been set. True: a window has begun or ended. */
@@ -855,7 +767,6 @@ uint64_t transfer_poll(struct transfer *t, pid_t root)
 {
 	uint64_t delay_ns, deadline_ns = t->opts->deadline_ns;
 	size_t n_open = 0;
-	bool changed;
 
 	t->now_ns = boottime_ns();
 	t->generation++;
@@ -879,13 +790,10 @@ uint64_t transfer_poll(struct transfer *t, pid_t root)
 		}
 		if (total_done(t) < t->opts->size_bytes)
 			t->short_ns = t->now_ns;
-		changed = t->changed;
 		t->changed = false;
 		if (given_goal(t) && !past_deadline(t)) {
 			extend(t);
-			/* A single connection has all that is left already. */
-			if (!serve_job(t) && (changed || n_open > 1))
-				divide(t);
+			serve_job(t);
 		}
 		for (size_t i = 0; i < t->n; i++) {
 			if (t->conns[i].phase != OPEN)

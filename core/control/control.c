@@ -232,6 +232,17 @@ static void control_update_phi(struct control *c, const struct control_sample *s
 	memset(n, 0, sizeof(*n));
 }
 
+static u64 control_model_q40(const struct control_model *model, u64 rate_Bps)
+{
+	if (model->connections_q16)
+		rate_Bps = fp_mul_div(rate_Bps, Q16_ONE, model->connections_q16);
+#ifdef PORT_MODEL
+	return PORT_MODEL(model->arg, rate_Bps);
+#else
+	return model->model_q40(model->arg, rate_Bps);
+#endif
+}
+
 /* The controllers proper: how much of best effort they ask for, see control_set_w(). */
 static u32 control_answer_q16(struct control *c, const struct control_sample *s,
 			      const struct control_model *model)
@@ -246,7 +257,7 @@ static u32 control_answer_q16(struct control *c, const struct control_sample *s,
 		return clamp_t(s64, u_q16, 0, U32_MAX);
 	}
 
-	qhat_q40 = model->model_q40(model->arg, c->target_Bps);
+	qhat_q40 = control_model_q40(model, c->target_Bps);
 	if (c->config.controller == DALBE_CONTROLLER_FLOOR)
 		return control_mbc_answer_q16(s->price_q40, c->phi_q16, qhat_q40, Q16_ONE);
 

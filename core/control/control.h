@@ -168,10 +168,12 @@ struct control_sample {
  * struct control_model - steady state of the base, F(12)
  * @model_q40: price at which the base sends at rate_Bps, in the unit of its choice
  * @arg: handed to it
+ * @connections_q16: of a job: so many send, each with the same part of the rate; 0: one
  */
 struct control_model {
 	u64 (*model_q40)(const void *arg, u64 rate_Bps);
 	const void *arg;
+	u64 connections_q16;
 };
 
 struct control_pid {

@@ -138,45 +138,27 @@ static void job_count(struct job *job, const struct job_part *part)
 	tw->limited_until_us = part->now_us;
 }
 
-/* Several connections, each by the model of one, and each with the same part of the rate. */
-struct job_model {
-	const struct control_model *one;
-	u64 connections_q16;
-};
-
-static u64 job_model_q40(const void *arg, u64 rate_Bps)
-{
-	const struct job_model *m = arg;
-
-	return m->one->model_q40(m->one->arg,
-				 fp_mul_div(rate_Bps, Q16_ONE, m->connections_q16));
-}
-
 /* Tw has ended: w for the next. */
-static void job_update(struct job *job, const struct job_part *part,
-		       const struct control_model *model)
+static void job_update(struct job *job, struct job_part *part, const struct control_model *model)
 {
 	const struct job_tw *tw = &job->tw;
 	u64 elapsed_us = part->now_us - min(part->now_us, tw->start_us);
-	struct job_model several = {
-		.one = model,
-		.connections_q16 = max_t(u64, fp_mul_div(tw->busy_us, Q16_ONE,
-							 max(elapsed_us, 1ull)), Q16_ONE),
-	};
-	struct control_model job_model = { .model_q40 = job_model_q40, .arg = &several };
-	struct control_sample sample = part->sample;
+	struct control_model several = *model;
+	struct control_sample *s = &part->sample;
 
-	sample.bytes_done = job->bytes_done;
-	sample.elapsed_ns = elapsed_us * NSEC_PER_USEC;
+	several.connections_q16 = max_t(u64, fp_mul_div(tw->busy_us, Q16_ONE,
+							max(elapsed_us, 1ull)), Q16_ONE);
+	s->bytes_done = job->bytes_done;
+	s->elapsed_ns = elapsed_us * NSEC_PER_USEC;
 	if (tw->rounds) {
-		sample.price_q40 = div_u64(tw->price_sum_q40, tw->rounds);
-		sample.price_standard_q40 = sample.price_q40;
+		s->price_q40 = div_u64(tw->price_sum_q40, tw->rounds);
+		s->price_standard_q40 = s->price_q40;
 	}
-	sample.rounds = tw->rounds;
-	sample.losses = tw->losses;
-	sample.others_seen = tw->rounds_beside > tw->rounds / 2;
-	sample.app_limited = tw->limited_us < elapsed_us / 2;
-	control_update(&job->control, &sample, &job_model);
+	s->rounds = tw->rounds;
+	s->losses = tw->losses;
+	s->others_seen = tw->rounds_beside > tw->rounds / 2;
+	s->app_limited = tw->limited_us < elapsed_us / 2;
+	control_update(&job->control, s, &several);
 }
 
 /**
@@ -184,7 +166,7 @@ static void job_update(struct job *job, const struct job_part *part,
  * @job: the job
  * @copy: the connection's control: w may be another now. Where the job has no goal, as the
  *	connection has come over from another job, this one becomes the job's
- * @part: that
+ * @part: that; where w is set, its sample becomes the job's
  * @model: the base's steady state, for one connection
  *
  * To be called JOB_PARTS times per Tw, and when nothing is under way any more: so the job knows the
@@ -192,7 +174,7 @@ static void job_update(struct job *job, const struct job_part *part,
  *
  * Return: true where the job's Tw has ended, and w was set.
  */
-bool job_hand_in(struct job *job, struct control *copy, const struct job_part *part,
+bool job_hand_in(struct job *job, struct control *copy, struct job_part *part,
 		 const struct control_model *model)
 {
 	bool finished, update;

@@ -85,7 +85,7 @@ void job_init(struct job *job);
 void job_begin(struct job *job, struct control *copy, u64 now_us, u32 srtt_us);
 void job_change_goal(struct job *job, u64 bytes, u64 now_ns, u64 deadline_ns);
 void job_configure(struct job *job, const struct control_config *config);
-bool job_hand_in(struct job *job, struct control *copy, const struct job_part *part,
+bool job_hand_in(struct job *job, struct control *copy, struct job_part *part,
 		 const struct control_model *model);
 void job_add(struct job *job, u64 bytes, u64 now_ns);
 void job_read(struct job *job, struct job_known *known);

@@ -21,6 +21,12 @@ typedef _Bool bool;
 
 enum { false, true };
 
+/* As <asm-generic/errno.h>, which is another's on another processor. */
+enum {
+	ENOMEM = 12, EINVAL = 22, ERANGE = 34, ENODATA = 61, ETIME = 62, EOVERFLOW = 75,
+	ENOPROTOOPT = 92, EOPNOTSUPP = 95,
+};
+
 #define NULL		((void *)0)
 
 #define U8_MAX		0xff
@@ -38,8 +44,16 @@ enum { false, true };
 #define memset		__builtin_memset
 #define memcpy		__builtin_memcpy
 
+/*
+ * The verifier looks at a global function once, not at each of its calls: without these it has
+ * 454,000 instructions to look at for dalbe_pkts_acked on 6.18, not 53,000.
+ */
+#define PORT_ONCE	__attribute__((noinline, visibility("default")))
+#define PORT_U64	PORT_ONCE u64
+
 /* No call by pointer: each object has one base. */
 #define PORT_BASE	scavenger_base
+#define PORT_MODEL	cdg_base_model_q40
 
 #define get_random_u32()	bpf_get_prandom_u32()
 
@@ -65,21 +79,25 @@ static inline s64 div_s64(s64 a, s32 b)
 #define port_lock_t		u32
 #define port_lock_init(lock)	(*(lock) = 0)
 
-static __always_inline void port_lock(port_lock_t *lock)
+PORT_ONCE u32 port_lock_or_go_on(port_lock_t *lock)
 {
 	u32 me = (bpf_get_smp_processor_id() + 1) % PORT_LOCK_ONE_MORE, holder, i;
 
-	for (i = 0; i < PORT_LOCK_TRIES; i++) {
+	for (i = 0; lock && i < PORT_LOCK_TRIES; i++) {
 		holder = __sync_val_compare_and_swap(lock, 0, me);
 		if (!holder)
-			return;
+			return 0;
 		if (holder % PORT_LOCK_ONE_MORE == me) {
 			*lock = holder + PORT_LOCK_ONE_MORE;
-			return;
+			return 0;
 		}
 	}
-	*lock = me;
+	if (lock)
+		*lock = me;
+	return 0;
 }
+
+#define port_lock(lock)		port_lock_or_go_on(lock)
 
 static __always_inline void port_unlock(port_lock_t *lock)
 {

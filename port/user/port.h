@@ -5,6 +5,7 @@
 #ifndef DALBE_PORT_H
 #define DALBE_PORT_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -19,7 +19,7 @@ TCP_CONGESTION = 13
 IPPROTO_MPTCP = 262
 SOL_DALBE = 0xDA1B
 GOAL, STATE, CLEAR, PARAMS, GROUP = range(1, 6)
-RELATIVE, UPDATE = 1, 2
+RELATIVE, UPDATE, EACH = 1, 2, 4
 NONE, WAITING, ON_TRACK, INFEASIBLE, LATE, DONE = range(6)
 WEIGHT = 3
 STATE_FORMAT = "<iIIIIIQQQqQQIIIIIIIIQQIIIIQIIIIII"
@@ -39,9 +39,13 @@ def check(name: str, good: bool, said: object = "") -> None:
 
 
 def goal(
-    size: int = 1 << 20, deadline_ns: int = 10**10, flags: int = RELATIVE, reserved: int = 0
+    size: int = 1 << 20,
+    deadline_ns: int = 10**10,
+    flags: int = RELATIVE,
+    reserved: int = 0,
+    job: int = 0,
 ) -> bytes:
-    return struct.pack("<iIQQQQ", 0, flags, size, deadline_ns, reserved, 0)
+    return struct.pack("<iIQQIIII", 0, flags, size, deadline_ns, job, reserved, 0, 0)
 
 
 def params(
@@ -83,7 +87,9 @@ def refusals() -> None:
     sock = ours()
     boot = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
     refused("no bytes", errno.EINVAL, sock, GOAL, goal(0))
-    refused("an unknown flag", errno.EINVAL, sock, GOAL, goal(flags=4))
+    refused("an unknown flag", errno.EINVAL, sock, GOAL, goal(flags=8))
+    refused("each until a time of day", errno.EINVAL, sock, GOAL, goal(flags=EACH))
+    refused("each of a job", errno.EINVAL, sock, GOAL, goal(flags=RELATIVE | EACH, job=7))
     refused("a reserved field", errno.EINVAL, sock, GOAL, goal(reserved=1))
     refused("another size", errno.EINVAL, sock, GOAL, goal() + b"\0")
     refused("half of it", errno.EINVAL, sock, GOAL, goal()[:20])
@@ -209,6 +215,62 @@ def transfer(address: str, virtual: bool) -> None:
     sock.close()
 
 
+def same(name: str, socks: list[socket.socket], **expected: int) -> None:
+    """Each connection of the job tells this."""
+    now = [state(s) for s in socks]
+    check(name, all(s[k] == v for s in now for k, v in expected.items()), now)
+
+
+def job(address: str, virtual: bool) -> None:
+    """One goal of several connections, which carry different parts of it."""
+    size, time_s = 8_000_000, 8 if virtual else 40
+    first, *others = socks = [connected(address) for _ in range(4)]
+    refused("an update of a job without a part in it", errno.ENODATA, first, GOAL,
+            goal(flags=RELATIVE | UPDATE, job=7))  # fmt: skip
+    first.sendall(bytes(100_000))  # before it has a part: not the job's
+    while acked(first) < 100_000:
+        time.sleep(0.05)
+    first.setsockopt(SOL_DALBE, GOAL, goal(size, time_s * 10**9, job=7))
+    for sock in others:  # the goal is the first one's
+        sock.setsockopt(SOL_DALBE, GOAL, goal(1, 10**9, job=7))
+    for sock in socks:
+        sock.sendall(bytes(size // 16))
+    same("a job: its goal is that of all", socks, job=7, goal_bytes=size, status=ON_TRACK)
+    others[0].sendall(bytes(size // 2))
+    others[1].setsockopt(SOL_DALBE, GOAL, goal(size * 2, time_s * 10**9, RELATIVE | UPDATE, job=7))
+    same("a job: one has changed it for all", socks, goal_bytes=size * 2)
+    others[1].setsockopt(SOL_DALBE, GOAL, goal(size, time_s * 10**9, RELATIVE | UPDATE, job=7))
+    others[1].setsockopt(SOL_DALBE, PARAMS, params(8, wmin_ppm=20000))
+    half = state(first)
+    check("a job: its settings, too", abs(half["wmin_ppm"] - 20000) < 20, half)
+    check("a job: half way some is done", size // 16 < half["bytes_done"] < size, half)
+    while acked(others[2]) < size // 16:
+        time.sleep(0.05)
+    others[2].setsockopt(SOL_DALBE, CLEAR, struct.pack("<iI", 0, 0))
+    check("a job: one has left", state(others[2])["goal_bytes"] == 0, state(others[2]))
+    others[2].sendall(bytes(200_000))
+    others[1].close()
+    others[0].sendall(bytes(size // 4))
+    end = until_done(first, 2 * time_s)
+    print(f"# {end['time_left_ns'] / 1e9:.2f} s of {time_s} left; half way {half}")
+    # the FIN of the one that was closed may count
+    check("a job: done, all of it", size <= end["bytes_done"] <= size + 1, end)
+    same("a job: each tells so", [first, others[0]], status=DONE)
+    left = {state(s)["time_left_ns"] for s in (first, others[0])}
+    check("a job: in time, at one time", len(left) == 1 and min(left) > 0, left)
+    ws = [state(s)["w_ppm"] for s in (first, others[0])]
+    check("a job: one w", ws[0] == ws[1] > 0, ws)
+    check("a job: Tw has ended some times", end["updates"] > 5, end)
+    first.setsockopt(SOL_DALBE, GOAL, goal(100_000))
+    check("a goal of its own after it", state(first)["job"] == 0, state(first))
+    first.sendall(bytes(100_000))
+    end = until_done(first, 60)
+    check("and it is done", end["status"] == DONE and end["bytes_done"] == 100_000, end)
+    same("the job is as it was", [others[0]], job=7, status=DONE)
+    for sock in (first, others[0], others[2]):
+        sock.close()
+
+
 def acked(sock: socket.socket) -> int:
     """tcpi_bytes_acked"""
     info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 128)
@@ -286,7 +348,10 @@ def inherited() -> None:
     listener = ours()
     listener.bind(("127.0.0.1", 0))
     listener.listen()
-    listener.setsockopt(SOL_DALBE, GOAL, goal(400000))
+    listener.setsockopt(SOL_DALBE, GOAL, goal(400000, flags=RELATIVE | EACH))
+    time.sleep(1)
+    now = state(listener)
+    check("each: of the listener no time passes", now["time_left_ns"] == 10**10, now)
     listener.setsockopt(SOL_DALBE, PARAMS, params(8, wmin_ppm=70000))
     client = socket.create_connection(listener.getsockname())
     reader = threading.Thread(
@@ -300,6 +365,7 @@ def inherited() -> None:
         now["goal_bytes"] == 400000 and now["bytes_done"] == 0,
         now,
     )
+    check("each: the child's time begins with it", 9.5e9 < now["time_left_ns"] < 1e10, now)
     check("accept(): the settings, too", abs(now["wmin_ppm"] - 70000) < 20, now)
     child.sendall(b"x" * 400000)
     for _ in range(100):
@@ -335,6 +401,7 @@ def main() -> int:
     before_connect()
     inherited()
     transfer(address, what == "1")
+    job(address, what == "1")
     if what == "1":
         alone_and_beside(address)
     return bool(failures)

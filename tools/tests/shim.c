@@ -14,7 +14,6 @@
  *	SHIM_SYS	where files of /sys, /proc/sys and /var/lib/shim-signed are to be looked for
  *	SHIM_PROC	what /proc/self names; none: there is no /proc
  *	SHIM_OLD	the module is of a version that knows no parameters and no groups
- *	SHIM_JOBLESS	the module is of a version that knows no jobs, as the BPF edition
  *	SHIM_SECCOMP	pidfd_getfd(2) fails with this errno; 0: it kills
  *	SHIM_LOSE	the pidfd_getfd(2) of this number, counted from 1, fails with EBADF
  *	SHIM_CLEAR	before the first update of a goal, somebody clears it
@@ -318,10 +317,11 @@ static int set_goal(struct shim_socket *s, const struct dalbe_goal *goal)
 	if (goal->flags & DALBE_GOAL_UPDATE && getenv("SHIM_CLEAR") && !cleared) {
 		cleared = true;
 		s->bytes = 0;
+		s->job = 0;
 	}
 	if (goal->flags & DALBE_GOAL_RELATIVE)
 		deadline_ns += now_ns();
-	if (!goal->bytes || (goal->job && getenv("SHIM_JOBLESS")))
+	if (!goal->bytes)
 		err = EINVAL;
 	else if (goal->bytes > INT64_MAX || deadline_ns > INT64_MAX)
 		err = EOVERFLOW;
