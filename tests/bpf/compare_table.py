@@ -44,7 +44,9 @@ def main() -> None:
             figures[cell, name][edition][seed] = value
     with open(path, "w", newline="") as out:
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow("edition cell seed figure value dropped commit kernel".split())
+        writer.writerow(
+            ["edition", "cell", "seed", "figure", "value", "dropped", "commit", "kernel"]
+        )
         writer.writerows(rows)
     print("# cell, figure: mean of the module, of the BPF edition; the difference, seed by seed")
     for (cell, name), editions in figures.items():
