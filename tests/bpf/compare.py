@@ -18,7 +18,7 @@ from goals import GOAL, RELATIVE, SOL_DALBE, acked, connected, feed, goal, rates
 
 ADDRESS = "10.9.1.2"
 NAMES = {"module": [b"dalbe_cdg"], "bpf": [b"dalbe_cdg"], "both": [b"dalbe_cdg", b"dalbe_bpf"]}
-ALONE_S = BESIDE_S = 20
+ALONE_S, BESIDE_S = 12, 20
 SIZE, DEADLINE_S = 7_500_000, 40  # 1.5 of 10 Mbit/s
 DEVICE_SET_GOAL = 1 << 30 | 40 << 16 | 0xDA << 8 | 1  # DALBE_IOC_SET_GOAL
 
@@ -41,13 +41,13 @@ def set_goal(edition: str, sock: socket.socket) -> None:
 def share(names: list[bytes], draw: random.Random) -> list[float]:
     """Mbit/s of each of ours alone; then of each of ours, and of both others, beside each other."""
     ours = [begin(name) for name in names]
-    time.sleep(5 + draw.random())
+    time.sleep(4 + draw.random())
     alone = rates(ours, ALONE_S)
     others = []
     for _ in range(2):
         time.sleep(draw.random())
         others.append(begin(b"cubic"))
-    time.sleep(10)
+    time.sleep(8)
     beside = rates([*ours, *others], BESIDE_S)
     return [*alone, *beside]
 

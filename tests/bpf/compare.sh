@@ -55,12 +55,13 @@ run()
 	kill $sink && wait $sink 2>/dev/null
 }
 
+# runs EDITION SEED
 runs()
 {
-	local cell seed
+	local cell
 	for cell in bdp eighth goal; do
 		[[ $1 != both || $cell != goal ]] || continue
-		for ((seed = 1; seed <= SEEDS; seed++)); do run "$1" $cell $seed; done
+		run "$1" $cell "$2"
 	done
 }
 
@@ -73,8 +74,6 @@ mountpoint -q $cgroup || mount -t cgroup2 cgroup2 $cgroup
 dalbectl=$PWD/bin/dalbectl
 
 load
-runs module
-
 step "dalbectl attach, of the module"
 # attached: as a process of a service
 attached() { (echo "$BASHPID" >$cgroup/job/cgroup.procs && near python3 ./attached.py 10.9.1.2); }
@@ -94,22 +93,33 @@ check "its new connections have the module's dalbe_cdg" says "connect dalbe_cdg"
 check "also those that it accepts" says "accept dalbe_cdg" attached
 check "not those of others" says "connect cubic" near python3 ./attached.py 10.9.1.2
 check "the BPF edition is not loaded beside it" says "is the module loaded?" "$dalbectl" load
+check "and leaves nothing of it" test ! -e /sys/fs/bpf/dalbe/maps
+check "the service is attached as before" says "connect dalbe_cdg" attached
 check "detach" "$dalbectl" detach --cgroup $cgroup/job
 check "cubic again" says "connect cubic" attached
 kill $sink && wait $sink 2>/dev/null
 
-step "both at once"
-check "the renamed edition is loaded" ./renamed/lib/dalbe/dalbe-load load
-runs both
-check "it is unloaded" ./renamed/lib/dalbe/dalbe-load unload
-for side in near mid far; do ip netns del $side; done
-unused
-check "rmmod" rmmod dalbe
+gone()
+{
+	for side in near mid far; do ip netns del $side; done
+	unused
+	rmmod dalbe
+}
 
-step "the BPF edition"
-check "it is loaded" "$dalbectl" load
-runs bpf
-check "it is unloaded" "$dalbectl" unload
+# of each seed all together: a run that is stopped has pairs
+for ((seed = 1; seed <= SEEDS; seed++)); do
+	step "seed $seed"
+	[[ -e /sys/module/dalbe ]] || check "insmod" insmod ./dalbe.ko
+	sysctl -q -w net.dalbe.scavenger=1
+	runs module $seed
+	check "the renamed edition is loaded beside the module" ./renamed/lib/dalbe/dalbe-load load
+	runs both $seed
+	check "it is unloaded" ./renamed/lib/dalbe/dalbe-load unload
+	check "rmmod" gone
+	check "the BPF edition is loaded" "$dalbectl" load
+	runs bpf $seed
+	check "it is unloaded" "$dalbectl" unload
+done
 dmesg >dmesg.log
 judge_log dmesg.log
 echo "guest done"
