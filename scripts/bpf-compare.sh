@@ -15,7 +15,7 @@ usage()
 usage: bpf-compare.sh [-h] [FILE]
 
 Boots the distribution's kernel in QEMU with one emulated processor in virtual time, and runs a
-scavenger of the module, then one of the BPF edition, then both at once (tests/bpf/compare.sh):
+scavenger of the module, then one of the BPF edition, and once both together (tests/bpf/compare.sh):
 alone and beside two CUBIC flows, on 10 Mbit/s and 50 ms, with a buffer of a BDP and of an eighth;
 and a goal beside two CUBIC flows. Writes FILE (default: docs/results/bpf/compare.csv), and prints
 a table. Checks dalbectl attach with the module as well.

@@ -77,8 +77,12 @@ load
 step "dalbectl attach, of the module"
 # attached: as a process of a service
 attached() { (echo "$BASHPID" >$cgroup/job/cgroup.procs && near python3 ./attached.py 10.9.1.2); }
-# says PATTERN COMMAND...
-says() { "${@:2}" 2>&1 | tee said | grep -e "$1" || { cat said; false; }; }
+# says PATTERN COMMAND...: whether or not that succeeds
+says()
+{
+	"${@:2}" >said.all 2>&1
+	grep -e "$1" said.all || { cat said.all; false; }
+}
 mkdir $cgroup/job
 path 62500
 sysctl -q -w net.dalbe.scavenger=0
@@ -112,9 +116,11 @@ for ((seed = 1; seed <= SEEDS; seed++)); do
 	[[ -e /sys/module/dalbe ]] || check "insmod" insmod ./dalbe.ko
 	sysctl -q -w net.dalbe.scavenger=1
 	runs module $seed
-	check "the renamed edition is loaded beside the module" ./renamed/lib/dalbe/dalbe-load load
-	runs both $seed
-	check "it is unloaded" ./renamed/lib/dalbe/dalbe-load unload
+	if [[ $seed -eq 1 ]]; then
+		check "the renamed edition is loaded beside the module" ./renamed/lib/dalbe/dalbe-load load
+		runs both $seed
+		check "it is unloaded" ./renamed/lib/dalbe/dalbe-load unload
+	fi
 	check "rmmod" gone
 	check "the BPF edition is loaded" "$dalbectl" load
 	runs bpf $seed

@@ -14,18 +14,22 @@ cd /root || exit
 . ./life.sh
 export DEBIAN_FRONTEND=noninteractive
 
-# says PATTERN COMMAND...
-says() { "${@:2}" 2>&1 | tee said | grep -e "$1" || { cat said; false; }; }
+# says PATTERN COMMAND...: whether or not that succeeds
+says()
+{
+	"${@:2}" >said.all 2>&1
+	grep -e "$1" said.all || { cat said.all; false; }
+}
 # until_says PATTERN COMMAND...: within ten seconds
 until_says()
 {
 	local i
 	for ((i = 0; i < 50; i++)); do
-		"${@:2}" 2>&1 | tee said | grep -e "$1" && return
+		says "$1" "${@:2}" >said.last && break
 		sleep 0.2
 	done
-	cat said
-	false
+	cat said.last
+	grep -qe "$1" said.last
 }
 user() { runuser -u somebody -- "$@"; }
 # of whom a user waits for an answer: it is part of the evidence
