@@ -34,7 +34,7 @@ def set_goal(edition: str, sock: socket.socket) -> None:
     if edition == "bpf":
         sock.setsockopt(SOL_DALBE, GOAL, wanted)
         return
-    with open("/dev/dalbe", "rb") as device:
+    with open("/dev/dalbe", "r+b", buffering=0) as device:
         fcntl.ioctl(device, DEVICE_SET_GOAL, struct.pack("<i", sock.fileno()) + wanted[4:])
 
 
