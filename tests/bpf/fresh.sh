@@ -79,7 +79,8 @@ step "the second command, of an ordinary user"
 user dalbectl run --scavenger --json-file /home/somebody/run.json -- /home/somebody/send >ran 2>&1 &
 runs=$!
 check "its connection has dalbe_cdg" until_says dalbe_cdg ss -tinH state established 'dport = :5001'
-check "it ends well" wait $runs
+wait $runs
+check "it ends well" test $? -eq 0
 sed 's/^/#   /' ran
 check "all of it was sent" says '"bytes_done": 4[0-9]\{6\}' cat /home/somebody/run.json
 check "with a deadline" user dalbectl run --size 4M --deadline +20s -- /home/somebody/send
