@@ -84,7 +84,6 @@ check "it ends well" test $? -eq 0
 sed 's/^/#   /' ran
 check "all of it was sent" says '"bytes_done": 4[0-9]\{6\}' cat /home/somebody/run.json
 check "with a deadline" user dalbectl run --size 4M --deadline +20s -- /home/somebody/send
-check "dalbectl get" typed user dalbectl get
 
 # silent PORT: a client connects and sends nothing; what of it is known on our side
 silent()
