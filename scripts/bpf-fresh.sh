@@ -14,8 +14,8 @@ usage: bpf-fresh.sh [-h]
 
 Builds the packages of the BPF edition in one Debian 13, and boots another in QEMU, which has a
 kernel, systemd, nginx, sshd and curl, with lockdown=integrity: installs them there, sends as an
-ordinary user, attaches policies to nginx and sshd, and boots again (tests/bpf/fresh.sh). Needs to be
-root, and some ten minutes.
+ordinary user, attaches policies to nginx and sshd, and boots again (tests/bpf/fresh.sh). Needs to
+be root, and some ten minutes.
 
   FRESH_TIMEOUT        seconds the guest may take (default: 1500)
   DALBE_DEBIAN_MIRROR  as in debian-chroot.sh
@@ -32,7 +32,8 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/dalbe-fresh.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 failures=0
 builders="build-essential debhelper dh-dkms lintian clang-19 libbpf-dev" # as install-test.sh has them
-system="curl e2fsprogs iproute2 linux-image-amd64 netcat-openbsd nginx-light openssh-client openssh-server systemd-sysv"
+system="curl e2fsprogs iproute2 linux-image-amd64 netcat-openbsd nginx-light openssh-client"
+system+=" openssh-server systemd-sysv"
 report "the packages can be built" "$repo/scripts/debian-chroot.sh" -b "$work" -p "$builders" trixie \
 	make deb OUT="$work/deb"
 [[ $failures -eq 0 ]] || exit 1

@@ -19,7 +19,7 @@ set -uo pipefail # not -e: what fails is reported, and the rest still runs
 # path BUFFER: of so many bytes
 path()
 {
-	local side
+	local side ends
 	for side in near mid far; do
 		ip netns del $side 2>/dev/null
 		ip netns add $side
@@ -27,7 +27,8 @@ path()
 	done
 	ip link add to_mid netns near type veth peer name to_near netns mid
 	ip link add to_far netns mid type veth peer name to_mid netns far
-	for side in near,to_mid,10.9.0.1 mid,to_near,10.9.0.254 mid,to_far,10.9.1.254 far,to_mid,10.9.1.2; do
+	ends="near,to_mid,10.9.0.1 mid,to_near,10.9.0.254 mid,to_far,10.9.1.254 far,to_mid,10.9.1.2"
+	for side in $ends; do
 		IFS=, read -r ns dev address <<<"$side"
 		ip -n "$ns" addr add "$address/24" dev "$dev"
 		ip -n "$ns" link set "$dev" up
@@ -51,7 +52,8 @@ run()
 	[[ $2 != eighth ]] || buffer=7812
 	path $buffer
 	line=$(near timeout 200 python3 ./compare.py "$@") || { not_ok "run $*"; echo "# $line"; }
-	echo "$line,$(ip netns exec mid tc -s qdisc show dev to_far | sed -n 's/.*dropped \([0-9]*\).*/\1/p')"
+	echo "$line,$(ip netns exec mid tc -s qdisc show dev to_far |
+		sed -n 's/.*dropped \([0-9]*\).*/\1/p')"
 	kill $sink && wait $sink 2>/dev/null
 }
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# In a minimal Debian with a kernel, nginx and sshd (scripts/bpf-fresh.sh): makes a disk of it in DIR,
-# with the packages of DIR/deb, which are not installed, and fresh.sh, which runs at each boot.
+# In a minimal Debian with a kernel, nginx and sshd (scripts/bpf-fresh.sh): makes a disk of it in
+# DIR, with the packages of DIR/deb, which are not installed, and fresh.sh, which runs at each boot.
 set -euo pipefail
 
 dir=$1

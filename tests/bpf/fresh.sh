@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# In a Debian that has just been installed, booted as with Secure Boot: its user takes two commands to
-# a first scavenger transfer, and puts nginx and sshd under a policy.
+# In a Debian that has just been installed, booted as with Secure Boot: its user takes two commands
+# to a first scavenger transfer, and puts nginx and sshd under a policy.
 #
-# scripts/bpf-fresh.sh has made the disk: packages of ours in /root/deb, those that they depend on in
-# apt's cache, this file and life.sh in /root. A unit starts it at each boot: after the second it
+# scripts/bpf-fresh.sh has made the disk: packages of ours in /root/deb, those that they depend on
+# in apt's cache, this file and life.sh in /root. A unit starts it at each boot: after the second it
 # looks only whether the edition is back.
 # Prints TAP, and "guest done" at its end.
 set -uo pipefail # not -e: what fails is reported, and the rest still runs
@@ -47,7 +47,11 @@ if [[ -e second ]]; then
 	exit
 fi
 
-compiler() { command -v gcc cc clang make dkms || compgen -G "/lib/modules/*/build" || compgen -G "/usr/src/linux*"; }
+compiler()
+{
+	command -v gcc cc clang make dkms || compgen -G "/lib/modules/*/build" ||
+		compgen -G "/usr/src/linux*"
+}
 check "no compiler, no headers" bash -c "$(declare -f compiler); ! compiler"
 ip netns add far
 ip link add veth0 type veth peer name veth0 netns far
@@ -138,7 +142,11 @@ before_banner()
 ssh-keygen -q -t ed25519 -N '' -f key
 mkdir -p -m 700 .ssh
 cp key.pub .ssh/authorized_keys
-login() { far ssh -i key -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR root@10.9.0.1 "$@"; }
+login()
+{
+	far ssh -i key -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null \
+		-o LogLevel=ERROR root@10.9.0.1 "$@"
+}
 login_under()
 {
 	login 'head -c 2000000 /dev/zero' | wc -c >got &
@@ -158,7 +166,8 @@ check "detach" dalbectl detach --unit ssh
 check "cubic again" before_banner cubic
 
 step "upgrade, unload, load, of the units"
-check "the package can be installed again, which upgrades" typed apt-get -y --reinstall install ./deb/dalbe-bpf_*.deb
+check "the package can be installed again, which upgrades" \
+	typed apt-get -y --reinstall install ./deb/dalbe-bpf_*.deb
 check "it is there" says dalbe_cdg available
 check "unload" dalbectl unload
 check "gone" bash -c '! grep -w dalbe_cdg /proc/sys/net/ipv4/tcp_available_congestion_control'
