@@ -31,10 +31,12 @@ need qemu-system-x86_64 qemu-system-x86
 work=$(mktemp -d "${TMPDIR:-/tmp}/dalbe-fresh.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 failures=0
-builders="build-essential debhelper dh-dkms lintian clang-19 libbpf-dev" # as install-test.sh has them
+# as install-test.sh has them
+builders="build-essential debhelper dh-dkms lintian clang-19 libbpf-dev"
 system="curl e2fsprogs iproute2 linux-image-amd64 netcat-openbsd nginx-light openssh-client"
 system+=" openssh-server systemd-sysv"
-report "the packages can be built" "$repo/scripts/debian-chroot.sh" -b "$work" -p "$builders" trixie \
+report "the packages can be built" \
+	"$repo/scripts/debian-chroot.sh" -b "$work" -p "$builders" trixie \
 	make deb OUT="$work/deb"
 [[ $failures -eq 0 ]] || exit 1
 report "a disk can be made" "$repo/scripts/debian-chroot.sh" -b "$work" -p "$system" trixie \

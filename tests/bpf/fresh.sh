@@ -73,7 +73,8 @@ chmod 755 /home/somebody /home/somebody/send
 step "what its user is told beforehand"
 dpkg --unpack deb/dalbectl_*.deb >/dev/null 2>&1
 typed dalbectl run --scavenger -- /home/somebody/send
-check "no edition is there: it names the remedy" says 'dalbe-bpf\|dalbectl load' dalbectl run --scavenger -- true
+check "no edition is there: it names the remedy" \
+	says 'dalbe-bpf\|dalbectl load' dalbectl run --scavenger -- true
 dpkg --purge dalbectl >/dev/null 2>&1
 
 step "the first command"
