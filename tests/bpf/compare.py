@@ -6,6 +6,7 @@ usage: compare.py EDITION CELL SEED; EDITION: module, bpf or both (a flow of eac
 any other name: alone, and then beside two CUBIC flows. A sink is at port 5001 of 10.9.1.2.
 """
 
+import faulthandler
 import fcntl
 import random
 import socket
@@ -73,6 +74,7 @@ def finish(edition: str, draw: random.Random) -> list[float]:
 
 def main() -> None:
     edition, cell, seed = sys.argv[1:]
+    faulthandler.dump_traceback_later(150, exit=True)  # where it hangs
     draw = random.Random(int(seed))
     figures = finish(edition, draw) if cell == "goal" else share(NAMES[edition], draw)
     print("run", edition, cell, seed, *(f"{x:.4f}" for x in figures), sep=",", flush=True)

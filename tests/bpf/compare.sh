@@ -51,7 +51,7 @@ run()
 	local buffer=62500 line
 	[[ $2 != eighth ]] || buffer=7812
 	path $buffer
-	line=$(near timeout 200 python3 ./compare.py "$@") || { not_ok "run $*"; echo "# $line"; }
+	line=$(near timeout 200 python3 ./compare.py "$@") || { not_ok "run $*, status $?"; echo "# $line"; }
 	echo "$line,$(ip netns exec mid tc -s qdisc show dev to_far |
 		sed -n 's/.*dropped \([0-9]*\).*/\1/p')"
 	kill $sink && wait $sink 2>/dev/null
