@@ -17,7 +17,7 @@ kernel, systemd, nginx, sshd and curl, with lockdown=integrity: installs them th
 ordinary user, attaches policies to nginx and sshd, and boots again (tests/bpf/fresh.sh). Needs to
 be root, and some ten minutes.
 
-  FRESH_TIMEOUT        seconds the guest may take (default: 1500)
+  FRESH_TIMEOUT        seconds the guest may take (default: 2400)
   DALBE_DEBIAN_MIRROR  as in debian-chroot.sh
 EOF
 }
@@ -45,7 +45,7 @@ report "a disk can be made" "$repo/scripts/debian-chroot.sh" -b "$work" -p "$sys
 
 # One processor in one thread: see vng_run() of vng.sh. -no-reboot is not given: it boots twice.
 status=0
-timeout -k 5 "${FRESH_TIMEOUT:-1500}" qemu-system-x86_64 -accel tcg,thread=single -cpu max -m 1G \
+timeout -k 5 "${FRESH_TIMEOUT:-2400}" qemu-system-x86_64 -accel tcg,thread=single -cpu max -m 1G \
 	-nographic -nodefaults -serial "file:$work/console" -serial "file:$work/said" \
 	-kernel "$work/vmlinuz" -initrd "$work/initrd" \
 	-append "root=/dev/vda rw console=ttyS0 quiet lockdown=integrity" \
