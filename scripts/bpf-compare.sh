@@ -21,6 +21,7 @@ and a goal beside two CUBIC flows. Writes FILE (default: docs/results/bpf/compar
 a table. Checks dalbectl attach with the module as well.
 
   SEEDS        of each (default: 5)
+  CELLS        which (default: bdp eighth goal)
   VNG_KERNEL   as in vng-test.sh
   VNG_TIMEOUT  seconds the guest may take (default: 2700)
 EOF
@@ -72,6 +73,7 @@ say "booting $kernel, emulated"
 vng_command "$image" "$work" 1G
 vng_emulated
 vng_words+=(--cpus 1)
-vng_run "${VNG_TIMEOUT:-2700}" "$work" "SEEDS=${SEEDS:-5} bash ./compare.sh"
+vng_run "${VNG_TIMEOUT:-2700}" "$work" \
+	"SEEDS=${SEEDS:-5} CELLS='${CELLS:-bdp eighth goal}' bash ./compare.sh"
 "$repo/tests/bpf/compare_table.py" "$commit,$kernel" "$out" <"$work/guest.log"
 ! grep -q '^not ok' "$work/guest.log"

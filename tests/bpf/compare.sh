@@ -4,7 +4,7 @@
 #
 # scripts/bpf-compare.sh starts it in a directory with life.sh, the module, sink, bin/dalbectl,
 # lib/dalbe, the same in renamed/lib/dalbe, whose congestion control is dalbe_bpf, and the Python
-# files of this one. SEEDS says how many.
+# files of this one. SEEDS says how many, CELLS which of bdp, eighth and goal.
 # Prints TAP, "guest done" at its end, and the lines of compare.py.
 set -uo pipefail # not -e: what fails is reported, and the rest still runs
 
@@ -61,7 +61,7 @@ run()
 runs()
 {
 	local cell
-	for cell in bdp eighth goal; do
+	for cell in $CELLS; do
 		[[ $1 != both || $cell != goal ]] || continue
 		run "$1" $cell "$2"
 	done
