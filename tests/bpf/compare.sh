@@ -63,7 +63,7 @@ runs()
 	local cell
 	for cell in $CELLS; do
 		[[ $1 != both || $cell != goal ]] || continue
-		run "$1" $cell "$2"
+		run "$1" "$cell" "$2"
 	done
 }
 
