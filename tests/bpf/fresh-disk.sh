@@ -6,16 +6,16 @@ set -euo pipefail
 
 dir=$1
 apt-get -qq update
-mkdir /root/deb
-cp "$dir"/deb/{dalbectl,dalbe-bpf}_*.deb /root/deb
-cp tests/vng/life.sh tests/bpf/fresh.sh /root
+mkdir /srv/deb
+cp "$dir"/deb/{dalbectl,dalbe-bpf}_*.deb /srv/deb
+cp tests/vng/life.sh tests/bpf/fresh.sh /srv
 # the guest has no network: apt finds what they depend on in its cache
-apt-get -qq -y --no-install-recommends --download-only install /root/deb/*.deb
+apt-get -qq -y --no-install-recommends --download-only install /srv/deb/*.deb
 cat >/etc/systemd/system/fresh.service <<'EOF'
 [Unit]
 After=multi-user.target nginx.service
 [Service]
-ExecStart=/bin/bash /root/fresh.sh
+ExecStart=/bin/bash /srv/fresh.sh
 StandardOutput=file:/dev/ttyS1
 StandardError=inherit
 [Install]

@@ -3,13 +3,13 @@
 # In a Debian that has just been installed, booted as with Secure Boot: its user takes two commands
 # to a first scavenger transfer, and puts nginx and sshd under a policy.
 #
-# scripts/bpf-fresh.sh has made the disk: packages of ours in /root/deb, those that they depend on
-# in apt's cache, this file and life.sh in /root. A unit starts it at each boot: after the second it
+# scripts/bpf-fresh.sh has made the disk: packages of ours in /srv/deb, those that they depend on
+# in apt's cache, this file and life.sh in /srv. A unit starts it at each boot: after the second it
 # looks only whether the edition is back.
 # Prints TAP, and "guest done" at its end.
 set -uo pipefail # not -e: what fails is reported, and the rest still runs
 
-cd /root || exit
+cd /srv || exit
 # shellcheck source=tests/vng/life.sh
 . ./life.sh
 export DEBIAN_FRONTEND=noninteractive
@@ -141,8 +141,8 @@ before_banner()
 	return $status
 }
 ssh-keygen -q -t ed25519 -N '' -f key
-mkdir -p -m 700 .ssh
-cp key.pub .ssh/authorized_keys
+mkdir -p -m 700 ~root/.ssh
+cp key.pub ~root/.ssh/authorized_keys
 login()
 {
 	far ssh -i key -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null \
