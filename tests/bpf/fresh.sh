@@ -141,7 +141,7 @@ before_banner()
 	return $status
 }
 ssh-keygen -q -t ed25519 -N '' -f key
-mkdir -p -m 700 ~root/.ssh
+install -d -m 700 ~root/.ssh
 cp key.pub ~root/.ssh/authorized_keys
 login()
 {
