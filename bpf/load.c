@@ -83,20 +83,25 @@ static bool loaded(void)
 	return !access(PINS "/maps", F_OK);
 }
 
-static int unload(void)
+static int take_back(void)
 {
 	int map = bpf_obj_get(PINS "/maps/dalbe_cdg"), key = 0;
 
-	if (!loaded())
-		return refuse("it is not loaded");
-	if (rmdir(PINS "/attached") && errno == ENOTEMPTY)
-		return refuse("it is attached to services: dalbectl attach lists them, detach first");
 	/* no socket may choose it any more; those that have keep it until they end */
 	if (map >= 0)
 		bpf_map_delete_elem(map, &key);
 	remove_pins(PINS "/links");
 	remove_pins(PINS "/maps");
-	return rmdir(PINS) ? failed(PINS) : 0;
+	return rmdir(PINS) && errno != ENOTEMPTY ? failed(PINS) : 0;
+}
+
+static int unload(void)
+{
+	if (!loaded())
+		return refuse("it is not loaded");
+	if (rmdir(PINS "/attached") && errno == ENOTEMPTY)
+		return refuse("it is attached to services: dalbectl attach lists them, detach first");
+	return take_back();
 }
 
 /* An object beside this program. */
@@ -281,8 +286,8 @@ static int load_edition(const char *cgroup_path, bool verbose)
 	err = attach_cc(object, old_link) || attach_hooks(object, cgroup);
 	for (const char *const *name = kept; *name && !err; name++)
 		err = pin_again(bpf_map__fd(map_of(object, *name)), "maps", *name);
-	if (err && cgroup_path)
-		unload();
+	if (err && cgroup_path)	/* services may be attached, by the module */
+		take_back();
 	return err;
 }
 

@@ -9,7 +9,7 @@ me=cost
 # shellcheck source=scripts/vng.sh
 . "$(dirname "${BASH_SOURCE[0]}")/vng.sh"
 
-who=${WHO:-cubic w0.01 goal dalbe_cdg cdg bbr}
+who=${WHO:-cubic w0.01 goal dalbe_cdg cdg bbr bpf_w0.01 bpf_goal}
 flows=${FLOWS:-1 10 1000}
 
 usage()
@@ -25,7 +25,7 @@ instructions of both ends. Writes DIR/acks.csv, DIR/goodput.csv and DIR/sizes.tx
 what a flow and a path have (default: docs/results/cost).
 
   WHO          of what, cubic first (default: $who;
-               w0.01, a scavenger, and goal are dalbe_cdg)
+               w0.01, a scavenger, and goal are dalbe_cdg; bpf_... the BPF edition's)
   FLOWS        of goodput (default: $flows)
   RUNS         how often (default: 1)
   ACKS_S       seconds of each connection whose ACKs count (default: 4)
@@ -53,19 +53,22 @@ image=$(kernel_image "$kernel" "$work")
 commit=$(git -C "$repo" describe --always --dirty --abbrev=7 --exclude '*')
 
 say "building for $kernel"
-mkdir "$work/tree" "$work/hook_cost"
+mkdir -p "$work/tree" "$work/hook_cost" "$work/bin" "$work/lib/dalbe"
 copy_module "$work/tree"
-cp -r "$repo/tools" "$work/tree/tools"
+cp -r "$repo"/{bpf,port,tools} "$work/tree"
 cp "$repo"/tests/cost/{Makefile,hook_cost.c} "$work/hook_cost"
 {
 	make -j2 -C "/lib/modules/$kernel/build" M="$work/tree" modules &&
 		make -C "/lib/modules/$kernel/build" M="$work/hook_cost" modules &&
-		make -C "$work/tree/tools" clean dalbectl
+		make -C "$work/tree/tools" clean dalbectl &&
+		make -C "$work/tree/bpf" clean all
 } >"$work/build.log" 2>&1 || {
 	tail -n 20 "$work/build.log"
-	die "the module, dalbectl or hook_cost does not build for $kernel"
+	die "the module, dalbectl, the BPF edition or hook_cost does not build for $kernel"
 }
-cp "$work/tree/dalbe.ko" "$work/hook_cost/hook_cost.ko" "$work/tree/tools/dalbectl" "$work"
+cp "$work/tree/dalbe.ko" "$work/hook_cost/hook_cost.ko" "$work"
+cp "$work/tree/tools/dalbectl" "$work/bin"
+cp "$work"/tree/bpf/{dalbe-load,dalbe.bpf.o,attach.bpf.o} "$work/lib/dalbe"
 cp "$repo/tests/vng/life.sh" "$repo/tests/cost/guest.sh" "$work"
 {
 	echo "# module $commit, kernel $kernel"

@@ -265,7 +265,8 @@ const char *dalbe_regime_name(uint32_t regime)
 
 #define NOT_LOADED "the module is not loaded: sudo modprobe tcp_dalbe_cdg"
 #define ENROL(key) \
-	"; if that is refused, Secure Boot is on: sudo mokutil --import " key ", then reboot"
+	"; if that is refused, Secure Boot is on: type sudo dalbectl load (package dalbe-bpf), " \
+	"which needs no key, or sudo mokutil --import " key ", then reboot"
 /* Where DKMS has the key that it signs modules with: its own, or Ubuntu's for all such modules. */
 #define DKMS_KEY	"/var/lib/dkms/mok.pub"
 #define UBUNTU_KEY	"/var/lib/shim-signed/mok/MOK.der"

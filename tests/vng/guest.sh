@@ -258,7 +258,7 @@ refused()
 }
 # in the first namespace: `ip netns exec` hides /sys/kernel/security
 tells() { [[ $(./dalbectl get 2>&1) == *"/dev/dalbe: the module is not loaded: sudo modprobe \
-tcp_dalbe_cdg; if that is refused, Secure Boot is on: sudo mokutil --import "* ]]; }
+tcp_dalbe_cdg; if that is refused, Secure Boot is on: "*"sudo mokutil --import "* ]]; }
 dmesg >dmesg.log
 mountpoint -q /sys/kernel/security || mount -t securityfs none /sys/kernel/security
 echo integrity >/sys/kernel/security/lockdown

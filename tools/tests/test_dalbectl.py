@@ -282,7 +282,10 @@ def test_proxy(b: Bench) -> None:
 def test_secure_boot(b: Bench) -> None:
     """Without the module, where the kernel wants signatures, the message tells of the key."""
     plain = "cannot open /dev/dalbe: the module is not loaded: sudo modprobe tcp_dalbe_cdg"
-    enrol = "; if that is refused, Secure Boot is on: sudo mokutil --import {}, then reboot"
+    enrol = (
+        "; if that is refused, Secure Boot is on: type sudo dalbectl load (package dalbe-bpf), "
+        "which needs no key, or sudo mokutil --import {}, then reboot"
+    )
     dkms, ubuntu = "/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der"
     b.env |= {"SHIM_ABSENT": str(errno.ENOENT), "SHIM_SYS": str(b.directory)}
     for path, text, more in (
