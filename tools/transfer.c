@@ -94,6 +94,7 @@ struct conn {
 	uint64_t received;
 	uint64_t goal_bytes;	/* in terms of done */
 	uint64_t kernel_bytes;	/* as the kernel counts, from when the goal was set */
+	uint64_t deadline_ns;	/* as the kernel has it */
 	uint64_t outside;	/* of done: not for the job, as of when it took part */
 	uint64_t for_job;	/* of done: for the job, while it took part before */
 	uint64_t queued;
@@ -121,11 +122,13 @@ struct transfer {
 	uint64_t infeasible_ns;	/* since when all goals are; 0: they are not */
 	uint64_t finished_ns;	/* 0: not yet */
 	uint64_t ended_ns;
-	time_t clock_since, clock_until;	/* for so long outside_windows holds */
+	uint64_t deadline_ns;	/* for the kernel: without closed hours, see windows_deadline() */
+	time_t clock_since, clock_until;	/* for so long these and outside_windows hold */
 	uint32_t controller;	/* --window: within them */
 	uint32_t wmin_ppm;	/* 0: neither is known */
 	uint32_t job;		/* its number; 0: the kernel knows no jobs */
 	uint64_t job_bytes;	/* its goal, as the kernel counts; 0: none yet */
+	uint64_t job_deadline_ns;
 	int tally_fd;
 	bool changed;		/* connections came or went */
 	bool foretold;		/* that the deadline cannot be met */
@@ -147,6 +150,7 @@ struct transfer *transfer_new(const struct options *opts)
 		return NULL;
 	t->opts = opts;
 	t->size_bytes = opts->size_bytes;
+	t->deadline_ns = opts->deadline_ns;
 	t->start_ns = boottime_ns();
 	t->short_ns = t->start_ns;
 	t->often_until_ns = t->start_ns + OFTEN_FOR_NS;
@@ -494,7 +498,7 @@ static void visit(struct transfer *t, struct conn *conn)
 		/* Somebody may have cleared it, or set another: then there is none to update. */
 		conn->has_goal &= t->job ? conn->state.job == t->job :
 					   conn->state.goal_bytes == conn->kernel_bytes &&
-					   conn->state.deadline_ns == t->opts->deadline_ns;
+					   conn->state.deadline_ns == conn->deadline_ns;
 	} else if (errno == ENOPROTOOPT) {
 		/* Somebody knows better; respect that. */
 		warn(t, conn,
@@ -524,7 +528,7 @@ static void set_goal(struct transfer *t, struct conn *conn, uint64_t bytes)
 	uint32_t flags = 0;
 	int fd;
 
-	if (conn->has_goal && bytes == conn->goal_bytes)
+	if (conn->has_goal && bytes == conn->goal_bytes && t->deadline_ns == conn->deadline_ns)
 		return;
 	if (conn->has_goal) {
 		/* The kernel counts from when the goal was set first. */
@@ -538,8 +542,9 @@ static void set_goal(struct transfer *t, struct conn *conn, uint64_t bytes)
 		t->changed = true;	/* try again at the next look */
 		return;
 	}
-	if (!dalbe_set_goal(fd, kernel_bytes, t->opts->deadline_ns, flags)) {
+	if (!dalbe_set_goal(fd, kernel_bytes, t->deadline_ns, flags)) {
 		conn->has_goal = true;
+		conn->deadline_ns = t->deadline_ns;
 		conn->goal_bytes = bytes;
 		conn->kernel_bytes = kernel_bytes;
 	} else if (errno == ENODATA) {	/* cleared since we asked: set it at the next look */
@@ -562,7 +567,7 @@ static bool take_part(struct transfer *t, struct conn *conn, uint64_t bytes)
 		t->changed = true;	/* try again at the next look */
 		return true;
 	}
-	if (!dalbe_set_job_goal(fd, t->job, bytes, t->opts->deadline_ns, 0)) {
+	if (!dalbe_set_job_goal(fd, t->job, bytes, t->deadline_ns, 0)) {
 		conn->has_goal = true;
 		conn->goal_bytes = bytes;
 		conn->outside = conn->done - conn->for_job;
@@ -583,8 +588,10 @@ static void resize_job(struct transfer *t, struct conn *conn, uint64_t bytes)
 
 	if (fd < 0)
 		return;
-	if (!dalbe_set_job_goal(fd, t->job, bytes, t->opts->deadline_ns, DALBE_GOAL_UPDATE))
+	if (!dalbe_set_job_goal(fd, t->job, bytes, t->deadline_ns, DALBE_GOAL_UPDATE)) {
 		t->job_bytes = bytes;
+		t->job_deadline_ns = t->deadline_ns;
+	}
 	close(fd);
 }
 
@@ -618,9 +625,11 @@ static bool serve_job(struct transfer *t)
 		if (conn->has_goal)
 			member = conn;
 	}
-	if (member && !t->job_bytes)
+	if (member && !t->job_bytes) {
 		t->job_bytes = bytes;
-	if (member && t->job_bytes != bytes)
+		t->job_deadline_ns = t->deadline_ns;
+	}
+	if (member && (t->job_bytes != bytes || t->job_deadline_ns != t->deadline_ns))
 		resize_job(t, member, bytes);
 	return true;
 }
@@ -664,8 +673,9 @@ out:
 /* Look at the local clock, which may have been set. True: a window has begun or ended. */
 static bool look_at_clock(struct transfer *t)
 {
-	struct timespec now;
 	bool before = t->outside_windows;
+	struct timespec now;
+	time_t deadline;
 
 	if (!t->opts->windows.n)
 		return false;
@@ -674,6 +684,12 @@ static bool look_at_clock(struct transfer *t)
 		return false;
 	t->clock_since = now.tv_sec;
 	t->outside_windows = !windows_open(&t->opts->windows, now.tv_sec, &t->clock_until);
+	if (given_goal(t) && !past_deadline(t)) {
+		deadline = now.tv_sec + (time_t)((t->opts->deadline_ns - t->now_ns) / NSEC_PER_SEC);
+		t->deadline_ns = t->opts->deadline_ns - NSEC_PER_SEC *
+			(uint64_t)(deadline - windows_deadline(&t->opts->windows, now.tv_sec,
+							       deadline));
+	}
 	return t->outside_windows != before;
 }
 

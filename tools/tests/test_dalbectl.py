@@ -1186,6 +1186,28 @@ def test_window(b: Bench) -> None:
         assert ("of 1.00 MB" in line) == ("--size" in options), line
 
 
+def test_window_deadline(b: Bench) -> None:
+    """--window: the deadline that the kernel gets leaves out the hours that are closed."""
+    night = 1795132800  # Fri 20 Nov 2026, 00:00:00 UTC
+    b.env["TZ"] = "UTC"
+    for window, start, deadline, want in (
+        ("01:00-06:00", night + 7200, "2026-11-20 05:00", [3 * 3600]),
+        ("01:00-06:00", night + 7200, "2026-11-21 03:00", [6 * 3600]),
+        ("01:00-06:00", night + 12 * 3600, "2026-11-21 03:00", [15 * 3600]),
+        # It closes after two seconds: until then they are all that is left; then a night is.
+        ("01:00-06:00", night + 6 * 3600 - 2, "2026-11-20 20:00", [2, 14 * 3600 + 2]),
+        ("01:00-06:00", night + 6 * 3600 - 2, "2026-11-21 02:00", [3602, 20 * 3600 + 2]),
+    ):  # fmt: skip
+        b.log.unlink(missing_ok=True)
+        b.env["SHIM_CLOCK"] = str(start)
+        began = time.clock_gettime(time.CLOCK_BOOTTIME)
+        options = ("--window", window, "--size", "1M", "--deadline", deadline)
+        b.summary(*options, "--", *send_and(b.sink.port, "time.sleep(3)"))
+        seconds = [g.deadline_ns / 1e9 - began for g in b.goals()]
+        assert len(seconds) == len(want), (want, b.goals())
+        assert all(-1.5 < s - w < 1.5 for s, w in zip(seconds, want, strict=True)), (want, seconds)
+
+
 def test_window_after_deadline(b: Bench) -> None:
     """--window: a connection that is opened after the deadline is a scavenger, too, outside."""
     then = f"t = socket.create_connection(('127.0.0.1', {b.sink.port})); seen(t); time.sleep(0.3)"
