@@ -58,7 +58,7 @@ static const struct {
 	  cmd_plan },
 	{ { "report", CMD_REPORT, "[OPTIONS]",
 	    "Show what became of the last 24 hours' jobs (run --name).",
-	    "Those that have not run, though they did within the last eight days, are told, too.\n" },
+	    "Those that have not run, though they did in the last eight days, are told, too.\n" },
 	  cmd_report },
 };
 
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
 				      &opts);
 		if (commands[i].command.bit & (CMD_ATTACH | CMD_DETACH | CMD_PLAN | CMD_REPORT))
 			return commands[i].function(&opts, argv + 1 + first);
-		opts.plain = checks_unavailable(!opts.or_plain ? "" : opts.size_bytes ?
+		opts.plain = checks_unavailable(!opts.or_plain ? "" : opts.deadline_ns ?
 					 "warning: the program runs without a goal: " :
 					 "warning: the program runs as no scavenger: ");
 		if (opts.plain && !opts.or_plain)

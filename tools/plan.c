@@ -155,8 +155,9 @@ static void print_job(const struct plan_job *job)
 	static const char *const verdicts[] = { "fits", "perhaps", "does not fit" };
 	char size[HUMAN_LEN], by[HUMAN_LEN], soonest[HUMAN_LEN], latest[HUMAN_LEN];
 
-	printf("%s: %s by %s: %s, done between %s and %s\n", job->name, human_size(job->bytes, size),
-	       clock_text(job->deadline_s, by), verdicts[job->verdict],
+	printf("%s: %s by %s: %s, done between %s and %s\n", job->name,
+	       human_size(job->bytes, size), clock_text(job->deadline_s, by),
+	       verdicts[job->verdict],
 	       clock_text(job->soonest_s, soonest), clock_text(job->latest_s, latest));
 }
 

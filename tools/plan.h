@@ -19,7 +19,7 @@ struct plan_job {
 	const char *name;
 	uint64_t bytes;
 	int64_t deadline_s;	/* from now on */
-	int64_t soonest_s, latest_s;	/* done by then, at the most and at the least; of the plan */
+	int64_t soonest_s, latest_s;	/* done by then, at the most and at the least */
 	enum plan_verdict { PLAN_FITS, PLAN_PERHAPS, PLAN_NOT } verdict;
 };
 

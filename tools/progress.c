@@ -73,7 +73,7 @@ bool progress_of_line(const char *line, double *fraction)
 void progress_init(struct progress *p)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(p->streams); i++)
-		p->streams[i].ours = p->streams[i].theirs = -1;
+		p->streams[i] = (struct progress_stream){ .ours = -1, .theirs = -1 };
 	p->fraction = 0;
 }
 

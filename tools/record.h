@@ -49,7 +49,7 @@ int record_add(const char *name, const struct record *run);
 /* Its members of the JSON object that the caller has begun. */
 void record_json(struct json *js, const struct record *run);
 
-/* All names that have a record, sorted; -1 with errno. Each, and the list, is the caller's to free. */
+/* All names that have a record, sorted; -1 with errno. The list and the names are to be freed. */
 int record_names(char ***names);
 
 /* Where the files are, for messages. */

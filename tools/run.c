@@ -256,12 +256,12 @@ static void begin_record(struct kept *kept, struct options *opts)
 	if (opts->size_bytes) {
 		if (!opts->quiet)
 			announce(LOG_INFO, "%s: taken for %s, by its earlier runs", opts->name,
-			     human_size(opts->size_bytes, size));
+				 human_size(opts->size_bytes, size));
 		return;
 	}
 	if (!opts->quiet)
 		announce(LOG_INFO, "%s: no earlier run tells its size; this one competes as any program, and tells the next",
-		     opts->name);
+			 opts->name);
 	/* With windows, a job without a goal competes within them, and is a scavenger outside. */
 	opts->plain |= !opts->windows.n;
 }
@@ -390,8 +390,8 @@ static bool report(const struct transfer *t, const struct options *opts,
 		print_failure(stopped, status, failure, sizeof(failure));
 		transfer_print(t, stopped || status, line, sizeof(line));
 		announce(stopped || status || transfer_is_late(t) ? LOG_WARNING : LOG_NOTICE,
-		     "%s%s%s%s", opts->name ? opts->name : "", opts->name ? ": " : "", failure,
-		     line);
+			 "%s%s%s%s", opts->name ? opts->name : "", opts->name ? ": " : "",
+			 failure, line);
 	}
 	if (!opts->json)
 		return true;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The record, and all that is learned from it; TAP on stdout. */
 #include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,7 +15,7 @@
 #include "record.h"
 #include "tap.h"
 
-static char directory[] = "/tmp/test_record.XXXXXX";
+static char directory[32];
 
 static void test_names(void)
 {
@@ -46,7 +48,8 @@ static void test_file(void)
 	check(!records_read("n", &runs) && !runs.n, "no directory is no run", NULL);
 	check(!record_add("n", &run) && !records_read("n", &runs) && runs.n == 1,
 	      "the first run", NULL);
-	check(!memcmp(&runs.each[0], &run, sizeof(run)), "all members are kept", runs.each[0].to);
+	check(!memcmp(&runs.each[0], &run, offsetof(struct record, to) + RECORD_TO_LEN),
+	      "all members are kept", runs.each[0].to);
 	run.deadline_s = 0;
 	run.late_s = 0;
 	for (uint64_t i = 0; i < 2 * RECORD_RUNS_MAX; i++) {
@@ -55,7 +58,7 @@ static void test_file(void)
 	}
 	records_read("n", &runs);
 	check(runs.n == RECORD_RUNS_MAX && runs.each[0].bytes == RECORD_RUNS_MAX &&
-	      runs.each[runs.n - 1].bytes == 2 * RECORD_RUNS_MAX - 1, "the last runs are kept", NULL);
+	      runs.each[runs.n - 1].bytes + 1 == 2ull * RECORD_RUNS_MAX, "the last are kept", NULL);
 
 	/* A machine that crashed has left half a line, somebody has edited another. */
 	snprintf(path, sizeof(path), "%s/dalbe/odd.jsonl", directory);
@@ -134,6 +137,10 @@ static void test_estimate(void)
 	check(learn_estimate(5, 7, -1) == 7 && learn_estimate(5, 0, 2) == 5, "no fraction", NULL);
 }
 
+/* What it tells people has the same words in it, as text. */
+#define RCLONE \
+	"{\"msg\":\"\\\"stats\\\":{\\\"bytes\\\":9\",\"stats\":{\"bytes\":25,\"checks\":0,\"totalBytes\":100,\"transferring\":[{\"bytes\":7}]}}"
+
 static void test_progress(void)
 {
 	static const struct {
@@ -155,8 +162,7 @@ static void test_progress(void)
 		{ "{\"message_type\":\"summary\",\"percent_done\":0.16}", -1 },
 		{ "{\"message_type\":\"status\",\"percent_done\":1.5}", -1 },
 		{ "{\"message_type\":\"status\",\"percent_done\":nan}", -1 },
-		{ "{\"level\":\"warning\",\"msg\":\"\\\"stats\\\":{\\\"bytes\\\":9\",\"stats\":{\"bytes\":25,"
-		  "\"checks\":0,\"totalBytes\":100,\"transferring\":[{\"bytes\":7}]}}", 0.25 },
+		{ RCLONE, 0.25 },
 		{ "{\"stats\":{\"bytes\":0,\"totalBytes\":0}}", -1 },
 		{ "{", -1 },
 	};
@@ -165,8 +171,8 @@ static void test_progress(void)
 		double got = -1;
 		bool said = progress_of_line(cases[i].line, &got);
 
-		check(said == (cases[i].want >= 0) && got - cases[i].want < 1e-9 &&
-		      cases[i].want - got < 1e-9, cases[i].line, NULL);
+		check(said == (cases[i].want >= 0) && fabs(got - cases[i].want) < 0.001,
+		      cases[i].line, NULL);
 	}
 }
 
@@ -176,7 +182,7 @@ static void test_plan(void)
 	static const struct record each[] = {
 		{ .end_s = 1, .bytes = 1000, .rate_Bps = 25, .most_Bps = 80 },
 		{ .end_s = 1, .bytes = 4000, .rate_Bps = 50, .most_Bps = 100 },
-		{ .end_s = 1, .bytes = 900, .rate_Bps = 1, .most_Bps = 2 },	/* had little to send */
+		{ .end_s = 1, .bytes = 900, .rate_Bps = 1, .most_Bps = 2 },	/* had little */
 	};
 	struct plan_job jobs[] = {
 		{ .name = "late", .bytes = 1000, .deadline_s = 50 },
@@ -203,7 +209,8 @@ static void test_plan(void)
 	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++) {
 		snprintf(detail, sizeof(detail), "%s, %d, %" PRId64 " to %" PRId64, jobs[i].name,
 			 (int)jobs[i].verdict, jobs[i].soonest_s, jobs[i].latest_s);
-		check(!strcmp(jobs[i].name, order[i]) && jobs[i].verdict == want[i], order[i], detail);
+		check(!strcmp(jobs[i].name, order[i]) && jobs[i].verdict == want[i], order[i],
+		      detail);
 	}
 	check(jobs[4].soonest_s == 30 && jobs[4].latest_s == 120, "after those that fit", NULL);
 }
@@ -212,6 +219,7 @@ int main(void)
 {
 	char command[64];
 
+	strcpy(directory, "/tmp/test_record.XXXXXX");
 	if (!mkdtemp(directory))
 		return 1;
 	setenv("XDG_STATE_HOME", directory, 1);

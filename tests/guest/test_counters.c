@@ -16,19 +16,30 @@ struct counters {
 	unsigned long long met, late, unfinished, infeasible, bytes, late_ms;
 };
 
+/* The file's lines, in their order. */
+static const char *const names[] = {
+	"goals_met", "goals_late", "goals_unfinished", "goals_infeasible", "goals_bytes",
+	"goals_late_ms",
+};
+
 static struct counters counters_read(const char *ns)
 {
-	struct counters c;
+	unsigned long long values[ARRAY_SIZE(names)];
+	char name[32];
 	FILE *in;
 
 	ns_enter(ns);
 	in = fopen("/proc/thread-self/net/dalbe", "re");
 	CHECK(in);
-	CHECK_EQ(fscanf(in, "goals_met %llu goals_late %llu goals_unfinished %llu "
-			    "goals_infeasible %llu goals_bytes %llu goals_late_ms %llu",
-			&c.met, &c.late, &c.unfinished, &c.infeasible, &c.bytes, &c.late_ms), 6);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		CHECK_EQ(fscanf(in, "%31s %llu", name, &values[i]), 2);
+		CHECK(!strcmp(name, names[i]));
+	}
+	CHECK_EQ(fscanf(in, "%31s", name), EOF);
 	fclose(in);
-	return c;
+	return (struct counters){
+		values[0], values[1], values[2], values[3], values[4], values[5],
+	};
 }
 
 static struct counters since(struct counters before)

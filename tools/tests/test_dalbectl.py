@@ -1255,7 +1255,7 @@ def test_size_auto(b: Bench) -> None:
 
 
 def test_progress(b: Bench) -> None:
-    """--progress: what the program says corrects the size; its words reach our output as they are."""
+    """--progress: what the program says corrects the size; its words are passed on."""
     b.env["XDG_STATE_HOME"] = str(b.directory)
     auto = ("--name", "n", "--size", "auto", "--deadline", "+60s")
     b.summary(*auto, "--", *send_and(b.sink.port, "", 4000000))
@@ -1368,9 +1368,9 @@ def test_journal(b: Bench) -> None:
                 journal.truncate(0)
                 journal.seek(0)
                 goal = ("--size", "100k", "--deadline", deadline)
+                program = send_and(b.sink.port, "time.sleep(0.6)")
                 subprocess.run(
-                    [DALBECTL, "run", "--name", "n", "--loopback", *goal, "--"]
-                    + send_and(b.sink.port, "time.sleep(0.6)"),
+                    [DALBECTL, "run", "--name", "n", "--loopback", *goal, "--", *program],
                     env=b.env | {"JOURNAL_STREAM": stream}, check=True, stderr=journal,
                 )  # fmt: skip
                 journal.seek(0)
