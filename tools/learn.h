@@ -14,6 +14,9 @@
  * not count. The most but one, not the mean: a size that is too small makes the job late by as much
  * as it is; one that is too large makes it early, and costs others that. An eighth is what
  * a run goes on by when it exceeds its size.
+ * Of drawn sizes, log-normal with sigma 0.5 and a full backup of 20 times as much each week, it is
+ * too small for 7 nights of 100, and twice what is needed in the middle. The most is too large by
+ * 20; the third is too small for 16.
  */
 uint64_t learn_size(const struct records *runs);
 
