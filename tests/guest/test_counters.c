@@ -194,7 +194,8 @@ static void a_job_counts_once(void)
 	check_one(before, (struct counters){ .met = 1, .bytes = 300 * KB + 3 * FIN });
 	harness_turn("the other, which ended before its deadline, once that has passed");
 	sleep_ms(2 * IDLE_S * MS_PER_S);
-	check_one(before, (struct counters){ .met = 1, .unfinished = 1, .bytes = 400 * KB + 4 * FIN });
+	check_one(before, (struct counters){
+		.met = 1, .unfinished = 1, .bytes = 400 * KB + 4 * FIN });
 }
 
 const struct test tests_counters[] = {
