@@ -40,7 +40,7 @@ static const struct option_def {
 	const char *help;
 } defs[] = {
 	{ "size", 0, OPT_SIZE, CMD_RUN | CMD_SET | CMD_ATTACH, "SIZE", "40G",
-	  "how much will be sent: 40G, 300M, 2GiB, bytes; run: auto (--name)" },
+	  "how much will be sent: 40G, 300M, 2GiB, bytes; run: auto" },
 	{ "size-of", 0, OPT_SIZE_OF, CMD_RUN | CMD_SET, "PATH", "backup.tar",
 	  "the size of a file or directory tree; several add up" },
 	{ "deadline", 0, OPT_DEADLINE, CMD_RUN | CMD_SET | CMD_ATTACH, "TIME", "+90m",
@@ -96,7 +96,7 @@ static const struct option_def {
 	{ "unit", 0, OPT_UNIT, CMD_ATTACH | CMD_DETACH, "NAME", "nginx",
 	  "of this unit of systemd's, also when it is started again" },
 	{ "name", 0, OPT_NAME, CMD_RUN, "NAME", "nightly",
-	  "keep a record of this job's runs: for --size auto, plan, report" },
+	  "keep a record of its runs: for --size auto, plan, report" },
 	{ "progress", 0, OPT_PROGRESS, CMD_RUN, NULL, NULL,
 	  "--size auto: read the program's progress from what it prints" },
 	{ "prometheus", 0, OPT_PROMETHEUS, CMD_REPORT, NULL, NULL,
