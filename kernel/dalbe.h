@@ -10,6 +10,7 @@
  *	paths.c		which flows share what is known of a path, or a goal
  *	settings.c	the private area: progress, and settings in force
  *	defaults.c	net.dalbe.*
+ *	counters.c	/proc/net/dalbe
  *	device.c	/dev/dalbe
  *	module.c	all of it together
  */
@@ -132,6 +133,22 @@ struct dalbe_cc {
 	const struct lbe_base *controlled;
 };
 
+/**
+ * struct dalbe_goal_end - what became of a goal, for the counters
+ * @bytes: acknowledged for it
+ * @deadline_ns: CLOCK_BOOTTIME
+ * @done_ns: when its last byte was acknowledged; 0: not done
+ * @end_ns: when it ended
+ * @was_infeasible: that was its status at some time
+ */
+struct dalbe_goal_end {
+	u64 bytes;
+	u64 deadline_ns;
+	u64 done_ns;
+	u64 end_ns;
+	bool was_infeasible;
+};
+
 static inline struct dalbe_sock *dalbe_sk(const struct sock *sk)
 {
 	return inet_csk_ca(sk);
@@ -219,6 +236,12 @@ const struct dalbe_defaults *dalbe_net_defaults(const struct net *net);
 struct cdg_heuristics dalbe_heuristics(const struct sock *sk);
 int dalbe_defaults_register(void);
 void dalbe_defaults_unregister(void);
+
+/* counters.c */
+void dalbe_count_end(struct net *net, const struct dalbe_goal_end *end);
+void dalbe_count_goal(struct sock *sk);
+int dalbe_counters_register(void);
+void dalbe_counters_unregister(void);
 
 /* device.c */
 int dalbe_device_register(void);

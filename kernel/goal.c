@@ -81,6 +81,7 @@ int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags, u3
 		}
 		return 0;
 	}
+	dalbe_count_goal(sk);
 	dalbe_job_leave(sk);
 	ca->goal_done_ns = 0;
 	ca->acked_before_goal = tcp_sk(sk)->bytes_acked;
@@ -101,6 +102,7 @@ void dalbe_sk_clear_goal(struct sock *sk)
 {
 	struct dalbe_sock *ca = dalbe_claim(sk);
 
+	dalbe_count_goal(sk);
 	dalbe_job_leave(sk);
 	dalbe_write_goal(ca, 0, 0, 0, false);
 	dalbe_apply_goal(sk);

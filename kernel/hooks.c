@@ -62,8 +62,10 @@ void dalbe_init(struct sock *sk)
 
 static void dalbe_release(struct sock *sk)
 {
-	if (dalbe_flow(sk))
-		dalbe_free_flow(sk);
+	if (!dalbe_flow(sk))
+		return;
+	dalbe_count_goal(sk);
+	dalbe_free_flow(sk);
 }
 
 static bool dalbe_paced(const struct sock *sk)

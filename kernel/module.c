@@ -39,6 +39,9 @@ static int __init dalbe_register(void)
 	err = dalbe_defaults_register();
 	if (err)
 		return err;
+	err = dalbe_counters_register();
+	if (err)
+		goto no_counters;
 	err = dalbe_paths_register();
 	if (err)
 		goto no_paths;
@@ -55,6 +58,8 @@ no_control:
 no_device:
 	dalbe_paths_unregister();
 no_paths:
+	dalbe_counters_unregister();
+no_counters:
 	dalbe_defaults_unregister();
 	return err;
 }
@@ -64,6 +69,7 @@ static void __exit dalbe_unregister(void)
 	dalbe_unregister_controls(NULL);
 	dalbe_device_unregister();
 	dalbe_paths_unregister();
+	dalbe_counters_unregister();
 	dalbe_defaults_unregister();
 }
 

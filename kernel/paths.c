@@ -117,6 +117,7 @@ struct dalbe_path {
  * @work: removes those; pending only while there are any
  * @entries: in @buckets
  * @ended: the namespace ends: no entry any more
+ * @net: the namespace
  */
 struct dalbe_paths {
 	DECLARE_HASHTABLE(buckets, DALBE_PATHS_BITS);
@@ -125,6 +126,7 @@ struct dalbe_paths {
 	struct delayed_work work;
 	u32 entries;
 	bool ended;
+	struct net *net;
 };
 
 static_assert(sizeof(struct dalbe_path_key) == 48);
@@ -254,9 +256,29 @@ static bool dalbe_path_awaited(struct dalbe_path *path)
 	       known.control.goal.deadline_ns > ktime_get_boottime_ns();
 }
 
+/* The goal of a job that is forgotten has ended when its last connection did. */
+static void dalbe_path_count_goal(struct dalbe_paths *paths, struct dalbe_path *path)
+{
+	struct job_known known;
+
+	if (!path->key.job || refcount_read(&path->flows) || paths->ended)
+		return;
+	job_read(&path->job, &known);
+	if (!known.control.goal.bytes)
+		return;
+	dalbe_count_end(paths->net, &(struct dalbe_goal_end) {
+		.bytes = known.bytes_done,
+		.deadline_ns = known.control.goal.deadline_ns,
+		.done_ns = known.done_ns,
+		.end_ns = path->idle_since_s * NSEC_PER_SEC,
+		.was_infeasible = known.control.was_infeasible,
+	});
+}
+
 /* Take an entry out of the table, whose lock is held. It is freed where it has no flow. */
 static void dalbe_path_remove(struct dalbe_paths *paths, struct dalbe_path *path)
 {
+	dalbe_path_count_goal(paths, path);
 	hash_del_rcu(&path->node);
 	RCU_INIT_POINTER(path->paths, NULL);
 	paths->entries--;
@@ -544,6 +566,7 @@ static int __net_init dalbe_paths_init(struct net *net)
 {
 	struct dalbe_paths *paths = dalbe_net_paths(net);
 
+	paths->net = net;
 	hash_init(paths->buckets);
 	spin_lock_init(&paths->lock);
 	INIT_LIST_HEAD(&paths->idle);

@@ -17,6 +17,11 @@ int cmd_get(const struct options *opts, char **operands);	/* show.c */
 int cmd_watch(const struct options *opts, char **operands);	/* show.c */
 int cmd_attach(const struct options *opts, char **operands);	/* attach.c */
 int cmd_detach(const struct options *opts, char **operands);	/* attach.c */
+int cmd_plan(const struct options *opts, char **operands);	/* plan.c */
+int cmd_report(const struct options *opts, char **operands);	/* report.c */
+
+/* Say so, where the goal of a job with a name does not fit. */
+void plan_warn(const struct options *opts);
 
 #define NO_EDITION \
 	"there is neither the module nor the BPF edition: sudo dalbectl load, or sudo modprobe tcp_dalbe_cdg"

@@ -51,6 +51,15 @@ static const struct {
 	{ { "detach", CMD_DETACH, "--cgroup PATH|--unit NAME",
 	    "Take that back: connections that are there keep what they have.", "" },
 	  cmd_detach },
+	{ { "plan", CMD_PLAN, "[OPTIONS] NAME[=SIZE]@TIME...",
+	    "Say whether jobs fit, by what earlier runs have carried (run --name).",
+	    "All jobs are taken to begin now, and to share one line. Without SIZE it is that of\n"
+	    "--size auto. The exit status is 1 where one does not fit, or nothing is known.\n" },
+	  cmd_plan },
+	{ { "report", CMD_REPORT, "[OPTIONS]",
+	    "Show what became of the last 24 hours' jobs (run --name).",
+	    "Those that have not run, though they did in the last eight days, are told, too.\n" },
+	  cmd_report },
 };
 
 static void print_help(void)
@@ -124,9 +133,9 @@ int main(int argc, char **argv)
 			continue;
 		first = options_parse(&commands[i].command, argc - 1, argv + 1,
 				      &opts);
-		if (commands[i].command.bit & (CMD_ATTACH | CMD_DETACH))
+		if (commands[i].command.bit & (CMD_ATTACH | CMD_DETACH | CMD_PLAN | CMD_REPORT))
 			return commands[i].function(&opts, argv + 1 + first);
-		opts.plain = checks_unavailable(!opts.or_plain ? "" : opts.size_bytes ?
+		opts.plain = checks_unavailable(!opts.or_plain ? "" : opts.deadline_ns ?
 					 "warning: the program runs without a goal: " :
 					 "warning: the program runs as no scavenger: ");
 		if (opts.plain && !opts.or_plain)
@@ -142,6 +151,6 @@ int main(int argc, char **argv)
 			attach_list("attached:");
 		return status;
 	}
-	usage_error("unknown command '%.80s'; type one of run, set, get, watch, clear, attach, detach, load, upgrade, unload",
+	usage_error("unknown command '%.80s'; type one of run, set, get, watch, clear, attach, detach, plan, report, load, upgrade, unload",
 		    argv[1]);
 }

@@ -2,6 +2,7 @@
 /* A writer of JSON on one line. */
 #include <inttypes.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "json.h"
 
@@ -114,4 +115,20 @@ void json_string(struct json *js, const char *key, const char *value)
 {
 	put_key(js, key);
 	put_string(js->out, value);
+}
+
+const char *json_find(const char *line, const char *key)
+{
+	size_t len = strlen(key);
+
+	while ((line = strchr(line, '"'))) {
+		const char *p = ++line + len;
+
+		if (strncmp(line, key, len) || *p++ != '"')
+			continue;
+		p += strspn(p, " ");
+		if (*p++ == ':')
+			return p + strspn(p, " ");
+	}
+	return NULL;
 }

@@ -28,4 +28,10 @@ void json_real(struct json *js, const char *key, double value, int digits);
 /* Any bytes: what is not UTF-8 becomes U+FFFD, the replacement character. */
 void json_string(struct json *js, const char *key, const char *value);
 
+/*
+ * The value of a key in a line of JSON; NULL: there is none. Which object it is in is not looked
+ * at: the first counts. Text that only looks like a key is none, as its quotes have a backslash.
+ */
+const char *json_find(const char *line, const char *key);
+
 #endif

@@ -11,11 +11,14 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <syslog.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "array.h"
 #include "human.h"
 #include "options.h"
+#include "record.h"
 
 enum option_id {
 	OPT_SIZE = 256, OPT_SIZE_OF, OPT_DEADLINE, OPT_UPDATE, OPT_ALL, OPT_SCAVENGER,
@@ -23,7 +26,8 @@ enum option_id {
 	OPT_G, OPT_TW, OPT_WMIN, OPT_AFTER, OPT_GROUP, OPT_WINDOW, OPT_NOT_BEFORE, OPT_STOP_AT,
 	OPT_DSCP, OPT_MAX_RATE, OPT_PORT, OPT_LOOPBACK,
 	OPT_INTERVAL, OPT_JSON, OPT_JSON_FILE, OPT_QUIET, OPT_VERBOSE,
-	OPT_OR_PLAIN, OPT_FAIL_LATE, OPT_CGROUP, OPT_UNIT, OPT_HELP,
+	OPT_OR_PLAIN, OPT_FAIL_LATE, OPT_CGROUP, OPT_UNIT, OPT_NAME, OPT_PROGRESS, OPT_PROMETHEUS,
+	OPT_HELP,
 };
 
 static const struct option_def {
@@ -36,7 +40,7 @@ static const struct option_def {
 	const char *help;
 } defs[] = {
 	{ "size", 0, OPT_SIZE, CMD_RUN | CMD_SET | CMD_ATTACH, "SIZE", "40G",
-	  "how much will be sent: 40G, 300M, 2GiB, or bytes" },
+	  "how much will be sent: 40G, 300M, 2GiB, bytes; run: auto" },
 	{ "size-of", 0, OPT_SIZE_OF, CMD_RUN | CMD_SET, "PATH", "backup.tar",
 	  "the size of a file or directory tree; several add up" },
 	{ "deadline", 0, OPT_DEADLINE, CMD_RUN | CMD_SET | CMD_ATTACH, "TIME", "+90m",
@@ -75,8 +79,8 @@ static const struct option_def {
 	  "connections to this machine itself as well" },
 	{ "interval", 0, OPT_INTERVAL, CMD_WATCH, "TIME", "1s",
 	  "time between two looks, 100ms or more (default 1s)" },
-	{ "json", 0, OPT_JSON, CMD_RUN | CMD_GET | CMD_WATCH, NULL, NULL,
-	  "print JSON (run: the summary, on stderr)" },
+	{ "json", 0, OPT_JSON, CMD_RUN | CMD_GET | CMD_WATCH | CMD_PLAN | CMD_REPORT,
+	  NULL, NULL, "print JSON (run: the summary, on stderr)" },
 	{ "json-file", 0, OPT_JSON_FILE, CMD_RUN, "FILE", "summary.json",
 	  "write the summary as JSON to FILE" },
 	{ "quiet", 'q', OPT_QUIET, CMD_RUN, NULL, NULL,
@@ -91,12 +95,35 @@ static const struct option_def {
 	  "new connections of the processes in this cgroup, and below it" },
 	{ "unit", 0, OPT_UNIT, CMD_ATTACH | CMD_DETACH, "NAME", "nginx",
 	  "of this unit of systemd's, also when it is started again" },
+	{ "name", 0, OPT_NAME, CMD_RUN, "NAME", "nightly",
+	  "keep a record of its runs: for --size auto, plan, report" },
+	{ "progress", 0, OPT_PROGRESS, CMD_RUN, NULL, NULL,
+	  "--size auto: read the program's progress from what it prints" },
+	{ "prometheus", 0, OPT_PROMETHEUS, CMD_REPORT, NULL, NULL,
+	  "print metrics, as node_exporter's textfile collector reads" },
 	{ "help", 'h', OPT_HELP, ~0, NULL, NULL, "this text" },
 };
 
 #define N_DEFS	ARRAY_SIZE(defs)
 
-static void vcomplain(const char *format, va_list args)
+/*
+ * Of a line for the journal, "<4>" and the like stand for how serious it is (sd-daemon(3)): where
+ * our stderr is what systemd has named so.
+ */
+static const char *journal_prefix(int priority)
+{
+	static const char *const prefixes[] = { "<0>", "<1>", "<2>", "<3>", "<4>", "<5>", "<6>" };
+	const char *journal = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	if (!journal || sscanf(journal, "%llu:%llu", &device, &inode) != 2 ||
+	    fstat(STDERR_FILENO, &st) || st.st_dev != device || st.st_ino != inode)
+		return "";
+	return prefixes[priority];
+}
+
+static void vcomplain(int priority, const char *format, va_list args)
 {
 	char line[512];
 
@@ -107,7 +134,16 @@ static void vcomplain(const char *format, va_list args)
 		if (iscntrl((unsigned char)*c))
 			*c = '?';
 	}
-	fprintf(stderr, "dalbectl: %s\n", line);
+	fprintf(stderr, "%sdalbectl: %s\n", journal_prefix(priority), line);
+}
+
+void announce(int priority, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vcomplain(priority, format, args);
+	va_end(args);
 }
 
 void complain(const char *format, ...)
@@ -115,7 +151,7 @@ void complain(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	vcomplain(format, args);
+	vcomplain(LOG_WARNING, format, args);
 	va_end(args);
 }
 
@@ -124,7 +160,7 @@ void usage_error(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	vcomplain(format, args);
+	vcomplain(LOG_WARNING, format, args);
 	va_end(args);
 	exit(EXIT_USAGE);
 }
@@ -317,7 +353,8 @@ static bool take_value(enum option_id id, char *value,
 
 	switch (id) {
 	case OPT_SIZE:
-		return !human_parse_size(value, &opts->size_bytes, err);
+		opts->size_auto = !strcmp(value, "auto");
+		return opts->size_auto || !human_parse_size(value, &opts->size_bytes, err);
 	case OPT_SIZE_OF:
 		opts->size_bytes += size_of(value);
 		return true;
@@ -419,6 +456,19 @@ static bool take_value(enum option_id id, char *value,
 	case OPT_UNIT:
 		opts->unit = value;
 		return true;
+	case OPT_NAME:
+		opts->name = value;
+		if (record_name_valid(value))
+			return true;
+		snprintf(err, HUMAN_ERR_LEN,
+			 "it becomes a file's name; type letters, digits, . _ and -, 64 at most");
+		return false;
+	case OPT_PROGRESS:
+		opts->progress = true;
+		return true;
+	case OPT_PROMETHEUS:
+		opts->prometheus = true;
+		return true;
 	case OPT_HELP:
 		break;
 	}
@@ -428,12 +478,19 @@ static bool take_value(enum option_id id, char *value,
 static void check_operands(const struct command *cmd,
 			   const struct options *opts, char **operands)
 {
+	if (opts->size_auto && !(cmd->bit & CMD_RUN))
+		usage_error("%s: --size auto is run's; type a size", cmd->name);
 	if (cmd->bit & CMD_RUN) {
+		if (opts->size_auto && !opts->name)
+			usage_error("--size auto needs the job's name; type for example --name nightly");
+		if (opts->progress && !opts->size_auto)
+			usage_error("--progress corrects a size that was learned; type --size auto --name NAME with it");
 		if (opts->windows.n && options_scavenger(opts))
 			usage_error("--window and a scavenger are both given; type a goal or nothing with --window: outside of it the job is a scavenger");
-		if (!opts->size_bytes && !options_scavenger(opts) && !opts->windows.n)
+		if (!opts->size_bytes && !opts->size_auto && !options_scavenger(opts) &&
+		    !opts->windows.n)
 			usage_error("run: the goal is missing; type for example dalbectl run --size 40G --deadline +90m -- PROGRAM, or --scavenger instead of a goal");
-		if (!opts->size_bytes && opts->fail_late)
+		if (!opts->deadline_ns && opts->fail_late)
 			usage_error("--fail-late needs a goal; type for example --size 40G --deadline +90m");
 		if (opts->deadline_ns && opts->deadline_ns <= opts->not_before_ns)
 			usage_error("--not-before is after --deadline; type an earlier one, or a date with it");
@@ -450,6 +507,10 @@ static void check_operands(const struct command *cmd,
 				    cmd->name);
 		return;
 	}
+	if (cmd->bit & CMD_REPORT && opts->json && opts->prometheus)
+		usage_error("--json and --prometheus are both given; type only one of them");
+	if (cmd->bit & (CMD_PLAN | CMD_REPORT))
+		return;
 	if (!(cmd->bit & CMD_GET)) {
 		if (!operands[0])
 			usage_error("%s: the connection is missing; type PID or PID:FD, such as 1234:5",
@@ -546,9 +607,9 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 		usage_error("--scavenger and a goal are both given; type either, or --after scavenger");
 	if (scavenger && controller)
 		usage_error("--scavenger and --controller are both given; type only one of them");
-	if (opts->size_bytes && !opts->deadline_ns)
+	if ((opts->size_bytes || opts->size_auto) && !opts->deadline_ns)
 		usage_error("--deadline is missing; type for example --deadline +90m");
-	if (opts->deadline_ns && !opts->size_bytes)
+	if (opts->deadline_ns && !opts->size_bytes && !opts->size_auto)
 		usage_error("the size is missing; type for example --size 40G or --size-of PATH");
 	if (opts->update && !opts->size_bytes)
 		usage_error("--update needs the new goal; type for example --update --size 40G --deadline +90m");

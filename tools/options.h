@@ -32,6 +32,8 @@ enum command_bit {
 	CMD_CLEAR = 1 << 4,
 	CMD_ATTACH = 1 << 5,
 	CMD_DETACH = 1 << 6,
+	CMD_PLAN = 1 << 7,
+	CMD_REPORT = 1 << 8,
 };
 
 struct command {
@@ -44,6 +46,10 @@ struct command {
 
 struct options {
 	uint64_t size_bytes;		/* 0: no goal */
+	bool size_auto;			/* learned, perhaps not yet */
+	const char *name;		/* run: in the record; NULL: it is not kept */
+	bool progress;			/* run: read what the program says */
+	bool prometheus;		/* report */
 	uint64_t deadline_ns;		/* on CLOCK_BOOTTIME, 0: no goal; passed: or negative */
 	const char *passed;		/* run --or-plain: a deadline that is, as it was typed */
 	uint64_t not_before_ns;		/* run: as deadline_ns; 0: at once */
@@ -96,7 +102,11 @@ struct target options_target(const char *text);
 /* CLOCK_BOOTTIME in nanoseconds. */
 uint64_t boottime_ns(void);
 
-/* Print "dalbectl: ..." as one line on stderr. */
+/*
+ * Print "dalbectl: ..." as one line on stderr. In the journal its priority is that of syslog(3),
+ * and complain()'s a warning.
+ */
+void announce(int priority, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Whether all that we printed has reached stdout; false after a message. */

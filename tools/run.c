@@ -17,13 +17,17 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "array.h"
 #include "commands.h"
 #include "human.h"
+#include "learn.h"
 #include "libdalbe.h"
+#include "progress.h"
+#include "record.h"
 #include "transfer.h"
 
 /*
@@ -57,8 +61,10 @@ static int open_signals(sigset_t *original)
 }
 
 /* Returns 0, or an errno as posix_spawnp() does. */
-static int start(char **program, const sigset_t *mask, pid_t *child)
+static int start(char **program, const sigset_t *mask, const struct progress *progress,
+		 pid_t *child)
 {
+	posix_spawn_file_actions_t files;
 	struct sigaction pipe_action;
 	posix_spawnattr_t attr;
 	short flags = POSIX_SPAWN_SETSIGMASK;
@@ -77,7 +83,11 @@ static int start(char **program, const sigset_t *mask, pid_t *child)
 		flags |= POSIX_SPAWN_SETSIGDEF;
 	}
 	posix_spawnattr_setflags(&attr, flags);
-	err = posix_spawnp(child, program[0], NULL, &attr, program, environ);
+	posix_spawn_file_actions_init(&files);
+	for (int i = 0; i < 2 && progress->streams[i].theirs >= 0; i++)
+		posix_spawn_file_actions_adddup2(&files, progress->streams[i].theirs, i + 1);
+	err = posix_spawnp(child, program[0], &files, &attr, program, environ);
+	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&attr);
 	return err;
 }
@@ -161,8 +171,8 @@ static bool handle_signals(int signal_fd, pid_t child, int *status)
  * Sleep until the next look is due, at until_ns or when a connection of the
  * transfer ends. True when the program has ended.
  */
-static bool wait_until(uint64_t until_ns, struct transfer *t, int signal_fd,
-		       pid_t child, int *status)
+static bool wait_until(uint64_t until_ns, struct transfer *t, struct progress *progress,
+		       int signal_fd, pid_t child, int *status)
 {
 	uint64_t now_ns, deaf_until_ns = 0;
 
@@ -176,15 +186,21 @@ static bool wait_until(uint64_t until_ns, struct transfer *t, int signal_fd,
 		};
 		struct pollfd pollfds[] = {
 			{ .fd = signal_fd, .events = POLLIN },
+			{ .fd = progress->streams[0].ours, .events = POLLIN },
+			{ .fd = progress->streams[1].ours, .events = POLLIN },
 			{ .fd = transfer_fd(t), .events = POLLIN },
 		};
 
-		if (ppoll(pollfds, deaf ? 1 : 2, &wait, NULL) <= 0)
+		if (ppoll(pollfds, deaf ? 3 : 4, &wait, NULL) <= 0)
 			continue;
+		for (size_t i = 0; i < 2; i++) {
+			if (pollfds[1 + i].revents)
+				progress_read(progress, i);
+		}
 		if (pollfds[0].revents &&
 		    handle_signals(signal_fd, child, status))
 			return true;
-		if (!deaf && pollfds[1].revents) {
+		if (!deaf && pollfds[3].revents) {
 			if (transfer_ended_one(t))
 				return false;
 			deaf_until_ns = boottime_ns() + DEAF_NS;
@@ -205,18 +221,113 @@ static void wait_to_start(const struct options *opts)
 		clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &at, NULL);
 }
 
+/* What is kept of a job with a name, and what earlier runs have kept. */
+struct kept {
+	struct progress progress;
+	struct record run;
+	uint64_t begun_ns;
+	uint64_t rated_ns, rated_done;	/* start of the interval for the next rate */
+};
+
+/* The interval of the most that a job was seen to carry: shorter ones hold bursts. */
+#define MOST_NS	(10 * NSEC_PER_SEC)
+
+/* Learn the size, where that is wanted. Where nothing is known of it this run has no goal. */
+static void begin_record(struct kept *kept, struct options *opts)
+{
+	static struct records runs;
+	char size[HUMAN_LEN];
+	struct timespec now;
+
+	*kept = (struct kept){ .begun_ns = boottime_ns() };
+	progress_init(&kept->progress);
+	clock_gettime(CLOCK_REALTIME, &now);
+	kept->run.start_s = now.tv_sec;
+	kept->rated_ns = kept->begun_ns;
+	if (opts->deadline_ns)
+		kept->run.deadline_s = now.tv_sec +
+			(int64_t)(opts->deadline_ns - kept->begun_ns) / (int64_t)NSEC_PER_SEC;
+	if (!opts->size_auto)
+		return;
+	if (records_read(opts->name, &runs))
+		complain("warning: %s: cannot read the record in %s: %s", opts->name,
+			 record_directory(), strerror(errno));
+	opts->size_bytes = learn_size(&runs);
+	if (opts->size_bytes) {
+		if (!opts->quiet)
+			announce(LOG_INFO, "%s: taken for %s, by its earlier runs", opts->name,
+				 human_size(opts->size_bytes, size));
+		return;
+	}
+	if (!opts->quiet)
+		announce(LOG_INFO, "%s: no earlier run tells its size; this one competes as any program, and tells the next",
+			 opts->name);
+	/* With windows, a job without a goal competes within them, and is a scavenger outside. */
+	opts->plain |= !opts->windows.n;
+}
+
+/* Look at the most that it carries, and correct its size. */
+static void follow_record(struct kept *kept, struct transfer *t, const struct options *opts)
+{
+	uint64_t now_ns = boottime_ns(), done = transfer_done(t);
+
+	if (now_ns - kept->rated_ns >= MOST_NS) {
+		uint64_t rate_Bps = (uint64_t)((double)(done - kept->rated_done) * 1e9 /
+					       (double)(now_ns - kept->rated_ns));
+
+		if (rate_Bps > kept->run.most_Bps)
+			kept->run.most_Bps = rate_Bps;
+		kept->rated_ns = now_ns;
+		kept->rated_done = done;
+	}
+	if (opts->progress && kept->progress.fraction > 0)
+		transfer_resize(t, learn_estimate(opts->size_bytes, done, kept->progress.fraction));
+}
+
+/* Keep it. That this fails is no failure of the job. */
+static void end_record(struct kept *kept, const struct transfer *t, const struct options *opts,
+		       int status)
+{
+	struct record *run = &kept->run;
+	struct transfer_sum sum;
+	int64_t took_ns;
+	char *port;
+
+	if (!opts->name)
+		return;
+	transfer_record(t, &sum);
+	took_ns = (int64_t)(sum.end_ns - sum.start_ns);
+	run->end_s = run->start_s + (took_ns + (int64_t)NSEC_PER_SEC / 2) / (int64_t)NSEC_PER_SEC;
+	if (opts->deadline_ns)
+		run->late_s = (double)(int64_t)(sum.end_ns - opts->deadline_ns) / 1e9;
+	run->bytes = sum.bytes;
+	run->goal_bytes = opts->size_bytes;
+	run->rate_Bps = took_ns > 0 ? (uint64_t)((double)sum.bytes * 1e9 / (double)took_ns) : 0;
+	if (run->most_Bps < run->rate_Bps)
+		run->most_Bps = run->rate_Bps;
+	run->status = status;
+	snprintf(run->to, sizeof(run->to), "%s", sum.peer);
+	port = strrchr(run->to, ':');
+	if (port)
+		*port = '\0';
+	if (record_add(opts->name, run))
+		complain("warning: %s: cannot write the record in %s: %s", opts->name,
+			 record_directory(), strerror(errno));
+}
+
 /* Look at the program until it has ended. Returns whether --stop-at has ended it. */
-static bool follow(struct transfer *t, const struct options *opts, int signal_fd, pid_t child,
-		   int *status)
+static bool follow(struct transfer *t, const struct options *opts, struct kept *kept,
+		   int signal_fd, pid_t child, int *status)
 {
 	uint64_t until_ns, stop_ns = opts->stop_at_ns ? opts->stop_at_ns : UINT64_MAX;
 	bool stopped = false;
 
 	for (;;) {
 		until_ns = boottime_ns() + transfer_poll(t, getpid());
+		follow_record(kept, t, opts);
 		if (until_ns > stop_ns)
 			until_ns = stop_ns;
-		if (wait_until(until_ns, t, signal_fd, child, status))
+		if (wait_until(until_ns, t, &kept->progress, signal_fd, child, status))
 			return stopped;
 		if (boottime_ns() < stop_ns)
 			continue;
@@ -278,7 +389,9 @@ static bool report(const struct transfer *t, const struct options *opts,
 	if (!opts->quiet && (!opts->json || opts->json_path)) {
 		print_failure(stopped, status, failure, sizeof(failure));
 		transfer_print(t, stopped || status, line, sizeof(line));
-		complain("%s%s", failure, line);
+		announce(stopped || status || transfer_is_late(t) ? LOG_WARNING : LOG_NOTICE,
+			 "%s%s%s%s", opts->name ? opts->name : "", opts->name ? ": " : "",
+			 failure, line);
 	}
 	if (!opts->json)
 		return true;
@@ -327,8 +440,11 @@ static void end_as(int status)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-int cmd_run(const struct options *opts, char **program)
+int cmd_run(const struct options *given, char **program)
 {
+	struct options learned = *given;
+	const struct options *opts = &learned;
+	struct kept kept;
 	struct transfer *t;
 	int signal_fd, err, status = 0, late = 0;
 	bool reported, stopped;
@@ -338,24 +454,30 @@ int cmd_run(const struct options *opts, char **program)
 	if (!can_report(opts))
 		return EXIT_RUN_FAILED;
 	wait_to_start(opts);
+	begin_record(&kept, &learned);
+	if (opts->name)
+		plan_warn(opts);
 	/* Daemons that the program leaves behind stay our descendants. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	signal_fd = open_signals(&original);
 	t = transfer_new(opts);
-	if (signal_fd < 0 || !t) {
+	if (signal_fd < 0 || !t || (opts->progress && progress_open(&kept.progress))) {
 		complain("cannot start: %s; try again with fewer programs running",
 			 strerror(errno));
 		transfer_free(t);
 		return EXIT_RUN_FAILED;
 	}
-	err = start(program, &original, &child);
+	err = start(program, &original, &kept.progress, &child);
+	progress_started(&kept.progress);
 	if (err) {
 		transfer_free(t);
 		return not_started(*program, err);
 	}
 
-	stopped = follow(t, opts, signal_fd, child, &status);
+	stopped = follow(t, opts, &kept, signal_fd, child, &status);
+	progress_finish(&kept.progress);
 	transfer_finish(t, getpid());
+	end_record(&kept, t, opts, exit_status(status));
 	reported = report(t, opts, program, stopped, status);
 	if (opts->fail_late && !status)
 		late = transfer_is_late(t) ? EXIT_LATE :

@@ -219,8 +219,63 @@ static void test_edges(void)
 	}
 }
 
+/* The time until the kernel's deadline is that in which the job competes. */
+static void test_deadline(void)
+{
+	static const struct {
+		const char *what, *windows[3], *now, *deadline, *want;
+	} nights[] = {
+		{ "no windows", { NULL }, "2026-01-05 12:00:00", "2026-01-06 06:00:00",
+		  "2026-01-06 06:00:00" },
+		{ "open until the deadline", { "01:00-06:00" }, "2026-01-05 02:00:00",
+		  "2026-01-05 05:00:00", "2026-01-05 05:00:00" },
+		{ "the window ends before it", { "01:00-06:00" }, "2026-01-05 02:00:00",
+		  "2026-01-05 12:00:00", "2026-01-05 06:00:00" },
+		{ "two nights", { "01:00-06:00" }, "2026-01-05 02:00:00",
+		  "2026-01-06 03:00:00", "2026-01-05 08:00:00" },
+		{ "closed now: from when it opens", { "01:00-06:00" }, "2026-01-05 20:00:00",
+		  "2026-01-07 03:00:00", "2026-01-06 08:00:00" },
+		{ "closed for the rest: the deadline", { "01:00-06:00" }, "2026-01-05 12:00:00",
+		  "2026-01-05 18:00:00", "2026-01-05 18:00:00" },
+		{ "just closed", { "01:00-06:00" }, "2026-01-05 06:00:00",
+		  "2026-01-05 18:00:00", "2026-01-05 18:00:00" },
+		{ "several a day, by weekday", { "Mon@01:00-02:00", "Mon@04:00-05:00" },
+		  "2026-01-05 01:30:00", "2026-01-12 04:30:00", "2026-01-05 04:30:00" },
+		{ "always open", { "00:00-24:00" }, "2026-01-05 01:30:00", "2026-01-12 04:30:00",
+		  "2026-01-12 04:30:00" },
+	};
+	struct tm tm;
+
+	setenv("TZ", "UTC", 1);
+	tzset();
+	for (size_t i = 0; i < ARRAY_SIZE(nights); i++) {
+		struct windows windows = { 0 };
+		char err[HUMAN_ERR_LEN], got[32];
+		time_t t;
+
+		for (size_t k = 0; k < 3 && nights[i].windows[k]; k++)
+			windows_add(&windows, nights[i].windows[k], err);
+		t = windows_deadline(&windows, utc(nights[i].now), utc(nights[i].deadline));
+		strftime(got, sizeof(got), "%F %T", gmtime_r(&t, &tm));
+		check(!strcmp(got, nights[i].want), nights[i].what, got);
+	}
+	/* The night on which the clock is set back has an hour more. */
+	setenv("TZ", BERLIN, 1);
+	tzset();
+	{
+		struct windows windows = { 0 };
+		char err[HUMAN_ERR_LEN];
+		time_t now = utc("2026-10-24 20:00:00"), end = utc("2026-10-25 11:00:00");
+
+		windows_add(&windows, "00:00-06:00", err);
+		check(windows_deadline(&windows, now, end) ==
+		      utc("2026-10-24 22:00:00") + 7 * 3600, "the clock is set back", NULL);
+	}
+}
+
 int main(void)
 {
+	test_deadline();
 	test_texts();
 	test_times();
 	test_edges();

@@ -61,6 +61,12 @@
 /* Progress over less than this is noise. */
 #define MIN_RATE_INTERVAL_NS	(500 * NSEC_PER_MSEC)
 
+/*
+ * A size that is corrected by less than an eighth stays: each change makes the controller's
+ * headroom smaller or, by less, larger. Half: twice as many. Twice: late by so much.
+ */
+#define RESIZE_PART	8
+
 /* How long the end of a program may be held up by undelivered data. */
 #define DELIVERY_NS	(2 * NSEC_PER_SEC)
 
@@ -119,11 +125,13 @@ struct transfer {
 	uint64_t infeasible_done;	/* bytes acknowledged until then */
 	uint64_t finished_ns;	/* 0: not yet */
 	uint64_t ended_ns;
-	time_t clock_since, clock_until;	/* for so long outside_windows holds */
+	uint64_t deadline_ns;	/* for the kernel: without closed hours, see windows_deadline() */
+	time_t clock_since, clock_until;	/* for so long these and outside_windows hold */
 	uint32_t controller;	/* --window: within them */
 	uint32_t wmin_ppm;	/* 0: neither is known */
 	uint32_t job;		/* its number */
 	uint64_t job_bytes;	/* its goal, as the kernel counts; 0: none yet */
+	uint64_t job_deadline_ns;
 	int tally_fd;
 	bool changed;		/* connections came or went */
 	bool foretold;		/* that the deadline cannot be met */
@@ -145,6 +153,7 @@ struct transfer *transfer_new(const struct options *opts)
 		return NULL;
 	t->opts = opts;
 	t->size_bytes = opts->size_bytes;
+	t->deadline_ns = opts->deadline_ns;
 	t->start_ns = boottime_ns();
 	t->short_ns = t->start_ns;
 	t->often_until_ns = t->start_ns + OFTEN_FOR_NS;
@@ -216,10 +225,16 @@ static uint64_t with_overhead(uint64_t bytes)
 	return bytes + bytes / 16 + 65536;
 }
 
+/* What the user has said that the program sends; 0: nothing, as with --size auto. */
+static uint64_t announced(const struct transfer *t)
+{
+	return t->opts->size_auto ? 0 : t->opts->size_bytes;
+}
+
 /* Was more sent than was announced? */
 static bool sent_beyond(const struct transfer *t)
 {
-	return t->opts->size_bytes && total_done(t) > with_overhead(t->opts->size_bytes);
+	return announced(t) && total_done(t) > with_overhead(announced(t));
 }
 
 /*
@@ -517,7 +532,7 @@ static void take_part(struct transfer *t, struct conn *conn, uint64_t bytes)
 		t->changed = true;	/* try again at the next look */
 		return;
 	}
-	if (!dalbe_set_job_goal(fd, t->job, bytes, t->opts->deadline_ns, 0)) {
+	if (!dalbe_set_job_goal(fd, t->job, bytes, t->deadline_ns, 0)) {
 		conn->has_goal = true;
 		conn->goal_bytes = bytes;
 		conn->outside = conn->done - conn->for_job;
@@ -535,8 +550,10 @@ static void resize_job(struct transfer *t, struct conn *conn, uint64_t bytes)
 
 	if (fd < 0)
 		return;
-	if (!dalbe_set_job_goal(fd, t->job, bytes, t->opts->deadline_ns, DALBE_GOAL_UPDATE))
+	if (!dalbe_set_job_goal(fd, t->job, bytes, t->deadline_ns, DALBE_GOAL_UPDATE)) {
 		t->job_bytes = bytes;
+		t->job_deadline_ns = t->deadline_ns;
+	}
 	close(fd);
 }
 
@@ -568,17 +585,20 @@ static void serve_job(struct transfer *t)
 		if (conn->has_goal)
 			member = conn;
 	}
-	if (member && !t->job_bytes)
+	if (member && !t->job_bytes) {
 		t->job_bytes = bytes;
-	if (member && t->job_bytes != bytes)
+		t->job_deadline_ns = t->deadline_ns;
+	}
+	if (member && (t->job_bytes != bytes || t->job_deadline_ns != t->deadline_ns))
 		resize_job(t, member, bytes);
 }
 
 /* Look at the local clock, which may have been set. True: a window has begun or ended. */
 static bool look_at_clock(struct transfer *t)
 {
-	struct timespec now;
 	bool before = t->outside_windows;
+	struct timespec now;
+	time_t deadline;
 
 	if (!t->opts->windows.n)
 		return false;
@@ -587,6 +607,12 @@ static bool look_at_clock(struct transfer *t)
 		return false;
 	t->clock_since = now.tv_sec;
 	t->outside_windows = !windows_open(&t->opts->windows, now.tv_sec, &t->clock_until);
+	if (given_goal(t) && !past_deadline(t)) {
+		deadline = now.tv_sec + (time_t)((t->opts->deadline_ns - t->now_ns) / NSEC_PER_SEC);
+		t->deadline_ns = t->opts->deadline_ns - NSEC_PER_SEC *
+			(uint64_t)(deadline - windows_deadline(&t->opts->windows, now.tv_sec,
+							       deadline));
+	}
 	return t->outside_windows != before;
 }
 
@@ -743,7 +769,7 @@ static void judge(struct transfer *t)
 {
 	uint64_t latest_ns = t->heard_ns;
 
-	if (!given_goal(t) || t->finished_ns ||
+	if (!announced(t) || t->finished_ns ||
 	    total_done(t) < t->opts->size_bytes)
 		return;
 	for (size_t i = 0; i < t->n; i++) {
@@ -863,6 +889,21 @@ void transfer_finish(struct transfer *t, pid_t root)
 	}
 }
 
+void transfer_resize(struct transfer *t, uint64_t bytes)
+{
+	uint64_t differ = bytes > t->size_bytes ? bytes - t->size_bytes : t->size_bytes - bytes;
+
+	if (!given_goal(t) || differ <= t->size_bytes / RESIZE_PART)
+		return;
+	t->size_bytes = bytes ? bytes : 1;
+	t->changed = true;
+}
+
+uint64_t transfer_done(const struct transfer *t)
+{
+	return total_done(t);
+}
+
 /* The end that counts against the deadline: of what was announced, or, if that was too little, the
  * program's.
  */
@@ -908,15 +949,15 @@ enum transfer_end transfer_end(const struct transfer *t)
 	if (sums.queued || sums.n_open || sums.n_lost)
 		return TRANSFER_UNDELIVERED;
 	/* The size is that of what came the other way, or a guess of it. */
-	enough = given_goal(t) ? t->opts->size_bytes / 2 : sums.done;
+	enough = announced(t) ? announced(t) / 2 : sums.done;
 	if (sums.received > enough)
 		return TRANSFER_DOWNLOAD;
-	return given_goal(t) ? TRANSFER_LESS : TRANSFER_DONE;
+	return announced(t) ? TRANSFER_LESS : TRANSFER_DONE;
 }
 
 bool transfer_is_late(const struct transfer *t)
 {
-	return given_goal(t) && (int64_t)(end_ns(t) - t->opts->deadline_ns) > 0;
+	return t->opts->deadline_ns && (int64_t)(end_ns(t) - t->opts->deadline_ns) > 0;
 }
 
 /* Why no connection was counted. */
@@ -952,7 +993,7 @@ void transfer_print(const struct transfer *t, bool failed, char *line,
 	char received[HUMAN_LEN], queued[HUMAN_LEN], more[HUMAN_LEN];
 	enum transfer_end end = transfer_end(t);
 	struct sums sums = sum_up(t);
-	uint64_t goal = t->opts->size_bytes;
+	uint64_t goal = announced(t);
 	/* The time is that of the goal's last byte, where little follows it. */
 	bool beyond = t->finished_ns && sums.done > goal && !sent_beyond(t);
 	size_t at = 0;
@@ -967,8 +1008,8 @@ void transfer_print(const struct transfer *t, bool failed, char *line,
 	at += (size_t)snprintf(line + at, len - at,
 			      "%s%s%s acknowledged in %s over %zu connection%s",
 			      human_size(beyond ? goal : sums.done, done),
-			      given_goal(t) ? " of " : "",
-			      given_goal(t) ? human_size(goal, size) : "",
+			      goal ? " of " : "",
+			      goal ? human_size(goal, size) : "",
 			      human_duration((int64_t)(end_ns(t) - t->start_ns),
 					     took),
 			      sums.n, sums.n == 1 ? "" : "s");
@@ -994,7 +1035,7 @@ void transfer_print(const struct transfer *t, bool failed, char *line,
 	else if (end == TRANSFER_LESS && !failed)
 		at += (size_t)snprintf(line + at, len - at,
 				       "; the program had no more to send");
-	if (!given_goal(t))
+	if (!t->opts->deadline_ns)
 		return;
 	/* A program that has failed, or is not done, is not early. */
 	if (early_ns < 0)
@@ -1054,17 +1095,21 @@ static void goal_json(const struct transfer *t, struct json *js)
 	};
 	uint64_t deadline_ns = t->opts->deadline_ns;
 	int64_t early_ns = (int64_t)(deadline_ns - end_ns(t));
+	bool complete = transfer_end(t) == TRANSFER_DONE;
 
-	for (size_t i = 0; !given_goal(t) && i < ARRAY_SIZE(keys); i++)
+	for (size_t i = 0; !deadline_ns && i < ARRAY_SIZE(keys); i++)
 		json_null(js, keys[i]);
-	if (!given_goal(t))
+	if (!deadline_ns)
 		return;
-	json_uint(js, "bytes_goal", t->opts->size_bytes);
-	json_bool(js, "complete", t->finished_ns);
+	if (given_goal(t))
+		json_uint(js, "bytes_goal", t->opts->size_bytes);
+	else
+		json_null(js, "bytes_goal");
+	json_bool(js, "complete", complete);
 	json_real(js, "deadline_s",
 		  (double)(int64_t)(deadline_ns - t->start_ns) / 1e9, 3);
 	/* A program that has ended early, with less: who knows. */
-	if (!transfer_is_late(t) && !t->finished_ns)
+	if (!transfer_is_late(t) && !complete)
 		json_null(js, "on_time");
 	else
 		json_bool(js, "on_time", !transfer_is_late(t));
@@ -1090,4 +1135,24 @@ void transfer_json(const struct transfer *t, struct json *js)
 			conn_json(t, &t->conns[i], js);
 	}
 	json_end(js, ']');
+}
+
+void transfer_record(const struct transfer *t, struct transfer_sum *sum)
+{
+	uint64_t most = 0;
+
+	*sum = (struct transfer_sum){
+		.start_ns = t->start_ns, .end_ns = end_ns(t), .bytes = total_done(t), .peer = "",
+	};
+	/* Its connections to one place are several, but seldom to many. */
+	for (size_t i = 0; i < t->n; i++) {
+		uint64_t bytes = 0;
+
+		for (size_t k = 0; k < t->n; k++)
+			bytes += strcmp(t->conns[k].peer, t->conns[i].peer) ? 0 : t->conns[k].done;
+		if (bytes > most) {
+			most = bytes;
+			sum->peer = t->conns[i].peer;
+		}
+	}
 }

@@ -35,6 +35,12 @@ uint64_t transfer_poll(struct transfer *t, pid_t root);
 int transfer_fd(const struct transfer *t);
 bool transfer_ended_one(struct transfer *t);
 
+/* What all connections have got acknowledged. */
+uint64_t transfer_done(const struct transfer *t);
+
+/* --size auto: it is going to be another size. */
+void transfer_resize(struct transfer *t, uint64_t bytes);
+
 /*
  * The program has ended: look once more, and wait, two seconds at most, until
  * the kernel has delivered what the program left in its send queues.
@@ -62,6 +68,15 @@ void transfer_print(const struct transfer *t, bool failed, char *line,
 
 /* Members of the JSON object that the caller has begun. */
 void transfer_json(const struct transfer *t, struct json *js);
+
+/* For the record. peer is the transfer's. */
+struct transfer_sum {
+	uint64_t start_ns, end_ns;	/* CLOCK_BOOTTIME */
+	uint64_t bytes;
+	const char *peer;		/* with the most bytes, and its port; or empty */
+};
+
+void transfer_record(const struct transfer *t, struct transfer_sum *sum);
 
 void transfer_free(struct transfer *t);
 

@@ -15,6 +15,7 @@
 
 #define DAY_MIN		(24 * 60)
 #define WEEK_S		(7 * 24 * 3600)
+#define FAR_S		(2 * 366 * 24 * 3600)
 
 static const char day_names[][4] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
 
@@ -148,4 +149,19 @@ bool windows_open(const struct windows *windows, time_t now, time_t *until)
 	} while (edge < now + WEEK_S && within(intervals, n, edge) == open);
 	*until = edge;
 	return open;
+}
+
+time_t windows_deadline(const struct windows *windows, time_t now, time_t deadline)
+{
+	time_t from = now, until, closed_s = 0;
+
+	if (!windows->n)
+		return deadline;
+	if (!windows_open(windows, from, &until))
+		from = until;
+	for (time_t at = from; at < deadline && at < now + FAR_S; at = until) {
+		if (!windows_open(windows, at, &until))
+			closed_s += (until < deadline ? until : deadline) - at;
+	}
+	return deadline - closed_s > from ? deadline - closed_s : deadline;
 }

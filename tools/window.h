@@ -39,4 +39,12 @@ int windows_add(struct windows *windows, const char *text, char *err);
  */
 bool windows_open(const struct windows *windows, time_t now, time_t *until);
 
+/*
+ * When a job that competes from now on has to be done, had it no closed hours: as long after now
+ * as the windows are open until the deadline. Where they are closed now it is as long after they
+ * open next. The deadline itself where they stay closed until then. Closed hours count for two
+ * years, beyond which no deadline is a matter of hours.
+ */
+time_t windows_deadline(const struct windows *windows, time_t now, time_t deadline);
+
 #endif

@@ -323,6 +323,7 @@ static void control_judge_feasibility(struct control *c, u64 now_ns, bool was_be
 		c->status = DALBE_STATUS_INFEASIBLE;
 	else if (!c->shortfall_q16)
 		c->status = DALBE_STATUS_ON_TRACK;
+	c->was_infeasible |= c->status == DALBE_STATUS_INFEASIBLE;
 }
 
 /* Headroom is the best-effort rate over the rate that MBC asks for: 1/answer. We keep a mean, as

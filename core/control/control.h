@@ -254,6 +254,7 @@ struct control_last {
  *	control_judge_feasibility()
  * @updates: Tw in which the path, not the program, limited the sender
  * @status: DALBE_STATUS_*
+ * @was_infeasible: that was its status at some time
  * @last: the last update
  */
 struct control {
@@ -271,6 +272,7 @@ struct control {
 	u32 shortfall_q16;
 	u32 updates;
 	u8 status;
+	bool was_infeasible;
 	struct control_last last;
 };
 

@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 		tests_horizon, /* the first, and by name only */
 		tests_bad_input, tests_goal, tests_status, tests_regime,
 		tests_scavenger, tests_cubic, tests_vegas, tests_promises,
-		tests_params, tests_sysctl, tests_lifetime, tests_paths, tests_job,
+		tests_params, tests_sysctl, tests_lifetime, tests_counters, tests_paths, tests_job,
 		tests_memory, tests_module,
 	};
 	const struct rlimit enough = { .rlim_cur = 32768, .rlim_max = 32768 };

@@ -16,6 +16,7 @@ extern const struct test tests_lifetime[];	/* sockets that come and go */
 extern const struct test tests_params[];	/* settings of one socket */
 extern const struct test tests_sysctl[];	/* settings of a namespace */
 extern const struct test tests_paths[];		/* who shares what is known */
+extern const struct test tests_counters[];	/* what became of goals */
 extern const struct test tests_job[];		/* a goal of several connections */
 extern const struct test tests_bad_input[];	/* refusals */
 extern const struct test tests_horizon[];	/* wraps, days, thousands */

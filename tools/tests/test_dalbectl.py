@@ -1163,6 +1163,28 @@ def test_window(b: Bench) -> None:
         assert ("of 1.00 MB" in line) == ("--size" in options), line
 
 
+def test_window_deadline(b: Bench) -> None:
+    """--window: the deadline that the kernel gets leaves out the hours that are closed."""
+    night = 1795132800  # Fri 20 Nov 2026, 00:00:00 UTC
+    b.env["TZ"] = "UTC"
+    for window, start, deadline, want in (
+        ("01:00-06:00", night + 7200, "2026-11-20 05:00", [3 * 3600]),
+        ("01:00-06:00", night + 7200, "2026-11-21 03:00", [6 * 3600]),
+        ("01:00-06:00", night + 12 * 3600, "2026-11-21 03:00", [15 * 3600]),
+        # It closes after two seconds: until then they are all that is left; then a night is.
+        ("01:00-06:00", night + 6 * 3600 - 2, "2026-11-20 20:00", [2, 14 * 3600 + 2]),
+        ("01:00-06:00", night + 6 * 3600 - 2, "2026-11-21 02:00", [3602, 20 * 3600 + 2]),
+    ):  # fmt: skip
+        b.log.unlink(missing_ok=True)
+        b.env["SHIM_CLOCK"] = str(start)
+        began = time.clock_gettime(time.CLOCK_BOOTTIME)
+        options = ("--window", window, "--size", "1M", "--deadline", deadline)
+        b.summary(*options, "--", *send_and(b.sink.port, "time.sleep(3)"))
+        seconds = [g.deadline_ns / 1e9 - began for g in b.goals()]
+        assert len(seconds) == len(want), (want, b.goals())
+        assert all(-1.5 < s - w < 1.5 for s, w in zip(seconds, want, strict=True)), (want, seconds)
+
+
 def test_window_after_deadline(b: Bench) -> None:
     """--window: a connection that is opened after the deadline is a scavenger, too, outside."""
     then = f"t = socket.create_connection(('127.0.0.1', {b.sink.port})); seen(t); time.sleep(0.3)"
@@ -1176,6 +1198,160 @@ def test_window_after_deadline(b: Bench) -> None:
         goal = ("--size", "1M", "--deadline", "+2s")
         b.summary(*options, *goal, "--", *send_and(b.sink.port, f"time.sleep(2); {then}"))
         assert params_told(b) == want, (options, b.log.read_text())
+
+
+def record(b: Bench, name: str) -> list[dict[str, Any]]:
+    """The runs that dalbectl has kept of a job."""
+    text = (b.directory / "dalbe" / f"{name}.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_size_auto(b: Bench) -> None:
+    """--size auto: the first run has no goal and tells the next its size; a failure does not."""
+    b.env["XDG_STATE_HOME"] = str(b.directory)
+    auto = ("--name", "n", "--size", "auto", "--deadline", "+60s", "--")
+    for size, want in ((800000, None), (1600000, 900000), (160000, 1800000), (80000, 900000)):
+        b.log.unlink(missing_ok=True)
+        line, js = b.summary(*auto, *send_and(b.sink.port, "", size))
+        assert "no earlier run" in b.warnings[0] if want is None else "taken for" in b.warnings[0]
+        assert line.startswith("n: ") and " before the deadline" in line and " of " not in line
+        assert (js["bytes_goal"], js["complete"], js["on_time"]) == (want, True, True), js
+        first = [goal.bytes for goal in b.goals()][:1] if want else []
+        assert first == ([want] if want else []), (first, want)
+        run = record(b, "n")[-1]
+        assert (run["bytes"], run["goal"], run["met"]) == (size, want or 0, True), run
+        assert run["to"] == "127.0.0.1" and run["end"] >= run["start"], run
+        assert not record(b, "n")[0]["goal"] or want, run
+        if want == 900000 and size == 1600000:
+            b.summary(*auto, *send_and(b.sink.port, "sys.exit(3)", 5000000), status=3)
+            assert record(b, "n")[-1]["status"] == 3, record(b, "n")
+    late = ("--name", "l", "--size", "auto", "--deadline", "+500ms", "--fail-late", "--")
+    line, js = b.summary(*late, *send_and(b.sink.port, "time.sleep(1)"), status=124)
+    assert " after the deadline" in line and not js["on_time"], (line, js)
+    assert record(b, "l")[0]["met"] is False and 0.4 < record(b, "l")[0]["late_s"] < 20
+
+
+def test_progress(b: Bench) -> None:
+    """--progress: what the program says corrects the size; its words are passed on."""
+    b.env["XDG_STATE_HOME"] = str(b.directory)
+    auto = ("--name", "n", "--size", "auto", "--deadline", "+60s")
+    b.summary(*auto, "--", *send_and(b.sink.port, "", 4000000))
+    says = (
+        "for part in (1, 2, 3, 4):\n"
+        "    s.sendall(b'x' * 50000); time.sleep(1.3)\n"
+        "    print(f'{part:7}00,000  {25 * part}%   10.00MB/s    0:00:10', end='\\r', flush=True)\n"
+        "    print('a line', file=sys.stderr, flush=True)\n"
+        "time.sleep(1.2)\n"
+    )
+    program = send_and(b.sink.port, "pass\n" + says, 0)
+    done = b.run("run", "--loopback", *auto, "--progress", "--", *program)
+    assert done.returncode == 0, done
+    parts = [f"{part:7}00,000  {25 * part}%   10.00MB/s    0:00:10" for part in (1, 2, 3, 4)]
+    assert done.stdout.splitlines() == parts, done.stdout
+    assert done.stderr.splitlines().count("a line") == 4, done.stderr
+    sizes = [goal.bytes for goal in b.goals()]
+    assert sizes[0] == 4500000 and 150000 <= sizes[-1] <= 250000, sizes
+    # What somebody else keeps open does not hold us up, nor does a reader that has gone.
+    begin = time.monotonic()
+    done = b.run("run", "--loopback", *auto, "--progress", "--", "sh", "-c", "sleep 20 & echo x")
+    assert (done.stdout, time.monotonic() - begin < 10) == ("x\n", True), done
+    process = b.start("run", "--loopback", *auto, "--progress", "--", "yes")
+    assert process.stdout and process.stdout.readline() == "y\n"
+    process.stdout.close()
+    assert process.wait(10) == 128 + signal.SIGPIPE
+
+
+def test_record(b: Bench) -> None:
+    """Without --name nothing is kept; where it cannot be, the job runs all the same."""
+    b.env["XDG_STATE_HOME"] = str(b.directory)
+    b.summary(*GOAL, "--", *send_and(b.sink.port, ""))
+    assert not (b.directory / "dalbe").exists()
+    (b.directory / "dalbe").write_text("in the way")
+    line, _ = b.summary("--name", "n", *GOAL, "--", *send_and(b.sink.port, ""))
+    assert "cannot write the record in" in b.warnings[-1], b.warnings
+    assert line.startswith("n: ")
+    assert "cannot read" in b.run("report").stderr
+
+
+def test_report(b: Bench) -> None:
+    """What became of last night's jobs: text, JSON and metrics; and one that has not run."""
+    b.env |= {"XDG_STATE_HOME": str(b.directory), "TZ": "UTC"}
+    assert b.run("report").stdout.startswith("No job with a name has run"), b.run("report")
+    b.env["SHIM_ABSENT"] = str(errno.ENOENT)  # it needs no module
+    now = int(time.time())
+
+    def run(name: str, ago_s: int, **more: Any) -> None:
+        told = {"start": now - ago_s - 3600, "end": now - ago_s, "deadline": now, "late_s": -1.0}
+        told |= {"bytes": 10**9, "goal": 10**9, "rate": 277777, "most": 10**6, "status": 0}
+        (b.directory / "dalbe").mkdir(exist_ok=True)
+        with (b.directory / "dalbe" / f"{name}.jsonl").open("a") as out:
+            out.write(json.dumps(told | {"to": "192.0.2.1"} | more) + "\n")
+
+    run("nightly", 90000)
+    run("nightly", 7200, late_s=-754.0)
+    run("photos", 3600, late_s=4320.0)
+    run("broken", 60, status=20)
+    run("free", 50, deadline=None, late_s=None)
+    run("absent", 3 * 86400)
+    run("forgotten", 30 * 86400)
+    _header, *rows = b.run("report").stdout.splitlines()
+    results = {" ".join(row.split()[7:]) for row in rows if " has not " not in row}
+    assert results == {
+        "met, 12m34s before the deadline", "late by 1h12m", "failed with status 20", "done",
+    }, rows  # fmt: skip
+    assert [row.split()[0] for row in rows if " has not run since " in row] == ["absent"], rows
+    js = json.loads(b.run("report", "--json").stdout)
+    met = {run["name"]: run["met"] for run in js["runs"]}
+    assert met == {"nightly": True, "photos": False, "broken": False, "free": None}, js
+    text = b.run("report", "--prometheus").stdout
+    samples = dict(re.findall(r'^(dalbe_job_\w+\{job="\w+"\}) (\S+)$', text, re.MULTILINE))
+    assert samples['dalbe_job_met{job="nightly"}'] == "1", text
+    assert samples['dalbe_job_late_seconds{job="photos"}'] == "4320", text
+    assert samples['dalbe_job_exit_status{job="broken"}'] == "20", text
+    assert float(samples['dalbe_job_end_timestamp_seconds{job="absent"}']) == now - 3 * 86400, text
+    assert 'dalbe_job_met{job="free"}' not in samples, text
+    names = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
+    assert len(names) == len(set(names)), text
+
+
+def test_plan(b: Bench) -> None:
+    """What fits and what does not, by what the line has carried; run says so before it starts."""
+    b.env["XDG_STATE_HOME"] = str(b.directory)
+    done = b.run("plan", "n=1G@+1h")
+    assert done.returncode == 1 and "nothing is known" in done.stderr, done
+    b.summary("--name", "n", *GOAL, "--", *send_and(b.sink.port, "time.sleep(2)"))
+    done = b.run("plan", "n@+1h", "big=1000T@+2h", "small=1M@+30m")
+    assert done.returncode == 1, done
+    _line, *rows = done.stdout.splitlines()
+    assert [row.split(":")[0] for row in rows] == ["small", "n", "big"], rows
+    assert [row.split(": ")[2].split(",")[0] for row in rows] == ["fits", "fits", "does not fit"]
+    js = json.loads(b.run("plan", "--json", "n@+1h").stdout)
+    assert js["jobs"][0]["bytes"] == 112500 and js["jobs"][0]["verdict"] == "fits", js
+    assert 0 < js["low"] <= js["most"] and js["runs"] == 1, js
+    big = ("--name", "n", "--size", "1000T", "--deadline", "+60s", "--")
+    b.summary(*big, *send_and(b.sink.port, ""))
+    assert any("do not fit: the line has carried" in w for w in b.warnings), b.warnings
+    for bad in ("n", "n=1G", "n@", "n@+1q", "n=x@+1h", "/n=1G@+1h", "other@+1h"):
+        assert b.run("plan", bad).returncode == 2, bad
+
+
+def test_journal(b: Bench) -> None:
+    """In the journal a job is a line with a priority: notice in time, warning late."""
+    b.env["XDG_STATE_HOME"] = str(b.directory)
+    for deadline, want in (("+60s", "<5>dalbectl: n: "), ("+300ms", "<4>dalbectl: n: ")):
+        with (b.directory / "journal").open("w+") as journal:
+            st = os.fstat(journal.fileno())
+            for stream, prefix in ((f"{st.st_dev}:{st.st_ino}", want), ("1:1", "dalbectl: n: ")):
+                journal.truncate(0)
+                journal.seek(0)
+                goal = ("--size", "100k", "--deadline", deadline)
+                program = send_and(b.sink.port, "time.sleep(0.6)")
+                subprocess.run(
+                    [DALBECTL, "run", "--name", "n", "--loopback", *goal, "--", *program],
+                    env=b.env | {"JOURNAL_STREAM": stream}, check=True, stderr=journal,
+                )  # fmt: skip
+                journal.seek(0)
+                assert journal.read().splitlines()[-1].startswith(prefix), (deadline, stream)
 
 
 def test_not_before(b: Bench) -> None:

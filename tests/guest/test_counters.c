@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What became of goals, as /proc/net/dalbe counts it. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "net.h"
+#include "tests.h"
+
+#define KB		1000ull
+#define IDLE_S		600	/* a job is kept for so long after its last connection */
+#define LATER_S		100	/* a timer of so long may be as late */
+#define THE_END_MS	2000	/* of a connection that was closed */
+#define FIN		1	/* TCP counts it as a byte */
+
+struct counters {
+	unsigned long long met, late, unfinished, infeasible, bytes, late_ms;
+};
+
+/* The file's lines, in their order. */
+static const char *const names[] = {
+	"goals_met", "goals_late", "goals_unfinished", "goals_infeasible", "goals_bytes",
+	"goals_late_ms",
+};
+
+static struct counters counters_read(const char *ns)
+{
+	unsigned long long values[ARRAY_SIZE(names)];
+	char name[32];
+	FILE *in;
+
+	ns_enter(ns);
+	in = fopen("/proc/thread-self/net/dalbe", "re");
+	CHECK(in);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		CHECK_EQ(fscanf(in, "%31s %llu", name, &values[i]), 2);
+		CHECK(!strcmp(name, names[i]));
+	}
+	CHECK_EQ(fscanf(in, "%31s", name), EOF);
+	fclose(in);
+	return (struct counters){
+		values[0], values[1], values[2], values[3], values[4], values[5],
+	};
+}
+
+static struct counters since(struct counters before)
+{
+	struct counters c = counters_read(NS_TX);
+
+	return (struct counters){
+		c.met - before.met, c.late - before.late, c.unfinished - before.unfinished,
+		c.infeasible - before.infeasible, c.bytes - before.bytes,
+		c.late_ms - before.late_ms,
+	};
+}
+
+static void check_one(struct counters before, struct counters want)
+{
+	struct counters got = since(before);
+
+	CHECK_EQ(got.met, want.met);
+	CHECK_EQ(got.late, want.late);
+	CHECK_EQ(got.unfinished, want.unfinished);
+	CHECK_EQ(got.infeasible, want.infeasible);
+	CHECK_EQ(got.bytes, want.bytes);
+}
+
+/* Close, and wait until the kernel has done so, too. */
+static void end(struct pair *pair)
+{
+	pair_close(pair);
+	sleep_ms(THE_END_MS);
+}
+
+static struct pair pair_with_goal(uint64_t bytes, uint64_t in_ms)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+
+	goal_set(pair.tx, bytes, in_ms);
+	return pair;
+}
+
+static void ends_are_counted(void)
+{
+	const struct counters nothing = { 0 };
+	struct counters before = counters_read(NS_TX), got;
+	struct pair pair;
+
+	harness_turn("without a goal");
+	pair = pair_open(DALBE_CC_CDG);
+	transfer(&pair, 100 * KB);
+	end(&pair);
+	check_one(before, nothing);
+
+	harness_turn("met");
+	pair = pair_with_goal(100 * KB, 20000);
+	transfer(&pair, 110 * KB);
+	check_one(before, nothing);	/* not ended yet */
+	end(&pair);
+	check_one(before, (struct counters){ .met = 1, .bytes = 110 * KB + FIN });
+	CHECK_EQ(since(before).late_ms, 0);
+
+	harness_turn("done, but late");
+	before = counters_read(NS_TX);
+	pair = pair_with_goal(100 * KB, 1000);
+	sleep_ms(3000);
+	transfer(&pair, 100 * KB);
+	sleep_ms(30000);		/* in which it is not late any more */
+	end(&pair);
+	got = since(before);
+	check_one(before, (struct counters){ .late = 1, .bytes = 100 * KB + FIN });
+	CHECK_OP(got.late_ms, >=, 2000);
+	CHECK_OP(got.late_ms, <, 4000);
+
+	harness_turn("late, and not done");
+	before = counters_read(NS_TX);
+	pair = pair_with_goal(500 * KB, 1000);
+	transfer(&pair, 100 * KB);
+	sleep_ms(11000);
+	end(&pair);
+	got = since(before);
+	check_one(before, (struct counters){ .late = 1, .bytes = 100 * KB + FIN });
+	CHECK_OP(got.late_ms, >=, 10000);
+	CHECK_OP(got.late_ms, <, 14000);
+
+	harness_turn("less than its size, before the deadline");
+	before = counters_read(NS_TX);
+	pair = pair_with_goal(500 * KB, 60000);
+	transfer(&pair, 100 * KB);
+	end(&pair);
+	check_one(before, (struct counters){ .unfinished = 1, .bytes = 100 * KB + FIN });
+
+	harness_turn("infeasible");
+	before = counters_read(NS_TX);
+	pair = pair_with_goal(100000 * KB, 20000);
+	flow_for(&pair, 25000);
+	end(&pair);
+	CHECK_EQ(since(before).late, 1);
+	CHECK_EQ(since(before).infeasible, 1);
+	CHECK_EQ(counters_read(NS_RX).met, 0);	/* another namespace's are its own */
+}
+
+/* An update is the same goal. */
+static void once_per_goal(void)
+{
+	struct counters before = counters_read(NS_TX);
+	struct pair pair = pair_with_goal(100 * KB, 20000);
+
+	transfer(&pair, 100 * KB);
+	TRY(goal_set_raw(pair.tx, 200 * KB, 20000 * NS_PER_MS,
+			 DALBE_GOAL_RELATIVE | DALBE_GOAL_UPDATE));
+	transfer(&pair, 100 * KB);
+	CHECK_EQ(since(before).met, 0);
+
+	harness_turn("another goal");
+	goal_set(pair.tx, 50 * KB, 20000);
+	check_one(before, (struct counters){ .met = 1, .bytes = 200 * KB });
+	transfer(&pair, 20 * KB);
+	harness_turn("cleared");
+	goal_clear(pair.tx);
+	check_one(before, (struct counters){ .met = 1, .unfinished = 1, .bytes = 220 * KB });
+	transfer(&pair, 20 * KB);
+	end(&pair);
+	check_one(before, (struct counters){ .met = 1, .unfinished = 1, .bytes = 220 * KB });
+
+	harness_turn("another congestion control");
+	pair = pair_with_goal(100 * KB, 20000);
+	transfer(&pair, 100 * KB);
+	cc_set(pair.tx, "cubic");
+	check_one(before, (struct counters){ .met = 2, .unfinished = 1, .bytes = 320 * KB });
+	end(&pair);
+}
+
+/* Several connections, some after the others: counted when no more is to come. */
+static void a_job_counts_once(void)
+{
+	const uint32_t one = 800001, other = 800002;
+	struct counters before = counters_read(NS_TX);
+	struct pair pair;
+
+	for (int i = 0; i < 3; i++) {
+		pair = pair_open(DALBE_CC_CDG);
+		job_set(pair.tx, one, 300 * KB, 60000);
+		transfer(&pair, 100 * KB);
+		end(&pair);
+		CHECK_EQ(since(before).met, 0);
+	}
+	pair = pair_open(DALBE_CC_CDG);
+	job_set(pair.tx, other, 300 * KB, 2 * IDLE_S * MS_PER_S);
+	transfer(&pair, 100 * KB);
+	end(&pair);
+	sleep_ms((IDLE_S + LATER_S) * MS_PER_S);
+	check_one(before, (struct counters){ .met = 1, .bytes = 300 * KB + 3 * FIN });
+	harness_turn("the other, which ended before its deadline, once that has passed");
+	sleep_ms(2 * IDLE_S * MS_PER_S);
+	check_one(before, (struct counters){
+		.met = 1, .unfinished = 1, .bytes = 400 * KB + 4 * FIN });
+}
+
+const struct test tests_counters[] = {
+	{ "counters: what became of a goal, when it has ended", ends_are_counted },
+	{ "counters: each goal is counted once", once_per_goal },
+	{ "counters: a job is counted once, when no more connection is to come",
+	  a_job_counts_once },
+	{}
+};

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The size of a job, from its earlier runs and from its own words. */
+#include "learn.h"
+
+#define RUNS	7
+#define TRUST	4	/* a part of so much: from then on only the program's own words count */
+
+uint64_t learn_size(const struct records *runs)
+{
+	uint64_t most = 0, second = 0, last = 0, bytes;
+	size_t n = 0;
+
+	for (size_t i = runs->n; i-- > 0 && n < RUNS;) {
+		bytes = runs->each[i].bytes;
+		if (runs->each[i].status || !bytes)
+			continue;
+		if (!n++)
+			last = bytes;
+		if (bytes > most) {
+			second = most;
+			most = bytes;
+		} else if (bytes > second) {
+			second = bytes;
+		}
+	}
+	bytes = n < 3 ? last : second;
+	return bytes + bytes / 8;
+}
+
+uint64_t learn_estimate(uint64_t first, uint64_t done, double fraction)
+{
+	double left = 1 - fraction, trust = fraction * TRUST;
+	double seen;	/* what is done for each part of the whole, times trust */
+
+	if (!(fraction > 0 && fraction <= 1))
+		return first > done ? first : done;
+	if (trust > 1)
+		trust = 1;
+	seen = (double)done / fraction * trust;
+	return done + (uint64_t)(left * (seen + (1 - trust) * (double)first));
+}

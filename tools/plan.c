@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* dalbectl plan: does it fit? */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "commands.h"
+#include "human.h"
+#include "json.h"
+#include "learn.h"
+#include "plan.h"
+
+#define RUNS		16	/* of a name: a fortnight */
+#define LEAST_PART	4
+
+void plan_line_init(struct plan_line *line)
+{
+	*line = (struct plan_line){ 0 };
+}
+
+void plan_learn(struct plan_line *line, const struct records *runs)
+{
+	size_t first = runs->n > RUNS ? runs->n - RUNS : 0;
+	uint64_t largest = 0;
+
+	for (size_t i = first; i < runs->n; i++) {
+		if (runs->each[i].bytes > largest)
+			largest = runs->each[i].bytes;
+	}
+	for (size_t i = first; i < runs->n; i++) {
+		const struct record *run = &runs->each[i];
+
+		if (run->most_Bps > line->most_Bps)
+			line->most_Bps = run->most_Bps;
+		if (!run->rate_Bps || run->bytes < largest / LEAST_PART)
+			continue;
+		line->runs++;
+		if (!line->low_Bps || run->rate_Bps < line->low_Bps)
+			line->low_Bps = run->rate_Bps;
+	}
+}
+
+static int by_deadline(const void *a, const void *b)
+{
+	const struct plan_job *one = a, *other = b;
+
+	return (one->deadline_s > other->deadline_s) - (one->deadline_s < other->deadline_s);
+}
+
+static int64_t seconds_for(uint64_t bytes, uint64_t rate_Bps)
+{
+	double s = (double)bytes / (double)rate_Bps;
+
+	return s < 1e12 ? (int64_t)s + 1 : (int64_t)1e12;
+}
+
+void plan_judge(const struct plan_line *line, struct plan_job *jobs, size_t n)
+{
+	uint64_t before = 0;
+
+	qsort(jobs, n, sizeof(*jobs), by_deadline);
+	for (size_t i = 0; i < n; i++) {
+		struct plan_job *job = &jobs[i];
+		uint64_t bytes = before + job->bytes < before ? UINT64_MAX : before + job->bytes;
+
+		job->soonest_s = seconds_for(bytes, line->most_Bps);
+		job->latest_s = seconds_for(bytes, line->low_Bps);
+		job->verdict = job->latest_s <= job->deadline_s ? PLAN_FITS :
+			       job->soonest_s <= job->deadline_s ? PLAN_PERHAPS : PLAN_NOT;
+		if (job->verdict != PLAN_NOT)
+			before = bytes;
+	}
+}
+
+/* NAME[=SIZE]@TIME. The text is taken apart. */
+static void parse_job(char *text, struct plan_job *job)
+{
+	static struct records runs;
+	char *at = strrchr(text, '@'), *equals, err[HUMAN_ERR_LEN], whole[100];
+	struct timespec now;
+	uint64_t deadline_ns, now_ns = boottime_ns();
+
+	snprintf(whole, sizeof(whole), "%.80s", text);
+	if (at)
+		*at++ = '\0';
+	equals = strchr(text, '=');
+	if (equals)
+		*equals++ = '\0';
+	if (!at || !record_name_valid(text))
+		usage_error("'%s' is no job; type NAME=SIZE@TIME, such as nightly=40G@06:00, or NAME@TIME for one with a record",
+			    whole);
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (human_parse_deadline(at, now, now_ns, &deadline_ns, err))
+		usage_error("'%s': %s", whole, err);
+	*job = (struct plan_job){
+		.name = text, .deadline_s = (int64_t)((deadline_ns - now_ns) / NSEC_PER_SEC),
+	};
+	if (equals && strcmp(equals, "auto")) {
+		if (human_parse_size(equals, &job->bytes, err))
+			usage_error("'%s': %s", whole, err);
+		return;
+	}
+	if (!records_read(text, &runs))
+		job->bytes = learn_size(&runs);
+	if (!job->bytes)
+		usage_error("'%s': no earlier run tells its size; type NAME=SIZE@TIME", whole);
+}
+
+/* Does a name's last run go where one of the jobs' does? */
+static bool same_place(const struct records *runs, const struct plan_job *jobs, size_t n)
+{
+	static struct records theirs;
+	bool known = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (records_read(jobs[i].name, &theirs) || !theirs.n)
+			continue;
+		known = true;
+		if (!strcmp(theirs.each[theirs.n - 1].to, runs->each[runs->n - 1].to))
+			return true;
+	}
+	return !known;	/* the line is one that all jobs share, for all we know */
+}
+
+static void learn_line(struct plan_line *line, const struct plan_job *jobs, size_t n)
+{
+	static struct records runs;
+	char **names;
+	int n_names = record_names(&names);
+
+	plan_line_init(line);
+	for (int i = 0; i < n_names; i++) {
+		if (names[i] && !records_read(names[i], &runs) && runs.n &&
+		    same_place(&runs, jobs, n))
+			plan_learn(line, &runs);
+		free(names[i]);
+	}
+	free(names);
+}
+
+static char *clock_text(int64_t ahead_s, char *text)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (ahead_s > (int64_t)(UINT32_MAX))
+		return strcpy(text, "never");
+	return human_clock(now, ahead_s * (int64_t)NSEC_PER_SEC, text);
+}
+
+static void print_job(const struct plan_job *job)
+{
+	static const char *const verdicts[] = { "fits", "perhaps", "does not fit" };
+	char size[HUMAN_LEN], by[HUMAN_LEN], soonest[HUMAN_LEN], latest[HUMAN_LEN];
+
+	printf("%s: %s by %s: %s, done between %s and %s\n", job->name,
+	       human_size(job->bytes, size), clock_text(job->deadline_s, by),
+	       verdicts[job->verdict],
+	       clock_text(job->soonest_s, soonest), clock_text(job->latest_s, latest));
+}
+
+static void print_json(const struct plan_job *jobs, size_t n, const struct plan_line *line)
+{
+	static const char *const verdicts[] = { "fits", "perhaps", "not" };
+	struct json js = { .out = stdout };
+
+	json_begin(&js, NULL, '{');
+	json_uint(&js, "low", line->low_Bps);
+	json_uint(&js, "most", line->most_Bps);
+	json_uint(&js, "runs", line->runs);
+	json_begin(&js, "jobs", '[');
+	for (size_t i = 0; i < n; i++) {
+		json_begin(&js, NULL, '{');
+		json_string(&js, "name", jobs[i].name);
+		json_uint(&js, "bytes", jobs[i].bytes);
+		json_int(&js, "deadline_s", jobs[i].deadline_s);
+		json_int(&js, "soonest_s", jobs[i].soonest_s);
+		json_int(&js, "latest_s", jobs[i].latest_s);
+		json_string(&js, "verdict", verdicts[jobs[i].verdict]);
+		json_end(&js, '}');
+	}
+	json_end(&js, ']');
+	json_end(&js, '}');
+	putchar('\n');
+}
+
+int cmd_plan(const struct options *opts, char **operands)
+{
+	struct plan_job jobs[64];
+	char low[HUMAN_LEN], most[HUMAN_LEN];
+	struct plan_line line;
+	bool all = true;
+	size_t n = 0;
+
+	for (; *operands; operands++) {
+		if (n == sizeof(jobs) / sizeof(*jobs))
+			usage_error("plan: there are too many jobs; type 64 at most");
+		parse_job(*operands, &jobs[n++]);
+	}
+	if (!n)
+		usage_error("plan: the jobs are missing; type NAME=SIZE@TIME, such as nightly=40G@06:00");
+	learn_line(&line, jobs, n);
+	if (!line.low_Bps || !line.most_Bps) {
+		complain("plan: nothing is known of what the line carries: dalbectl run --name keeps it, in %s",
+			 record_directory());
+		return EXIT_FAILURE;
+	}
+	plan_judge(&line, jobs, n);
+	for (size_t i = 0; i < n; i++)
+		all &= jobs[i].verdict != PLAN_NOT;
+	if (opts->json) {
+		print_json(jobs, n, &line);
+	} else {
+		printf("The line has carried from %s over a whole run to %s at most (%zu run%s).\n",
+		       human_rate(line.low_Bps, low), human_rate(line.most_Bps, most), line.runs,
+		       line.runs == 1 ? "" : "s");
+		for (size_t i = 0; i < n; i++)
+			print_job(&jobs[i]);
+	}
+	return written() && all ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+void plan_warn(const struct options *opts)
+{
+	struct plan_job job = {
+		.name = opts->name, .bytes = opts->size_bytes,
+		.deadline_s = (int64_t)(opts->deadline_ns - boottime_ns()) / (int64_t)NSEC_PER_SEC,
+	};
+	char size[HUMAN_LEN], most[HUMAN_LEN];
+	struct plan_line line;
+
+	if (!opts->size_bytes || job.deadline_s <= 0)
+		return;
+	learn_line(&line, &job, 1);
+	if (!line.low_Bps || !line.most_Bps)
+		return;
+	plan_judge(&line, &job, 1);
+	if (job.verdict == PLAN_NOT)
+		complain("warning: %s: %s do not fit: the line has carried %s at most", opts->name,
+			 human_size(job.bytes, size), human_rate(line.most_Bps, most));
+}

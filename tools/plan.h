@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Does it fit? From what earlier runs have carried to the same places. */
+#ifndef DALBE_PLAN_H
+#define DALBE_PLAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record.h"
+
+/* What a line carries, as runs with a record tell. */
+struct plan_line {
+	uint64_t low_Bps;	/* the least that a whole run had; 0: nothing is known */
+	uint64_t most_Bps;	/* the most that ten seconds of a run had */
+	size_t runs;
+};
+
+struct plan_job {
+	const char *name;
+	uint64_t bytes;
+	int64_t deadline_s;	/* from now on */
+	int64_t soonest_s, latest_s;	/* done by then, at the most and at the least */
+	enum plan_verdict { PLAN_FITS, PLAN_PERHAPS, PLAN_NOT } verdict;
+};
+
+/* Nothing is known yet. */
+void plan_line_init(struct plan_line *line);
+
+/*
+ * Learn from the last runs of a name, which went to the same place. Those that have sent less than
+ * a quarter of what the largest has say nothing of the line: they had nothing to send.
+ */
+void plan_learn(struct plan_line *line, const struct records *runs);
+
+/*
+ * Sorts the jobs by deadline, and judges them as if all began now on one line, each once those
+ * before it are done: no other order meets more of the first. One that does not fit at the
+ * most takes no part in what follows.
+ */
+void plan_judge(const struct plan_line *line, struct plan_job *jobs, size_t n);
+
+#endif
