@@ -17,6 +17,7 @@ int cmd_get(const struct options *opts, char **operands);	/* show.c */
 int cmd_watch(const struct options *opts, char **operands);	/* show.c */
 int cmd_attach(const struct options *opts, char **operands);	/* attach.c */
 int cmd_detach(const struct options *opts, char **operands);	/* attach.c */
+int cmd_policy(const struct options *opts, char **operands);	/* cmd_policy.c */
 
 #define NO_EDITION \
 	"there is neither the module nor the BPF edition: sudo dalbectl load, or sudo modprobe tcp_dalbe_cdg"
@@ -27,6 +28,11 @@ int cmd_settings(bool set, char **words);			/* settings.c */
 
 /* Print what is attached, a line each; returns how many. */
 unsigned int attach_list(const char *prefix);
+
+/* The whole machine, by BPF; path is what is listed. Returns false after a message. */
+struct dalbe_policy;
+bool attach_policy(const struct dalbe_policy *policy, const char *path);
+int detach_policy(void);
 
 /* Of bpf/'s loader, which is installed where the BPF edition is wanted; false with errno. */
 bool loader_path(char *path, size_t size);

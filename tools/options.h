@@ -32,6 +32,7 @@ enum command_bit {
 	CMD_CLEAR = 1 << 4,
 	CMD_ATTACH = 1 << 5,
 	CMD_DETACH = 1 << 6,
+	CMD_POLICY = 1 << 7,
 };
 
 struct command {
@@ -70,6 +71,10 @@ struct options {
 	const char *deadline_text;	/* attach, and the next */
 	const char *cgroup;
 	const char *unit;
+	pid_t pid;			/* attach; 0: none */
+	const char *to;			/* policy test: a connection, and the next two */
+	const char *user;
+	uint16_t own_port;
 	char **words;			/* what follows the command */
 };
 
