@@ -24,6 +24,7 @@
 #include "commands.h"
 #include "human.h"
 #include "libdalbe.h"
+#include "notify.h"
 #include "transfer.h"
 
 /*
@@ -161,7 +162,7 @@ static bool handle_signals(int signal_fd, pid_t child, int *status)
  * Sleep until the next look is due, at until_ns or when a connection of the
  * transfer ends. True when the program has ended.
  */
-static bool wait_until(uint64_t until_ns, struct transfer *t, int signal_fd,
+static bool wait_until(uint64_t until_ns, struct transfer *t, int signal_fd, int notify_fd,
 		       pid_t child, int *status)
 {
 	uint64_t now_ns, deaf_until_ns = 0;
@@ -176,15 +177,18 @@ static bool wait_until(uint64_t until_ns, struct transfer *t, int signal_fd,
 		};
 		struct pollfd pollfds[] = {
 			{ .fd = signal_fd, .events = POLLIN },
+			{ .fd = notify_fd, .events = POLLIN },
 			{ .fd = transfer_fd(t), .events = POLLIN },
 		};
 
-		if (ppoll(pollfds, deaf ? 1 : 2, &wait, NULL) <= 0)
+		if (ppoll(pollfds, deaf ? 2 : 3, &wait, NULL) <= 0)
 			continue;
+		if (pollfds[1].revents)
+			notify_pass_on(notify_fd);
 		if (pollfds[0].revents &&
 		    handle_signals(signal_fd, child, status))
 			return true;
-		if (!deaf && pollfds[1].revents) {
+		if (!deaf && pollfds[2].revents) {
 			if (transfer_ended_one(t))
 				return false;
 			deaf_until_ns = boottime_ns() + DEAF_NS;
@@ -206,8 +210,8 @@ static void wait_to_start(const struct options *opts)
 }
 
 /* Look at the program until it has ended. Returns whether --stop-at has ended it. */
-static bool follow(struct transfer *t, const struct options *opts, int signal_fd, pid_t child,
-		   int *status)
+static bool follow(struct transfer *t, const struct options *opts, int signal_fd, int notify_fd,
+		   pid_t child, int *status)
 {
 	uint64_t until_ns, stop_ns = opts->stop_at_ns ? opts->stop_at_ns : UINT64_MAX;
 	bool stopped = false;
@@ -216,7 +220,7 @@ static bool follow(struct transfer *t, const struct options *opts, int signal_fd
 		until_ns = boottime_ns() + transfer_poll(t, getpid());
 		if (until_ns > stop_ns)
 			until_ns = stop_ns;
-		if (wait_until(until_ns, t, signal_fd, child, status))
+		if (wait_until(until_ns, t, signal_fd, notify_fd, child, status))
 			return stopped;
 		if (boottime_ns() < stop_ns)
 			continue;
@@ -330,7 +334,7 @@ static void end_as(int status)
 int cmd_run(const struct options *opts, char **program)
 {
 	struct transfer *t;
-	int signal_fd, err, status = 0, late = 0;
+	int signal_fd, notify_fd, err, status = 0, late = 0;
 	bool reported, stopped;
 	sigset_t original;
 	pid_t child;
@@ -348,13 +352,16 @@ int cmd_run(const struct options *opts, char **program)
 		transfer_free(t);
 		return EXIT_RUN_FAILED;
 	}
-	err = start(program, &original, &child);
+	notify_fd = notify_open();
+	err = start(notify_arguments(program), &original, &child);
 	if (err) {
 		transfer_free(t);
 		return not_started(*program, err);
 	}
 
-	stopped = follow(t, opts, signal_fd, child, &status);
+	stopped = follow(t, opts, signal_fd, notify_fd, child, &status);
+	if (notify_fd >= 0)
+		notify_pass_on(notify_fd);
 	transfer_finish(t, getpid());
 	reported = report(t, opts, program, stopped, status);
 	if (opts->fail_late && !status)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tests of dalbectl policy and attach --pid against the stand-in for the kernel module; TAP."""
+"""Tests of policy, attach --pid, and of run under systemd, against the stand-in for the module; TAP."""
 
 from __future__ import annotations
 
@@ -203,6 +203,60 @@ def test_attach_to_a_process(b: Bench) -> None:
         assert attached.wait(timeout=5) == 0
     done = b.run("attach", "--pid", str(program.pid), "--scavenger")
     assert done.returncode == 1 and "no such process" in done.stderr, done
+
+
+# A service, as sd_notify(3) and sd_listen_fds(3) have it: it tells that it is ready, and that
+# another is the main process; it asks to be told when that has been read; and accepts.
+SERVICE = """
+import array, os, socket
+to = os.environ['NOTIFY_SOCKET']
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.connect('\\0' + to[1:] if to[0] == '@' else to)
+pid = os.environ.get('LISTEN_PID')
+s.send(f'STATUS={pid == str(os.getpid())} {os.environ.get("WATCHDOG_PID")}\\nMAINPID=1\\nREADY=1'.encode())
+r, w = os.pipe()
+s.sendmsg([b'BARRIER=1'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [w]))])
+os.close(w)
+os.read(r, 1)
+conn, _ = socket.socket(fileno=3).accept()
+conn.send(b'hello')
+"""
+
+
+def test_systemd(b: Bench) -> None:
+    """Under a service manager: READY=1 is the main process's, and the program has its sockets."""
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    manager.settimeout(20)
+    manager.bind(str(b.directory / "notify"))
+    listener = socket.create_server(("127.0.0.1", 0))
+    # As systemd: descriptor 3, and the PID of the process that becomes the main one. A variable
+    # that names another process stays as it is.
+    script = (
+        'exec 3<&$1; shift; export LISTEN_FDS=1 LISTEN_PID=$$ WATCHDOG_PID=7 LD_PRELOAD="$SHIM"; '
+        'exec "$@"'
+    )
+    env = b.env | {"SHIM": b.env["LD_PRELOAD"], "NOTIFY_SOCKET": str(b.directory / "notify")}
+    del env["LD_PRELOAD"]
+    process = subprocess.Popen(
+        ["sh", "-c", script, "sh", str(listener.fileno()), test_dalbectl.DALBECTL, "run",
+         "--scavenger", "--quiet", "--", PYTHON, "-c", SERVICE],
+        pass_fds=[listener.fileno()], env=env, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    size = socket.CMSG_SPACE(12) + socket.CMSG_SPACE(16)
+    text, ancillary, _, _ = manager.recvmsg(4096, size)
+    (sender,) = (data[:4] for _, kind, data in ancillary if kind == socket.SCM_CREDENTIALS)
+    assert int.from_bytes(sender, sys.byteorder) == process.pid, (sender, process.pid)
+    assert text == b"STATUS=True 7\nREADY=1", text
+    text, ancillary, _, _ = manager.recvmsg(4096, size)
+    (passed,) = (data[:4] for _, kind, data in ancillary if kind == socket.SCM_RIGHTS)
+    assert text == b"BARRIER=1", text
+    time.sleep(0.3)
+    assert process.poll() is None  # it waits for us
+    os.close(int.from_bytes(passed, sys.byteorder))
+    with socket.create_connection(listener.getsockname()) as client:
+        assert client.recv(5) == b"hello"
+    assert process.wait(timeout=20) == 0, process.stderr and process.stderr.read()
 
 
 if __name__ == "__main__":
