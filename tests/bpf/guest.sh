@@ -66,6 +66,21 @@ check "it had the goal" grep -q '"had_goal": true' run.json
 check "all of its bytes were delivered" grep -q '"complete": true' run.json
 check "it was on time" grep -q '"on_time": true' run.json
 
+step "packages of languages"
+cat >package.py <<EOF
+import socket, dalbe
+sock = socket.create_connection(("10.9.0.2", 5001))
+dalbe.set_goal(sock, 300_000, 90)
+print(dalbe.state(sock))
+dalbe.scavenger(sock, 0.3)
+dalbe.clear(sock)
+print(dalbe.state(sock))
+EOF
+check "Python: a goal" has "status='on track', goal_bytes=300000" near python3 ./package.py
+check "Python: a scavenger" has "status='scavenger', goal_bytes=0" cat said.all
+[[ ! -x go.test ]] || check "Go" env DALBE_TEST_SINK=10.9.0.2:5001 ip netns exec near \
+	./go.test -test.run Connection
+
 step "dalbectl upgrade"
 links=(/sys/fs/bpf/dalbe/links/dalbe_{cdg,setsockopt,getsockopt})
 if [[ -e ${links[0]} ]]; then
