@@ -78,8 +78,8 @@ print(dalbe.state(sock))
 EOF
 check "Python: a goal" has "status='on track', goal_bytes=300000" near python3 ./package.py
 check "Python: a scavenger" has "status='scavenger', goal_bytes=0" cat said.all
-[[ ! -x go.test ]] || check "Go" env DALBE_TEST_SINK=10.9.0.2:5001 ip netns exec near \
-	./go.test -test.run Connection
+[[ ! -x go.test ]] || check "Go" has "PASS: TestConnection" \
+	env DALBE_TEST_SINK=10.9.0.2:5001 ip netns exec near ./go.test -test.v -test.run Connection
 
 step "dalbectl upgrade"
 links=(/sys/fs/bpf/dalbe/links/dalbe_{cdg,setsockopt,getsockopt})

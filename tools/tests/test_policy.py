@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tests of policy, attach --pid, and of run under systemd, against the stand-in for the module; TAP."""
+# ruff: noqa: PLR2004, PT018
+# (the numbers are the cases; an assert here states one fact in two halves)
+"""Tests of policy, attach --pid, and run under systemd; TAP. tests/shim.c is the module."""
 
 from __future__ import annotations
 
@@ -101,7 +103,9 @@ def test_wrong_lines(b: Bench) -> None:
     file.write_text("# no rule\n")
     assert "it has no rule" in b.run("policy", "apply", str(file)).stderr
     file.write_text("".join(f"weight 0.5 port {i + 1}\n" for i in range(65)))
-    assert ":65: it is one rule too many; 64 is the most" in b.run("policy", "test", str(file)).stderr
+    assert (
+        ":65: it is one rule too many; 64 is the most" in b.run("policy", "test", str(file)).stderr
+    )
     assert "No such file" in b.run("policy", "test", str(b.directory / "none")).stderr
     file.write_text("scavenger\n")
     done = b.run("policy", "test", str(file), "--to", "example.com:80")
@@ -213,7 +217,8 @@ to = os.environ['NOTIFY_SOCKET']
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 s.connect('\\0' + to[1:] if to[0] == '@' else to)
 pid = os.environ.get('LISTEN_PID')
-s.send(f'STATUS={pid == str(os.getpid())} {os.environ.get("WATCHDOG_PID")}\\nMAINPID=1\\nREADY=1'.encode())
+status = f"{pid == str(os.getpid())} {os.environ['WATCHDOG_PID']}"
+s.send(f'STATUS={status}\\nMAINPID=1\\nREADY=1'.encode())
 r, w = os.pipe()
 s.sendmsg([b'BARRIER=1'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [w]))])
 os.close(w)

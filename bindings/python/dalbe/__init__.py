@@ -14,9 +14,9 @@ import platform
 import socket
 import struct
 import threading
-from typing import NamedTuple, Optional, Union
+from typing import NamedTuple
 
-Sock = Union[socket.socket, int]
+Sock = socket.socket | int
 
 DEVICE = "/dev/dalbe"
 BEST_EFFORT, SCAVENGER, KEEP = range(3)  # after the deadline
@@ -33,7 +33,7 @@ _STATUS = ("no goal", "waiting", "on track", "infeasible", "late", "done")
 _REGIME = {1: "alone", 3: "contended"}
 _ADVICE = {
     errno.ENOENT: "there is neither the module nor the BPF edition: sudo modprobe tcp_dalbe_cdg",
-    errno.ENOPROTOOPT: "the socket uses none of dalbe's congestion controls: set_goal() selects one",
+    errno.ENOPROTOOPT: "the socket has no congestion control of dalbe's: set_goal() selects one",
     errno.ETIME: "the deadline has passed",
     errno.ENODATA: "there is no goal to update",
     errno.EOVERFLOW: "the size or the time is too large",
@@ -161,7 +161,7 @@ def set_goal(
     job: int = 0,
     update: bool = False,
     each: bool = False,
-    after: Optional[int] = None,
+    after: int | None = None,
 ) -> None:
     """Have size bytes acknowledged within so many seconds from now.
 
@@ -176,7 +176,7 @@ def set_goal(
     _call(sock, _GOAL, _GOAL_FORMAT, flags, size, int(seconds * 1e9), job)
 
 
-def scavenger(sock: Sock, weight: Optional[float] = None) -> None:
+def scavenger(sock: Sock, weight: float | None = None) -> None:
     """Take what others leave, and beside them this part (0.001 to 1) of a usual share."""
     attach(sock)
     flags = _PARAM_CONTROLLER | (0 if weight is None else _PARAM_WMIN)
