@@ -38,6 +38,8 @@
 
 #define NOT_MOUNTED \
 	"no BPF file system is mounted, or this kernel has none: sudo mount -t bpf none " BPF_FS
+#define NO_POLICY \
+	"no policy is in force by BPF; one by polling ends with its dalbectl policy apply"
 #define MODULE \
 	"of the module a program of BPF can choose dalbe_cdg and no more: make that a scavenger with sudo sysctl net.dalbe.scavenger=1 and type --scavenger alone; for the rest, unload it and type sudo dalbectl load"
 
@@ -345,7 +347,7 @@ static int poll_place(const struct options *opts, struct dalbe_policy *policy)
 
 bool attach_policy(const struct dalbe_policy *policy, const char *path)
 {
-	char *words[] = { "policy", "apply", realpath(path, NULL), NULL };
+	char *words[4] = { "policy", "apply", realpath(path, NULL) };
 	struct place place = { .key = POLICY_KEY };
 
 	if (geteuid()) {
@@ -359,9 +361,7 @@ bool attach_policy(const struct dalbe_policy *policy, const char *path)
 int detach_policy(void)
 {
 	if (unlink(STATE "/" POLICY_KEY)) {
-		complain("%s", errno == ENOENT ?
-			 "no policy is in force by BPF; one by polling ends with its dalbectl policy apply" :
-			 "not permitted: type sudo dalbectl");
+		complain("%s", errno == ENOENT ? NO_POLICY : "not permitted: type sudo dalbectl");
 		return EXIT_FAILURE;
 	}
 	unlink(DALBE_PINS "/attached/" POLICY_KEY);

@@ -103,7 +103,8 @@ static int give(int fd, const struct dalbe_rule *rule, enum dalbe_op *op)
 	if (rule->params.flags && dalbe_set_params(fd, &rule->params))
 		return -1;
 	*op = DALBE_OP_SET_GOAL;
-	return rule->bytes ? dalbe_set_goal(fd, rule->bytes, rule->time_ns, DALBE_GOAL_RELATIVE) : 0;
+	return !rule->bytes ? 0 :
+	       dalbe_set_goal(fd, rule->bytes, rule->time_ns, DALBE_GOAL_RELATIVE);
 }
 
 static void decide(struct follower *f, pid_t pid, int number, int fd)

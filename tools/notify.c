@@ -96,6 +96,18 @@ static size_t without_main_pid(char *text)
 	return strlen(text);
 }
 
+static void close_all(struct cmsghdr *rights)
+{
+	size_t n = (rights->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+	for (size_t i = 0; i < n; i++) {
+		int fd;
+
+		memcpy(&fd, CMSG_DATA(rights) + i * sizeof(fd), sizeof(fd));
+		close(fd);
+	}
+}
+
 void notify_pass_on(int fd)
 {
 	union {
@@ -138,12 +150,8 @@ void notify_pass_on(int fd)
 				close(sender);
 			}
 		}
-		for (size_t i = 0; rights && CMSG_LEN((i + 1) * sizeof(int)) <= rights->cmsg_len; i++) {
-			int passed;
-
-			memcpy(&passed, CMSG_DATA(rights) + i * sizeof(int), sizeof(int));
-			close(passed);
-		}
+		if (rights)
+			close_all(rights);
 	}
 }
 

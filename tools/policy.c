@@ -57,15 +57,20 @@ static void set_mask(uint32_t *mask, unsigned int bits)
 	}
 }
 
+static void map_ipv4(struct in_addr from, uint32_t *addr)
+{
+	memset(addr, 0, 2 * sizeof(*addr));
+	addr[2] = htonl(0xffff);
+	addr[3] = from.s_addr;
+}
+
 /* Returns the length of such an address, in bits; 0: it is none. */
 static unsigned int parse_address(const char *text, uint32_t *addr)
 {
 	struct in_addr four;
 
 	if (inet_pton(AF_INET, text, &four) == 1) {
-		addr[0] = addr[1] = 0;
-		addr[2] = htonl(0xffff);
-		addr[3] = four.s_addr;
+		map_ipv4(four, addr);
 		return 32;
 	}
 	return inet_pton(AF_INET6, text, addr) == 1 ? 128 : 0;
@@ -257,7 +262,8 @@ static int take_condition(struct reading *r)
 			bit = conditions[i].bit;
 	}
 	if (r->asks & bit)
-		return wrong(r->err, "'%s' is there twice; type a second line for the second", word);
+		return wrong(r->err, "'%s' is there twice; type a second line for the second",
+			     word);
 	r->asks |= bit;
 	switch (bit) {
 	case POLICY_TO:
@@ -280,20 +286,24 @@ int policy_add(struct policy *policy, unsigned int number, const char *line, cha
 	struct reading r = { .err = err, .rule.port[1] = UINT16_MAX,
 			     .rule.own_port[1] = UINT16_MAX };
 	struct policy_line *kept;
+	static const char blanks[] = " \t\r";
 	char text[1024], *save;
 
 	if (snprintf(text, sizeof(text), "%s", line) >= (int)sizeof(text))
 		return wrong(err, "it has more than %zu bytes; type a shorter one", sizeof(text));
 	text[strcspn(text, "#\n")] = '\0';
-	for (char *word = strtok_r(text, " \t\r", &save); word; word = strtok_r(NULL, " \t\r", &save)) {
+	for (char *word = strtok_r(text, blanks, &save); word;
+	     word = strtok_r(NULL, blanks, &save)) {
 		if (r.n == WORDS_MAX)
-			return wrong(err, "it has more than %d words; type a shorter one", WORDS_MAX);
+			return wrong(err, "it has more than %d words; type a shorter one",
+				     WORDS_MAX);
 		r.words[r.n++] = word;
 	}
 	if (!r.n)
 		return 0;
 	if (policy->rules.n == DALBE_RULES_MAX)
-		return wrong(err, "it is one rule too many; %d is the most, so join some", DALBE_RULES_MAX);
+		return wrong(err, "it is one rule too many; %d is the most, so join some",
+			     DALBE_RULES_MAX);
 	if (take_action(&r))
 		return -1;
 	while (r.at < r.n) {
@@ -367,9 +377,7 @@ bool policy_address(const struct sockaddr_storage *from, uint32_t *addr, uint16_
 	const struct sockaddr_in6 *six = (const void *)from;
 
 	if (from->ss_family == AF_INET) {
-		addr[0] = addr[1] = 0;
-		addr[2] = htonl(0xffff);
-		addr[3] = four->sin_addr.s_addr;
+		map_ipv4(four->sin_addr, addr);
 		*port = ntohs(four->sin_port);
 	} else if (from->ss_family == AF_INET6) {
 		memcpy(addr, &six->sin6_addr, 16);

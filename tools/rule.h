@@ -66,10 +66,8 @@ struct dalbe_conn {
 	__u16 own_port;
 };
 
-#define rule_inline static inline __attribute__((always_inline))
-
 /* The name lies in whole words, with nulls behind it. */
-rule_inline __u64 rule_hash(const __u64 *name, __u32 depth)
+static inline __u64 rule_hash(const __u64 *name, __u32 depth)
 {
 	__u64 hash = depth;
 
@@ -80,40 +78,42 @@ rule_inline __u64 rule_hash(const __u64 *name, __u32 depth)
 	return hash;
 }
 
-rule_inline int rule_to_holds(const struct dalbe_rule *r, const struct dalbe_conn *c)
+static inline int rule_to_holds(const struct dalbe_rule *r, const struct dalbe_conn *c)
 {
-	return !(((r->addr[0] ^ c->addr[0]) & r->mask[0]) | ((r->addr[1] ^ c->addr[1]) & r->mask[1]) |
-		 ((r->addr[2] ^ c->addr[2]) & r->mask[2]) | ((r->addr[3] ^ c->addr[3]) & r->mask[3]));
+	return !(((r->addr[0] ^ c->addr[0]) & r->mask[0]) |
+		 ((r->addr[1] ^ c->addr[1]) & r->mask[1]) |
+		 ((r->addr[2] ^ c->addr[2]) & r->mask[2]) |
+		 ((r->addr[3] ^ c->addr[3]) & r->mask[3]));
 }
 
-rule_inline int rule_port_holds(const struct dalbe_rule *r, const struct dalbe_conn *c)
+static inline int rule_port_holds(const struct dalbe_rule *r, const struct dalbe_conn *c)
 {
 	return c->port >= r->port[0] && c->port <= r->port[1];
 }
 
-rule_inline int rule_own_port_holds(const struct dalbe_rule *r, const struct dalbe_conn *c)
+static inline int rule_own_port_holds(const struct dalbe_rule *r, const struct dalbe_conn *c)
 {
 	return c->own_port >= r->own_port[0] && c->own_port <= r->own_port[1];
 }
 
-rule_inline int rule_user_holds(const struct dalbe_rule *r, const struct dalbe_conn *c)
+static inline int rule_user_holds(const struct dalbe_rule *r, const struct dalbe_conn *c)
 {
 	return !r->by_user || r->uid == c->uid;
 }
 
-rule_inline int rule_cgroup_holds(const struct dalbe_rule *r, const struct dalbe_conn *c)
+static inline int rule_cgroup_holds(const struct dalbe_rule *r, const struct dalbe_conn *c)
 {
 	return !r->depth || c->cgroup[r->depth & DALBE_DEPTH_MAX] == r->cgroup;
 }
 
-rule_inline int rule_holds(const struct dalbe_rule *r, const struct dalbe_conn *c)
+static inline int rule_holds(const struct dalbe_rule *r, const struct dalbe_conn *c)
 {
 	return rule_to_holds(r, c) && rule_port_holds(r, c) && rule_own_port_holds(r, c) &&
 	       rule_user_holds(r, c) && rule_cgroup_holds(r, c);
 }
 
 /* The rule that decides; @n: none does. */
-rule_inline __u32 rule_find(const struct dalbe_policy *policy, const struct dalbe_conn *c)
+static inline __u32 rule_find(const struct dalbe_policy *policy, const struct dalbe_conn *c)
 {
 	__u32 i;
 
