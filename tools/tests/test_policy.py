@@ -244,7 +244,7 @@ def test_systemd(b: Bench) -> None:
     env = b.env | {"SHIM": b.env["LD_PRELOAD"], "NOTIFY_SOCKET": str(b.directory / "notify")}
     del env["LD_PRELOAD"]
     process = subprocess.Popen(
-        ["sh", "-c", script, "sh", str(listener.fileno()), test_dalbectl.DALBECTL, "run",
+        ["bash", "-c", script, "bash", str(listener.fileno()), test_dalbectl.DALBECTL, "run",
          "--scavenger", "--quiet", "--", PYTHON, "-c", SERVICE],
         pass_fds=[listener.fileno()], env=env, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
