@@ -107,17 +107,21 @@ static __always_inline void describe(struct bpf_sock_ops *ctx, struct dalbe_conn
 {
 	struct bpf_sock *sk = ctx->sk;
 	struct tcp_sock *tp = sk ? (void *)bpf_skc_to_tcp_sock(sk) : NULL;
+	u32 four;
 
 	c->port = bpf_ntohl(ctx->remote_port);
 	c->own_port = ctx->local_port;
+	c->addr[0] = ctx->remote_ip6[0];
+	c->addr[1] = ctx->remote_ip6[1];
+	c->addr[2] = ctx->remote_ip6[2];
+	c->addr[3] = ctx->remote_ip6[3];
+	four = ctx->remote_ip4;
+	barrier_var(four);	/* one load at a place that depends is refused */
 	if (ctx->family == AF_INET) {
+		c->addr[0] = 0;
+		c->addr[1] = 0;
 		c->addr[2] = bpf_htonl(0xffff);
-		c->addr[3] = ctx->remote_ip4;
-	} else {
-		c->addr[0] = ctx->remote_ip6[0];
-		c->addr[1] = ctx->remote_ip6[1];
-		c->addr[2] = ctx->remote_ip6[2];
-		c->addr[3] = ctx->remote_ip6[3];
+		c->addr[3] = four;
 	}
 	if (!tp)
 		return;

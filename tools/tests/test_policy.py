@@ -34,6 +34,8 @@ DECIDES = [
     (("--to", "192.0.2.7:8099", "--user", "1"), "line 5: decides"),
     (("--to", "192.0.2.7:8100", "--user", "daemon"), "no line decides"),
     (("--to", "[2001:db8:1::7]:99"), "line 7: decides"),
+    (("--own-port", "81", "--to", "192.0.2.7:1", "--user", "0",
+      "--cgroup", "/system.slice/nginx.service"), "no line decides"),
     (("--to", "2001:db9::7"), "no line decides"),
     (("--own-port", "80", "--to", "192.0.2.7:1", "--user", "0",
       "--cgroup", "/system.slice/nginx.service"), "line 6: decides"),
