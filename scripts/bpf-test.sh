@@ -31,6 +31,8 @@ boot()
 	image=$("$repo/scripts/debian-image.sh" "$release") || { not_ok "$series: no image"; return; }
 	mkdir "$dir"
 	cp -r "$work"/{sink,bin,lib} "$repo"/tests/bpf/{guest.sh,goals.py,attached.py,pinned.py} "$repo/tests/vng/life.sh" "$dir"
+	cp -r "$repo/bindings/python/dalbe" "$dir"
+	[[ ! -e $work/go.test ]] || cp "$work/go.test" "$dir"
 	vng_command "$image" "$dir" 1G
 	if [[ $series == 6.1 ]]; then # it does not come up in virtual time
 		vng_words+=(--disable-kvm)
@@ -68,6 +70,8 @@ report "dalbectl builds" make -C "$work/tools" clean dalbectl
 mkdir -p "$work"/{bin,lib/dalbe} # as installed
 cp "$work/tools/dalbectl" "$work/bin"
 cp "$repo"/bpf/{dalbe-load,dalbe.bpf.o,attach.bpf.o} "$work/lib/dalbe"
+! command -v go >/dev/null || report "the Go package builds" env -C "$repo/bindings/go" CGO_ENABLED=0 \
+	GOPROXY=off GOTOOLCHAIN=local go test -c -o "$work/go.test" .
 "${CC:-gcc}" -O2 -Wall -Wextra -Werror -o "$work/sink" "$repo/tests/vng/sink.c"
 for series; do boot "$series"; done
 exit $((failures > 0))

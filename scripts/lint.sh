@@ -199,7 +199,7 @@ lint_licences()
 	local file licence missing=()
 	for file in "${c_files[@]}" "${bash_files[@]}" "${python_files[@]}"; do
 		case $file in
-		tools/libdalbe.*) licence=LGPL-2.1-or-later ;; # for programs of any licence
+		tools/libdalbe.* | bindings/python/dalbe/*) licence=LGPL-2.1-or-later ;; # for programs of any licence
 		dalbe_ctl.h) licence='GPL-2.0-only WITH Linux-syscall-note' ;;
 		*) licence=GPL-2.0-only ;;
 		esac

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * dalbectl attach and detach: new connections of a cgroup, or of a unit of systemd's, are under a
- * policy before their first data packet. A program of BPF does it, which bpf/ loads.
+ * policy before their first data packet. A program of BPF does it, which bpf/ loads; where there is
+ * none, or a process is named, follow.c looks for them instead.
  *
  * Names of what is attached are files of STATE, for all to read, as the BPF file system is root's;
  * in each, the options that were typed. A service gets another cgroup each time it starts, so a
@@ -11,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,17 +23,23 @@
 #include <unistd.h>
 
 #include "bpf.h"
+#include "checks.h"
 #include "commands.h"
+#include "follow.h"
 #include "human.h"
 #include "libdalbe.h"
+#include "policy.h"
 
 #define STATE		"/run/dalbe"
+#define POLICY_KEY	"policy"	/* no cgroup and no unit has this one */
 #define BPF_FS		"/sys/fs/bpf"
 #define BPF_MAGIC	0xcafe4a11
 #define CGROUP2_MAGIC	0x63677270
 
 #define NOT_MOUNTED \
 	"no BPF file system is mounted, or this kernel has none: sudo mount -t bpf none " BPF_FS
+#define NO_POLICY \
+	"no policy is in force by BPF; one by polling ends with its dalbectl policy apply"
 #define MODULE \
 	"of the module a program of BPF can choose dalbe_cdg and no more: make that a scavenger with sudo sysctl net.dalbe.scavenger=1 and type --scavenger alone; for the rest, unload it and type sudo dalbectl load"
 
@@ -62,12 +70,16 @@ static bool make_key(struct place *place)
 	return true;
 }
 
+static const char *cgroup_root(void)
+{
+	return is_filesystem("/sys/fs/cgroup", CGROUP2_MAGIC) ? "/sys/fs/cgroup" :
+								"/sys/fs/cgroup/unified";
+}
+
 /* Ask systemd for the unit's whole name and its cgroup; false after a message. */
 static bool find_unit(const char *unit, struct place *place)
 {
 	char command[512], line[PATH_MAX], path[PATH_MAX] = "", state[64] = "";
-	const char *root = is_filesystem("/sys/fs/cgroup", CGROUP2_MAGIC) ? "/sys/fs/cgroup" :
-			   "/sys/fs/cgroup/unified";
 	bool valid = true;
 	FILE *out;
 
@@ -93,7 +105,7 @@ static bool find_unit(const char *unit, struct place *place)
 		return false;
 	}
 	if (*path)
-		snprintf(place->cgroup, sizeof(place->cgroup), "%s%s", root, path);
+		snprintf(place->cgroup, sizeof(place->cgroup), "%s%s", cgroup_root(), path);
 	return true;
 }
 
@@ -158,10 +170,11 @@ static bool spawn(char *const *argv, bool search)
 }
 
 /* Attach to the cgroup that is there; false after a message. */
-static bool attach_cgroup(struct place *place, const struct dalbe_policy *policy)
+static bool attach_cgroup(const struct place *place, const struct dalbe_policy *policy)
 {
 	char loader[PATH_MAX], digits[2 * sizeof(*policy) + 1];
-	char *const argv[] = { loader, "attach", place->key, place->cgroup, digits, NULL };
+	char *const argv[] = { loader, "attach", (char *)place->key, (char *)place->cgroup, digits,
+			       NULL };
 
 	for (size_t i = 0; i < sizeof(*policy); i++)
 		sprintf(digits + 2 * i, "%02x", ((const unsigned char *)policy)[i]);
@@ -281,7 +294,10 @@ unsigned int attach_list(const char *prefix)
 		if (!file)
 			continue;
 		if (fgets(line, sizeof(line), file)) {
-			printf("%s%s\n", prefix, line);
+			if (!strcmp(entry->d_name, POLICY_KEY))
+				printf("dalbectl%s\n", line);
+			else
+				printf("%s%s\n", prefix, line);
 			n++;
 		}
 		fclose(file);
@@ -291,10 +307,74 @@ unsigned int attach_list(const char *prefix)
 	return n;
 }
 
+/* Without BPF: in the foreground, as nothing stays when we end. Returns an exit status. */
+static int poll_place(const struct options *opts, struct dalbe_policy *policy)
+{
+	char err[POLICY_ERR_LEN];
+	struct dalbe_conn conn;
+	struct place place;
+
+	if (opts->pid) {
+		if (kill(opts->pid, 0) && errno == ESRCH) {
+			complain("%d: there is no such process; find it with pgrep -a NAME",
+				 opts->pid);
+			return EXIT_FAILURE;
+		}
+	} else {
+		struct dalbe_rule *rule = &policy->rules[0];
+
+		if (!find_place(opts, &place))
+			return EXIT_FAILURE;
+		if (!*place.cgroup) {
+			complain("%s does not run; start it first, as only BPF waits for that",
+				 place.name);
+			return EXIT_FAILURE;
+		}
+		if (policy_parse_cgroup(place.cgroup + strlen(cgroup_root()), &conn, &rule->depth,
+					err)) {
+			complain("%s", err);
+			return EXIT_FAILURE;
+		}
+		rule->cgroup = conn.cgroup[rule->depth];
+		policy->by_cgroup = rule->depth != 0;
+	}
+	if (checks_unavailable(""))
+		return EXIT_FAILURE;
+	printf("attached by polling: each new connection within a second, until %s ended\n",
+	       opts->pid ? "the process or this is" : "this is");
+	return written() ? follow_policy(policy, opts->pid) : EXIT_FAILURE;
+}
+
+bool attach_policy(const struct dalbe_policy *policy, const char *path)
+{
+	char *words[4] = { "policy", "apply", realpath(path, NULL) };
+	struct place place = { .key = POLICY_KEY };
+
+	if (geteuid()) {
+		complain("not permitted: type sudo dalbectl");
+		return false;
+	}
+	strcpy(place.cgroup, cgroup_root());
+	return attach_cgroup(&place, policy) && put_state(&place, words);
+}
+
+int detach_policy(void)
+{
+	if (unlink(STATE "/" POLICY_KEY)) {
+		complain("%s", errno == ENOENT ? NO_POLICY : "not permitted: type sudo dalbectl");
+		return EXIT_FAILURE;
+	}
+	unlink(DALBE_PINS "/attached/" POLICY_KEY);
+	return EXIT_SUCCESS;
+}
+
 int cmd_attach(const struct options *opts, char **operands)
 {
 	struct dalbe_policy policy = {
-		.bytes = opts->size_bytes, .params = opts->params, .group = opts->group,
+		.n = 1, .rules[0] = {
+			.bytes = opts->size_bytes, .params = opts->params, .group = opts->group,
+			.port[1] = UINT16_MAX, .own_port[1] = UINT16_MAX,
+		},
 	};
 	char err[HUMAN_ERR_LEN];
 	uint64_t time_ns = 0;
@@ -302,7 +382,7 @@ int cmd_attach(const struct options *opts, char **operands)
 	const char *why;
 
 	(void)operands;
-	if (!opts->cgroup && !opts->unit) {
+	if (!opts->cgroup && !opts->unit && !opts->pid) {
 		if (!attach_list("dalbectl attach"))
 			complain("nothing is attached; type for example sudo dalbectl attach --unit nginx --scavenger");
 		return written() ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -313,11 +393,14 @@ int cmd_attach(const struct options *opts, char **operands)
 				 human_parse_duration(opts->deadline_text + 1, &time_ns, err)))
 		usage_error("'--deadline %.80s': it counts from each connection's beginning; type for example --deadline +90s",
 			    opts->deadline_text);
-	policy.time_ns = time_ns;
+	policy.rules[0].time_ns = time_ns;
+	if (opts->pid)
+		return poll_place(opts, &policy);
 	why = missing(opts, &policy);
 	if (why) {
 		complain("%s", why);
-		return EXIT_FAILURE;
+		return geteuid() || access("/proc/sys/net/dalbe", F_OK) ?
+		       EXIT_FAILURE : poll_place(opts, &policy);
 	}
 	if (!find_place(opts, &place))
 		return EXIT_FAILURE;

@@ -42,7 +42,7 @@ static const struct {
 	{ { "clear", CMD_CLEAR, "PID|PID:FD",
 	    "Forget the goal: the connections get the default congestion control again.", "" },
 	  cmd_clear },
-	{ { "attach", CMD_ATTACH, "[--cgroup PATH|--unit NAME OPTIONS]",
+	{ { "attach", CMD_ATTACH, "[--cgroup PATH|--unit NAME|--pid PID OPTIONS]",
 	    "Put each new connection of a service under a policy (root).",
 	    "The goal, or --scavenger, is for each connection, from its beginning on, until\n"
 	    "detach or a reboot; connections that are there stay as they are. Without an\n"
@@ -60,6 +60,14 @@ static const struct {
 	    "Show what became of the last 24 hours' jobs (run --name).",
 	    "Those that have not run, though they did in the last eight days, are told, too.\n" },
 	  cmd_report },
+	{ { "policy", CMD_POLICY, "test|apply|remove [OPTIONS] [FILE]",
+	    "Put each new connection of this machine under the rules of a file.",
+	    "FILE is /etc/dalbe/policy.conf where none is named. On each line a rule, of which\n"
+	    "the first that holds decides: scavenger, weight W, goal SIZE within TIME or plain,\n"
+	    "and what it is for: to ADDR/LEN, port N, own-port N, user NAME, cgroup PATH; N can\n"
+	    "be a range, 8000-8099. test checks the file, and tells which line decides and why;\n"
+	    "apply puts it in force, by BPF where that edition is loaded, else by polling.\n" },
+	  cmd_policy },
 };
 
 static void print_help(void)
@@ -133,7 +141,8 @@ int main(int argc, char **argv)
 			continue;
 		first = options_parse(&commands[i].command, argc - 1, argv + 1,
 				      &opts);
-		if (commands[i].command.bit & (CMD_ATTACH | CMD_DETACH | CMD_PLAN | CMD_REPORT))
+		if (commands[i].command.bit &
+		    (CMD_ATTACH | CMD_DETACH | CMD_PLAN | CMD_REPORT | CMD_POLICY))
 			return commands[i].function(&opts, argv + 1 + first);
 		opts.plain = checks_unavailable(!opts.or_plain ? "" : opts.deadline_ns ?
 					 "warning: the program runs without a goal: " :
@@ -151,6 +160,6 @@ int main(int argc, char **argv)
 			attach_list("attached:");
 		return status;
 	}
-	usage_error("unknown command '%.80s'; type one of run, set, get, watch, clear, attach, detach, plan, report, load, upgrade, unload",
+	usage_error("unknown command '%.80s'; type one of run, set, get, watch, clear, attach, detach, plan, report, policy, load, upgrade, unload",
 		    argv[1]);
 }

@@ -27,7 +27,7 @@ enum option_id {
 	OPT_DSCP, OPT_MAX_RATE, OPT_PORT, OPT_LOOPBACK,
 	OPT_INTERVAL, OPT_JSON, OPT_JSON_FILE, OPT_QUIET, OPT_VERBOSE,
 	OPT_OR_PLAIN, OPT_FAIL_LATE, OPT_CGROUP, OPT_UNIT, OPT_NAME, OPT_PROGRESS, OPT_PROMETHEUS,
-	OPT_HELP,
+	OPT_PID, OPT_TO, OPT_OWN_PORT, OPT_USER, OPT_HELP,
 };
 
 static const struct option_def {
@@ -91,7 +91,7 @@ static const struct option_def {
 	  "where no goal can be given, start the program all the same" },
 	{ "fail-late", 0, OPT_FAIL_LATE, CMD_RUN, NULL, NULL,
 	  "exit with 124 if late, with 123 if less than SIZE was sent" },
-	{ "cgroup", 0, OPT_CGROUP, CMD_ATTACH | CMD_DETACH, "PATH", "/sys/fs/cgroup/user.slice",
+	{ "cgroup", 0, OPT_CGROUP, CMD_ATTACH | CMD_DETACH | CMD_POLICY, "PATH", "/sys/fs/cgroup/user.slice",
 	  "new connections of the processes in this cgroup, and below it" },
 	{ "unit", 0, OPT_UNIT, CMD_ATTACH | CMD_DETACH, "NAME", "nginx",
 	  "of this unit of systemd's, also when it is started again" },
@@ -101,6 +101,14 @@ static const struct option_def {
 	  "--size auto: read the program's progress from what it prints" },
 	{ "prometheus", 0, OPT_PROMETHEUS, CMD_REPORT, NULL, NULL,
 	  "print metrics, as node_exporter's textfile collector reads" },
+	{ "pid", 0, OPT_PID, CMD_ATTACH, "PID", "1234",
+	  "of this process and its descendants, until it ends, by polling" },
+	{ "to", 0, OPT_TO, CMD_POLICY, "PEER", "192.0.2.7:873",
+	  "ask about a connection to ADDR:PORT, or to ADDR" },
+	{ "own-port", 0, OPT_OWN_PORT, CMD_POLICY, "N", "8080",
+	  "with this port on our side, as a server's" },
+	{ "user", 0, OPT_USER, CMD_POLICY, "NAME", "backup",
+	  "of this user, by name or number" },
 	{ "help", 'h', OPT_HELP, ~0, NULL, NULL, "this text" },
 };
 
@@ -469,6 +477,22 @@ static bool take_value(enum option_id id, char *value,
 	case OPT_PROMETHEUS:
 		opts->prometheus = true;
 		return true;
+	case OPT_PID:
+		if (human_parse_fixed(value, 1, 1, INT32_MAX, &number, err))
+			return false;
+		opts->pid = (pid_t)number;
+		return true;
+	case OPT_TO:
+		opts->to = value;
+		return true;
+	case OPT_OWN_PORT:
+		if (human_parse_fixed(value, 1, 1, UINT16_MAX, &number, err))
+			return false;
+		opts->own_port = (uint16_t)number;
+		return true;
+	case OPT_USER:
+		opts->user = value;
+		return true;
 	case OPT_HELP:
 		break;
 	}
@@ -501,15 +525,17 @@ static void check_operands(const struct command *cmd,
 		return;
 	}
 	if (cmd->bit & (CMD_ATTACH | CMD_DETACH)) {
-		if (*operands || (opts->cgroup && opts->unit) ||
-		    (!opts->cgroup && !opts->unit && (cmd->bit & CMD_DETACH || *opts->words)))
-			usage_error("%s: the place is missing, or there are two; type --cgroup PATH or --unit NAME",
-				    cmd->name);
+		int places = !!opts->cgroup + !!opts->unit + !!opts->pid;
+
+		if (*operands || places > 1 ||
+		    (!places && (cmd->bit & CMD_DETACH || *opts->words)))
+			usage_error("%s: the place is missing, or there are two; type --cgroup PATH or --unit NAME%s",
+				    cmd->name, cmd->bit & CMD_ATTACH ? " or --pid PID" : "");
 		return;
 	}
 	if (cmd->bit & CMD_REPORT && opts->json && opts->prometheus)
 		usage_error("--json and --prometheus are both given; type only one of them");
-	if (cmd->bit & (CMD_PLAN | CMD_REPORT))
+	if (cmd->bit & (CMD_PLAN | CMD_REPORT | CMD_POLICY))
 		return;
 	if (!(cmd->bit & CMD_GET)) {
 		if (!operands[0])

@@ -34,6 +34,7 @@ enum command_bit {
 	CMD_DETACH = 1 << 6,
 	CMD_PLAN = 1 << 7,
 	CMD_REPORT = 1 << 8,
+	CMD_POLICY = 1 << 9,
 };
 
 struct command {
@@ -76,6 +77,10 @@ struct options {
 	const char *deadline_text;	/* attach, and the next */
 	const char *cgroup;
 	const char *unit;
+	pid_t pid;			/* attach; 0: none */
+	const char *to;			/* policy test: a connection, and the next two */
+	const char *user;
+	uint16_t own_port;
 	char **words;			/* what follows the command */
 };
 

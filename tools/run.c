@@ -26,6 +26,7 @@
 #include "human.h"
 #include "learn.h"
 #include "libdalbe.h"
+#include "notify.h"
 #include "progress.h"
 #include "record.h"
 #include "transfer.h"
@@ -172,7 +173,7 @@ static bool handle_signals(int signal_fd, pid_t child, int *status)
  * transfer ends. True when the program has ended.
  */
 static bool wait_until(uint64_t until_ns, struct transfer *t, struct progress *progress,
-		       int signal_fd, pid_t child, int *status)
+		       int signal_fd, int notify_fd, pid_t child, int *status)
 {
 	uint64_t now_ns, deaf_until_ns = 0;
 
@@ -188,19 +189,22 @@ static bool wait_until(uint64_t until_ns, struct transfer *t, struct progress *p
 			{ .fd = signal_fd, .events = POLLIN },
 			{ .fd = progress->streams[0].ours, .events = POLLIN },
 			{ .fd = progress->streams[1].ours, .events = POLLIN },
+			{ .fd = notify_fd, .events = POLLIN },
 			{ .fd = transfer_fd(t), .events = POLLIN },
 		};
 
-		if (ppoll(pollfds, deaf ? 3 : 4, &wait, NULL) <= 0)
+		if (ppoll(pollfds, deaf ? 4 : 5, &wait, NULL) <= 0)
 			continue;
 		for (size_t i = 0; i < 2; i++) {
 			if (pollfds[1 + i].revents)
 				progress_read(progress, i);
 		}
+		if (pollfds[3].revents)
+			notify_pass_on(notify_fd);
 		if (pollfds[0].revents &&
 		    handle_signals(signal_fd, child, status))
 			return true;
-		if (!deaf && pollfds[3].revents) {
+		if (!deaf && pollfds[4].revents) {
 			if (transfer_ended_one(t))
 				return false;
 			deaf_until_ns = boottime_ns() + DEAF_NS;
@@ -317,7 +321,7 @@ static void end_record(struct kept *kept, const struct transfer *t, const struct
 
 /* Look at the program until it has ended. Returns whether --stop-at has ended it. */
 static bool follow(struct transfer *t, const struct options *opts, struct kept *kept,
-		   int signal_fd, pid_t child, int *status)
+		   int signal_fd, int notify_fd, pid_t child, int *status)
 {
 	uint64_t until_ns, stop_ns = opts->stop_at_ns ? opts->stop_at_ns : UINT64_MAX;
 	bool stopped = false;
@@ -327,7 +331,7 @@ static bool follow(struct transfer *t, const struct options *opts, struct kept *
 		follow_record(kept, t, opts);
 		if (until_ns > stop_ns)
 			until_ns = stop_ns;
-		if (wait_until(until_ns, t, &kept->progress, signal_fd, child, status))
+		if (wait_until(until_ns, t, &kept->progress, signal_fd, notify_fd, child, status))
 			return stopped;
 		if (boottime_ns() < stop_ns)
 			continue;
@@ -446,7 +450,7 @@ int cmd_run(const struct options *given, char **program)
 	const struct options *opts = &learned;
 	struct kept kept;
 	struct transfer *t;
-	int signal_fd, err, status = 0, late = 0;
+	int signal_fd, notify_fd, err, status = 0, late = 0;
 	bool reported, stopped;
 	sigset_t original;
 	pid_t child;
@@ -467,15 +471,18 @@ int cmd_run(const struct options *given, char **program)
 		transfer_free(t);
 		return EXIT_RUN_FAILED;
 	}
-	err = start(program, &original, &kept.progress, &child);
+	notify_fd = notify_open();
+	err = start(notify_arguments(program), &original, &kept.progress, &child);
 	progress_started(&kept.progress);
 	if (err) {
 		transfer_free(t);
 		return not_started(*program, err);
 	}
 
-	stopped = follow(t, opts, &kept, signal_fd, child, &status);
+	stopped = follow(t, opts, &kept, signal_fd, notify_fd, child, &status);
 	progress_finish(&kept.progress);
+	if (notify_fd >= 0)
+		notify_pass_on(notify_fd);
 	transfer_finish(t, getpid());
 	end_record(&kept, t, opts, exit_status(status));
 	reported = report(t, opts, program, stopped, status);

@@ -3,8 +3,8 @@
 """Print the policy of a new connection before its first data packet: a line for one that connects,
 and one for one that is accepted.
 
-usage: attached.py ADDRESS [own]: of a sink at port 5001; with own the program has a goal of its
-own, of 5000 bytes
+usage: attached.py ADDRESS [own|six|PORT]: of a sink at port 5001; with own the program has a goal
+of its own, of 5000 bytes; it accepts over IPv6, or at this port
 """
 
 import socket
@@ -28,13 +28,16 @@ def look(how: str, sock: socket.socket) -> None:
 
 
 def main() -> None:
-    address, *own = sys.argv[1:]
-    sock = ours() if own else socket.socket()
-    if own:
+    address, *words = sys.argv[1:]
+    sock = ours() if "own" in words else socket.socket()
+    if "own" in words:
         sock.setsockopt(SOL_DALBE, GOAL, goal(5000))
     sock.connect((address, 5001))
     look("connect", sock)
-    listener = socket.create_server(("127.0.0.1", 0))
+    port = next((int(word) for word in words if word.isdecimal()), 0)
+    six = "six" in words
+    family = socket.AF_INET6 if six else socket.AF_INET
+    listener = socket.create_server(("::1" if six else "127.0.0.1", port), family=family)
     client = socket.create_connection(listener.getsockname())
     child, _ = listener.accept()
     look("accept", child)

@@ -66,6 +66,21 @@ check "it had the goal" grep -q '"had_goal": true' run.json
 check "all of its bytes were delivered" grep -q '"complete": true' run.json
 check "it was on time" grep -q '"on_time": true' run.json
 
+step "packages of languages"
+cat >package.py <<EOF
+import socket, dalbe
+sock = socket.create_connection(("10.9.0.2", 5001))
+dalbe.set_goal(sock, 300_000, 90)
+print(dalbe.state(sock))
+dalbe.scavenger(sock, 0.3)
+dalbe.clear(sock)
+print(dalbe.state(sock))
+EOF
+check "Python: a goal" has "status='on track', goal_bytes=300000" near python3 ./package.py
+check "Python: a scavenger" has "status='scavenger', goal_bytes=0" cat said.all
+[[ ! -x go.test ]] || check "Go" has "PASS: TestConnection" \
+	env DALBE_TEST_SINK=10.9.0.2:5001 ip netns exec near ./go.test -test.v -test.run Connection
+
 step "dalbectl upgrade"
 links=(/sys/fs/bpf/dalbe/links/dalbe_{cdg,setsockopt,getsockopt})
 if [[ -e ${links[0]} ]]; then
@@ -114,6 +129,58 @@ check "refused: an ordinary user" refuses "not permitted: type sudo" \
 check "detach" "$dalbectl" detach --cgroup $cgroup/job
 check "cubic again" has "connect cubic" attached
 check "detach: it is not attached" refuses "not attached" "$dalbectl" detach --cgroup $cgroup/job
+
+step "dalbectl policy"
+# under USER GROUP [WORD...]: as a process of that user in that cgroup
+under()
+{
+	(echo "$BASHPID" >"$cgroup/$2/cgroup.procs" &&
+		near setpriv --reuid "$1" --clear-groups python3 ./attached.py 10.9.0.2 "${@:3}")
+}
+mkdir $cgroup/job/inner $cgroup/else
+cat >policy.conf <<EOF
+# the first that holds decides
+plain        user nobody
+goal 3M within 40s user daemon port 5001
+scavenger    cgroup /job/inner
+weight 0.07  cgroup /job
+weight 0.2   to ::1
+weight 0.4   to 127.0.0.0/8 own-port 7000-7009
+weight 0.3   to 10.9.0.0/24 port 5000-5002
+EOF
+check "refused: an ordinary user" refuses "not permitted: type sudo" \
+	su -s /bin/sh nobody -c "$dalbectl policy apply $PWD/policy.conf"
+check "before: cubic" has "connect cubic" under root else
+check "apply" has "7 rules in force, by BPF" "$dalbectl" policy apply policy.conf
+check "by prefix and port" has "connect dalbe_cdg status=0 .*controller=3 .*wmin=0.3 " under root else
+check "no rule holds: as it was" has "accept cubic" under root else
+check "by our own port" has "accept dalbe_cdg .*wmin=0.4 " under root else 7003
+check "by IPv6 address" has "accept dalbe_cdg .*wmin=0.2 " under root else six
+check "by cgroup" has "accept dalbe_cdg .*wmin=0.07 " under root job
+check "by one below it" has "accept dalbe_cdg .*controller=3 .*wmin=0.01 " under root job/inner
+check "by user: a goal" has "connect dalbe_cdg status=2 goal=3000000 .*left_s=40" under daemon else
+check "by user: plain" has "connect cubic" under nobody job
+check "a goal of the program's own stays" has "connect dalbe_cdg status=2 goal=5000 " under root job own
+rmdir $cgroup/job/inner && mkdir $cgroup/job/inner
+check "a cgroup that is made anew" has "accept dalbe_cdg .*wmin=0.01 " under root job/inner
+check "attach to a cgroup" "$dalbectl" attach --cgroup $cgroup/job --scavenger --wmin 0.6
+check "goes before the policy" has "connect dalbe_cdg .*wmin=0.6 " under root job
+check "detach" "$dalbectl" detach --cgroup $cgroup/job
+printf 'weight 0.5\nscavenger prot 1\n' >wrong.conf
+check "a wrong file is refused" refuses "wrong.conf:2: 'prot': unknown word" \
+	"$dalbectl" policy apply wrong.conf
+check "and what was in force is" has "accept dalbe_cdg .*wmin=0.07 " under root job
+for ((i = 0; i < 63; i++)); do
+	echo "scavenger port $((6000 + i)) user nobody cgroup /a/b/c/d/e/f/g"
+done >most.conf
+echo "weight 0.5" >>most.conf
+check "another in its place, of 64 rules" has "64 rules in force" "$dalbectl" policy apply most.conf
+check "the last one decides" has "connect dalbe_cdg .*wmin=0.5 " under root job
+check "all users can see it" has "dalbectl policy apply $PWD/most.conf" \
+	su -s /bin/sh nobody -c "$dalbectl attach"
+check "remove" "$dalbectl" policy remove
+check "cubic again" has "connect cubic" under root job
+check "remove: there is none" refuses "no policy is in force" "$dalbectl" policy remove
 
 # A systemd of its own: of the host's units it sees none.
 mkdir units

@@ -2256,9 +2256,9 @@ def test_cheap(b: Bench) -> None:
     assert switches < 200, switches
 
 
-def main() -> int:
-    """Run every test of this file, or those that the arguments name."""
-    tests = {name: f for name, f in globals().items() if name.startswith("test_")}
+def main(names: dict[str, Any]) -> int:
+    """Run every test of a file, or those that the arguments name."""
+    tests = {name: f for name, f in names.items() if name.startswith("test_") and callable(f)}
     chosen = sys.argv[1:] or list(tests)
     failed = 0
     print(f"1..{len(chosen)}", flush=True)
@@ -2277,4 +2277,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(globals()))
