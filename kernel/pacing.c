@@ -22,6 +22,8 @@ void dalbe_pace(struct sock *sk, bool on)
 	u32 before = READ_ONCE(sk->sk_pacing_status), status;
 	const struct tcp_sock *tp = tcp_sk(sk);
 
+	if (on && before == SK_PACING_NEEDED)	/* as nearly each time */
+		return;
 	flow->fq |= before == SK_PACING_FQ;
 	status = flow->fq ? SK_PACING_FQ : SK_PACING_NONE;
 	if (on || READ_ONCE(sk->sk_max_pacing_rate) != ~0UL ||

@@ -83,4 +83,16 @@ static inline void cubic_acked(struct cubic *c, u32 packets)
 			    (u64)CUBIC_WINDOW_MAX << 16);
 }
 
+/**
+ * cubic_packets_left - of the next packet of the window
+ * @c: the window, started
+ *
+ * Return: before so many are acknowledged, the window has no packet more.
+ */
+static inline u32 cubic_packets_left(const struct cubic *c)
+{
+	return c->step_q16 ? DIV_ROUND_UP(Q16_ONE - (u32)c->window_q16 % Q16_ONE, c->step_q16) :
+			     U32_MAX;
+}
+
 #endif /* DALBE_CUBIC_H */
