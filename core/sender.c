@@ -401,6 +401,7 @@ static void sender_set_mu(struct sender *s)
  */
 void sender_configure(struct sender *s, const struct control_config *config)
 {
+	s->gathered = (struct gathered) {};	/* less than a packet of the window */
 	control_configure(&s->control, config);
 	sender_set_mu(s);
 }

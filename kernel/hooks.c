@@ -179,9 +179,9 @@ static noinline void dalbe_tell_base(struct sock *sk, enum base_event event)
 	sender_tell_base(&dalbe_sk(sk)->flow->sender, &p, event);
 }
 
-/* Inline in two callers: where @heed is false rtt_sample is not made. */
+/* Inline in two callers: where @plain is true rtt_sample is not made, and no doubt asked for. */
 static __always_inline void dalbe_take_sample(struct sock *sk, const struct ack_sample *sample,
-					      bool heed)
+					      bool plain)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -198,24 +198,32 @@ static __always_inline void dalbe_take_sample(struct sock *sk, const struct ack_
 	const struct rtt_doubts doubts = {
 		.tsval = tp->rx_opt.rcv_tsval,
 		.timestamp = tp->rx_opt.saw_tstamp,
-		.retransmitted = tp->tlp_high_seq || tp->retrans_stamp,
-		.delayed_ack = !tp->packets_out &&
+		.retransmitted = !plain && (tp->tlp_high_seq || tp->retrans_stamp),
+		.delayed_ack = !plain && !tp->packets_out &&
 			       (u32)tp->bytes_acked - flow->last_bytes_acked <= tp->mss_cache,
 		.app_limited = tp->app_limited || tp->chrono_type == TCP_CHRONO_RWND_LIMITED,
 	};
 
 	flow->last_bytes_acked = tp->bytes_acked;
-	if (sender_rtt(&flow->sender, &rtt, &doubts, heed))
+	if (sender_rtt(&flow->sender, &rtt, &doubts, !plain))
 		dalbe_begin_round(sk);
-	if (heed && flow->sender.base->hystart)
+	if (!plain && flow->sender.base->hystart)
 		dalbe_base_hystart(sk, &rtt);
-	if (!tp->packets_out)
+	if (!plain && !tp->packets_out)
 		dalbe_tell_base(sk, BASE_IDLE);
 }
 
-static noinline void dalbe_take_heeded_sample(struct sock *sk, const struct ack_sample *sample)
+static noinline void dalbe_take_any_sample(struct sock *sk, const struct ack_sample *sample)
 {
-	dalbe_take_sample(sk, sample, true);
+	dalbe_take_sample(sk, sample, false);
+}
+
+/* Does the base not look at this RTT, and is it beyond doubt, but for a queue of the ACKs? */
+static bool dalbe_plain_sample(const struct tcp_sock *tp, const struct sender *s)
+{
+	/* delivered_mstamp is the ACK's before: TCP sets it after this hook */
+	return !sender_heeds(s, tp->tcp_mstamp - tp->delivered_mstamp) && tp->packets_out &&
+	       !tp->tlp_high_seq && !tp->retrans_stamp;
 }
 
 /* True once: at the ACK of the goal's last byte. Of a job's, whenever nothing is under way. */
@@ -244,11 +252,10 @@ static void dalbe_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 		if (!dalbe_alloc_flow(sk))
 			return;
 	}
-	/* delivered_mstamp is the ACK's before: TCP sets it after this hook */
-	if (unlikely(sender_heeds(&ca->flow->sender, tp->tcp_mstamp - tp->delivered_mstamp)))
-		dalbe_take_heeded_sample(sk, sample);
+	if (likely(dalbe_plain_sample(tp, &ca->flow->sender)))
+		dalbe_take_sample(sk, sample, true);
 	else
-		dalbe_take_sample(sk, sample, false);
+		dalbe_take_any_sample(sk, sample);
 	/* The last byte need not wait for the end of Tw: nothing may follow it. */
 	finished = dalbe_finish(sk);
 	if (ca->controlled &&

@@ -84,14 +84,15 @@ static inline void cubic_acked(struct cubic *c, u32 packets)
 }
 
 /**
- * cubic_packets_left - of the next packet of the window
+ * cubic_packets_until - how many packets have to be acknowledged for so large a window?
  * @c: the window, started
- *
- * Return: before so many are acknowledged, the window has no packet more.
+ * @window_q16: packets, held to the window or more
  */
-static inline u32 cubic_packets_left(const struct cubic *c)
+static inline u32 cubic_packets_until(const struct cubic *c, u64 window_q16)
 {
-	return c->step_q16 ? DIV_ROUND_UP(Q16_ONE - (u32)c->window_q16 % Q16_ONE, c->step_q16) :
+	u64 more_q16 = window_q16 - min(window_q16, c->window_q16);
+
+	return c->step_q16 ? min_t(u64, div_u64(more_q16 + c->step_q16 - 1, c->step_q16), U32_MAX) :
 			     U32_MAX;
 }
 

@@ -260,6 +260,19 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 		cdg_rtt_sample(&s->cdg, rtt_us, sample->packets, sample->sacked);
 }
 
+/* Until B, or the level, has another packet, ACKs change nothing but counts. */
+static void scavenger_let_gather(struct sender *s, u32 cwnd)
+{
+	const struct cubic *best_effort = &s->scavenger.best_effort;
+	u64 next_q16 = (best_effort->window_q16 >> 16) + 1 << 16;
+
+	if (sender_not_alone(s))
+		next_q16 = min(next_q16, fp_mul_div((u64)(cwnd + 1) << 16, Q16_ONE,
+						    s->control.w_q16));
+	s->gathered.cwnd = cwnd;
+	s->gathered.left = cubic_packets_until(best_effort, next_q16);
+}
+
 /* Alone, B is the window itself; in slow start TCP sets that, and B follows when it has ended. */
 static void scavenger_grow(struct sender *s, struct tcp_path *p, u32 acked, bool cwnd_limited)
 {
@@ -269,14 +282,16 @@ static void scavenger_grow(struct sender *s, struct tcp_path *p, u32 acked, bool
 		acked = cwnd_limited ? acked : 0;
 		cubic_acked(&sc->best_effort, acked);
 		scavenger_apply_level(s, p, acked);
+		if (cwnd_limited && p->cwnd == scavenger_level_q16(s) >> 16)
+			scavenger_let_gather(s, p->cwnd);
 	} else if (!cwnd_limited || path_slow_start(p)) {
 		sender_grow_reno(s, p, acked, cwnd_limited);
 	} else {
 		cubic_follow(&sc->best_effort, p->cwnd);
 		cubic_acked(&sc->best_effort, acked);
 		p->cwnd = min_t(u64, sc->best_effort.window_q16 >> 16, path_cwnd_max(p));
-		s->gathered.cwnd = sc->best_effort.window_q16 >> 16;
-		s->gathered.left = cubic_packets_left(&sc->best_effort);
+		if (p->cwnd == sc->best_effort.window_q16 >> 16)
+			scavenger_let_gather(s, p->cwnd);
 	}
 }
 
