@@ -36,15 +36,15 @@
 /**
  * struct owd - one-way delays of one flow
  * @known: there was a sample
+ * @base_ticks: least difference between the two clocks: that of a way there without a queue
  * @first_val: the peer's clock in the first sample, ticks
  * @first_us: our clock when that sample came
- * @base_ticks: least difference between the two clocks: that of a way there without a queue
  */
 struct owd {
 	bool known;
+	u32 base_ticks;
 	u32 first_val;
 	u64 first_us;
-	u32 base_ticks;
 };
 
 bool owd_clock_usable(const struct owd *o, u32 val, u64 now_us);
