@@ -264,7 +264,7 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 static void scavenger_let_gather(struct sender *s, u32 cwnd)
 {
 	const struct cubic *best_effort = &s->scavenger.best_effort;
-	u64 next_q16 = (best_effort->window_q16 >> 16) + 1 << 16;
+	u64 next_q16 = ((best_effort->window_q16 >> 16) + 1) << 16;
 
 	if (sender_not_alone(s))
 		next_q16 = min(next_q16, fp_mul_div((u64)(cwnd + 1) << 16, Q16_ONE,
