@@ -32,7 +32,7 @@ typedef int64_t s64;
 
 /* The C library's would be in lines of their own for those who read what the preprocessor makes. */
 #undef __always_inline
-#define __always_inline	inline __attribute__((__always_inline__))
+#define __always_inline	inline
 
 #ifndef HZ
 #define HZ		1000
