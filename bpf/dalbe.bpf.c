@@ -460,7 +460,7 @@ void BPF_PROG(dalbe_pkts_acked, struct sock *sk, const struct ack_sample *sample
 	};
 
 	f->last_bytes_acked = tp->bytes_acked;
-	if (sender_rtt(&f->sender, &rtt, &doubts))
+	if (sender_rtt(&f->sender, &rtt, &doubts, sender_heeds(&f->sender, rtt.silence_us)))
 		sender_begin_round(&f->sender, &p);
 	if (!tp->packets_out)
 		sender_tell_base(&f->sender, &p, BASE_IDLE);

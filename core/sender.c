@@ -13,6 +13,14 @@
  */
 #include "core/sender.h"
 
+/* Where there may be any, sender_settle(). */
+void sender_settle_now(struct sender *s, struct tcp_path *p)
+{
+	if (s->gathered.acked && p->cwnd == s->gathered.cwnd)
+		sender_base(s)->grow(s, p, s->gathered.acked, true);
+	s->gathered = (struct gathered) {};
+}
+
 /**
  * sender_tell_base - something has happened that only the base may want to know
  * @s: the sender
@@ -21,6 +29,7 @@
  */
 void sender_tell_base(struct sender *s, struct tcp_path *p, enum base_event event)
 {
+	sender_settle(s, p);
 	if (sender_base(s)->event)
 		sender_base(s)->event(s, p, event);
 }
@@ -34,6 +43,7 @@ void sender_tell_base(struct sender *s, struct tcp_path *p, enum base_event even
 void sender_init(struct sender *s, struct tcp_path *p, u32 answer_end)
 {
 	s->base = &cdg_base;
+	s->heed_us = U32_MAX;
 	cdg_init(&s->cdg, CDG_G_DEFAULT_NS, p->cwnd);
 	s->losses.answer_end = answer_end;
 	sender_begin_round(s, p);
@@ -52,7 +62,9 @@ void sender_set_base(struct sender *s, struct tcp_path *p, const struct lbe_base
 {
 	if (s->base == base)
 		return;
+	sender_settle(s, p);
 	s->base = base;
+	s->heed_us = base->sample || base->hystart ? 0 : U32_MAX;
 	s->regime = REGIME_ALONE;
 	s->sets_pacing |= base->paced;
 	if (sender_pays_losses_only(s))
@@ -263,6 +275,7 @@ u32 sender_ssthresh(struct sender *s, struct tcp_path *p)
 {
 	u32 most = p->cwnd, ssthresh;
 
+	sender_settle(s, p);
 	if (s->cdg.state == CDG_BACKOFF) {
 		most = min(p->cwnd, p->ssthresh);
 		s->cdg.state = CDG_UNKNOWN;
@@ -388,6 +401,7 @@ static void sender_set_mu(struct sender *s)
  */
 void sender_configure(struct sender *s, const struct control_config *config)
 {
+	s->gathered = (struct gathered) {};	/* less than a packet of the window */
 	control_configure(&s->control, config);
 	sender_set_mu(s);
 }

@@ -50,6 +50,21 @@ struct delay_cut {
 	u32 backoffs;
 };
 
+/**
+ * struct gathered - ACKs that change counts alone: the window stays, and no round ends
+ * @cwnd: the window, packets
+ * @left: before so many packets are acknowledged the base does not grow it; 0: ask the base
+ * @acked: packets that were acknowledged, and that the base has not heard of
+ *
+ * A base whose window grows by one packet in so many fills in the first two each time that it
+ * grows; one that does not is asked at each ACK.
+ */
+struct gathered {
+	u32 cwnd;
+	u32 left;
+	u32 acked;
+};
+
 /* A Tw tells what the program sends, not what the path carries, and w stays as it is, where data
  * were at hand for less than half of it, or less than one ACK in four found the window in use.
  * Half of the parts (one in four, one in eight): a program's pauses pass for a slow path, w rises
@@ -160,7 +175,10 @@ struct rtt_doubts {
  * @restarting: in the slow start that follows a pause, or, of the scavenger, a timeout: the
  *	scavenger's windows from before may be too large for the path
  * @sets_pacing: a base with lbe_base.paced has run: since then we tell TCP whether to pace
+ * @heed_us: after a silence of at least so much the base looks at an RTT by itself
+ *	(lbe_base.sample, hystart), as one that has neither of them never does
  * @round: the RTT round under way
+ * @gathered: ACKs since the base was last asked
  * @delay_cut: the cut for delay under way
  * @mu_q16: mu = w * phi, F(26); 0: no controller sets w
  * @interval: counts of the Tw under way
@@ -185,7 +203,9 @@ struct sender {
 	u8 regime;
 	bool restarting;
 	bool sets_pacing;
+	u32 heed_us;
 	struct round round;
+	struct gathered gathered;
 	struct delay_cut delay_cut;
 	u32 mu_q16;
 	struct interval interval;
@@ -279,14 +299,15 @@ struct control_sample sender_sample_interval(const struct sender *s, u64 busy_us
 
 /* These run at each ACK, or each time before TCP sends: */
 
+void sender_settle_now(struct sender *s, struct tcp_path *p);
 void sender_grow_or_phantom_cut(struct sender *s, struct tcp_path *p, u32 acked);
 
 /* The RTT that the base is to see. A base may want RTTs without a queue of the ACKs, which is
  * not of its making. CDG at a fixed G takes them as TCP does, as its paper says; but a goal may
  * come later, so we compare the clocks from the beginning.
  */
-static inline s32 sender_path_rtt_us(struct sender *s, const struct rtt_sample *sample,
-				     const struct rtt_doubts *doubts)
+static __always_inline s32 sender_path_rtt_us(struct sender *s, const struct rtt_sample *sample,
+					      const struct rtt_doubts *doubts)
 {
 	s32 rtt_us = sample->rtt_us;
 	u32 forward_us;
@@ -304,11 +325,19 @@ static inline s32 sender_path_rtt_us(struct sender *s, const struct rtt_sample *
 	return sender_base(s)->forward_rtt ? forward_us : rtt_us;
 }
 
+/* Does the base look at the RTT by itself? */
+static inline bool sender_heeds(const struct sender *s, u32 silence_us)
+{
+	return silence_us >= s->heed_us;
+}
+
 /**
  * sender_rtt - an ACK of packets that were not acknowledged before
  * @s: the sender
  * @sample: what it tells
  * @doubts: and how far that is to be trusted
+ * @heed: sender_heeds() says so. Where it is false, and the compiler knows, only what is needed of
+ *	@sample is read from the socket
  *
  * A receiver holds an ACK of no more than a full segment back for company, 40 ms in Linux. Where
  * nothing else is under way none comes: a program that asks and waits for an answer, as rsync
@@ -318,8 +347,8 @@ static inline s32 sender_path_rtt_us(struct sender *s, const struct rtt_sample *
  * Return: true where sender_begin_round() is to be called: of such ACKs alone the round would not
  * end.
  */
-static inline bool sender_rtt(struct sender *s, const struct rtt_sample *sample,
-			      const struct rtt_doubts *doubts)
+static __always_inline bool sender_rtt(struct sender *s, const struct rtt_sample *sample,
+				       const struct rtt_doubts *doubts, bool heed)
 {
 	s32 rtt_us;
 
@@ -331,7 +360,7 @@ static inline bool sender_rtt(struct sender *s, const struct rtt_sample *sample,
 	}
 	if (rtt_us <= 0)
 		return false;
-	if (sender_base(s)->sample)
+	if (heed && sender_base(s)->sample)
 		sender_base(s)->sample(s, sample, rtt_us);
 	else
 		cdg_rtt_sample(&s->cdg, rtt_us, sample->packets, sample->sacked);
@@ -357,6 +386,42 @@ static inline bool sender_restarted(const struct sender *s, const struct tcp_pat
 }
 
 /**
+ * sender_settle - tell the base of the ACKs that were gathered: what comes now changes more
+ * @s: the sender
+ * @p: the connection; its window stays. Where TCP has set another, the base begins anew at that
+ */
+static inline void sender_settle(struct sender *s, struct tcp_path *p)
+{
+#ifndef PORT_BASE	/* the BPF edition gathers none: its verifier need not look at this */
+	if (s->gathered.left)
+		sender_settle_now(s, p);
+#endif
+}
+
+/**
+ * sender_gather - an ACK: is it one that changes counts alone?
+ * @s: the sender
+ * @una: path_una()
+ * @cwnd: congestion window, packets, which is in use
+ * @acked: packets that the ACK covers
+ * @waiting: as for sender_acked()
+ *
+ * Return: true: it has been dealt with. Else sender_acked() and what follows it are to be called.
+ */
+static inline bool sender_gather(struct sender *s, u32 una, u32 cwnd, u32 acked, bool waiting)
+{
+	if (acked >= s->gathered.left || cwnd != s->gathered.cwnd ||
+	    seq_after(una, s->round.end))
+		return false;
+	s->gathered.left -= acked;
+	s->gathered.acked += acked;
+	s->round.cwnd_limited = true;
+	s->interval.acks++;
+	s->interval.acks_cwnd_limited += waiting;
+	return true;
+}
+
+/**
  * sender_acked - an ACK that may let the window grow; not in CWR and Recovery
  * @s: the sender
  * @p: the connection
@@ -368,6 +433,7 @@ static inline bool sender_acked(struct sender *s, struct tcp_path *p, bool waiti
 {
 	bool cwnd_limited;
 
+	sender_settle(s, p);
 	if (s->cdg.state == CDG_BACKOFF && sender_continue_cut(s, p))
 		return false;
 	cwnd_limited = sender_cwnd_limited(s, p);

@@ -157,17 +157,19 @@ void dalbe_end_interval(struct sock *sk)
 	u64 elapsed_us = tp->tcp_mstamp - min(tp->tcp_mstamp, flow->tw_start_us);
 	u64 busy_us = (u64)jiffies_to_msecs(dalbe_busy_jiffies(tp) - flow->busy_jiffies) *
 		      USEC_PER_MSEC;
-	struct control_sample sample = sender_sample_interval(s, busy_us, elapsed_us);
 	struct dalbe_state state = {};
+	struct control_sample sample;
 	struct tcp_path p;
 	struct control_model model = { .model_q40 = s->base->model_q40, .arg = &p };
 	bool updated = true;
 
+	dalbe_path_read(sk, &p, tp->tcp_mstamp);
+	sender_settle(s, &p);
+	sample = sender_sample_interval(s, busy_us, elapsed_us);
 	sample.now_ns = ktime_get_boottime_ns();
 	sample.elapsed_ns = elapsed_us * NSEC_PER_USEC;
 	sample.bytes_done = dalbe_bytes_done(sk);
 	sample.srtt_us = tp->srtt_us >> 3;
-	dalbe_path_read(sk, &p, tp->tcp_mstamp);
 	if (flow->job) {
 		struct job_part part = {
 			.sample = sample, .now_us = p.now_us, .busy_us = busy_us,

@@ -110,19 +110,12 @@ static bool dalbe_end_round(struct sock *sk, struct tcp_path *p)
 	return result.set && !sender_not_alone(s);
 }
 
-/* Not called in CWR and Recovery. */
-static void dalbe_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+/* An ACK that changes more than counts. */
+static noinline void dalbe_update_cwnd(struct sock *sk, u32 acked)
 {
-	struct dalbe_flow *flow = dalbe_flow(sk);
-	struct sender *s;
+	struct sender *s = &dalbe_sk(sk)->flow->sender;
 	struct tcp_path p;
 
-	if (!flow) {
-		tcp_reno_cong_avoid(sk, ack, acked);
-		return;
-	}
-
-	s = &flow->sender;
 	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
 	if (sender_acked(s, &p, dalbe_more_to_send(tcp_sk(sk)))) {
 		if (sender_wants_hystart(s, &p))
@@ -131,6 +124,20 @@ static void dalbe_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 			sender_update_cwnd(s, &p, acked);
 	}
 	dalbe_path_write(sk, &p);
+}
+
+/* Not called in CWR and Recovery. */
+static void dalbe_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	struct dalbe_flow *flow = dalbe_flow(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!flow)
+		tcp_reno_cong_avoid(sk, ack, acked);
+	else if (!tp->is_cwnd_limited ||
+		 !sender_gather(&flow->sender, tp->snd_una, tcp_snd_cwnd(tp), acked,
+				dalbe_more_to_send(tp)))
+		dalbe_update_cwnd(sk, acked);
 }
 
 /* A burst and its echo may hold ACKs apart for so long: as in Linux' CUBIC. */
@@ -158,13 +165,30 @@ static void dalbe_base_hystart(struct sock *sk, struct rtt_sample *rtt)
 		dalbe_path_write(sk, &p);
 }
 
-static void dalbe_take_sample(struct sock *sk, const struct ack_sample *sample)
+static noinline void dalbe_begin_round(struct sock *sk)
+{
+	struct tcp_path p;
+
+	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
+	sender_begin_round(&dalbe_sk(sk)->flow->sender, &p);
+}
+
+static noinline void dalbe_tell_base(struct sock *sk, enum base_event event)
+{
+	struct tcp_path p;
+
+	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
+	sender_tell_base(&dalbe_sk(sk)->flow->sender, &p, event);
+}
+
+/* Inline in two callers: where @plain is true rtt_sample is not made, and no doubt asked for. */
+static __always_inline void dalbe_take_sample(struct sock *sk, const struct ack_sample *sample,
+					      bool plain)
 {
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct rtt_sample rtt = {
 		.now_us = tp->tcp_mstamp,
-		/* delivered_mstamp is the ACK's before: TCP sets it after this hook */
 		.silence_us = tp->tcp_mstamp - tp->delivered_mstamp,
 		.rtt_us = sample->rtt_us,
 		.packets = sample->pkts_acked,
@@ -176,24 +200,32 @@ static void dalbe_take_sample(struct sock *sk, const struct ack_sample *sample)
 	const struct rtt_doubts doubts = {
 		.tsval = tp->rx_opt.rcv_tsval,
 		.timestamp = tp->rx_opt.saw_tstamp,
-		.retransmitted = tp->tlp_high_seq || tp->retrans_stamp,
-		.delayed_ack = !tp->packets_out &&
+		.retransmitted = !plain && (tp->tlp_high_seq || tp->retrans_stamp),
+		.delayed_ack = !plain && !tp->packets_out &&
 			       (u32)tp->bytes_acked - flow->last_bytes_acked <= tp->mss_cache,
 		.app_limited = tp->app_limited || tp->chrono_type == TCP_CHRONO_RWND_LIMITED,
 	};
-	struct tcp_path p;
 
 	flow->last_bytes_acked = tp->bytes_acked;
-	if (sender_rtt(&flow->sender, &rtt, &doubts)) {
-		dalbe_path_read(sk, &p, tp->tcp_mstamp);
-		sender_begin_round(&flow->sender, &p);
-	}
-	if (flow->sender.base->hystart)
+	if (sender_rtt(&flow->sender, &rtt, &doubts, !plain))
+		dalbe_begin_round(sk);
+	if (!plain && flow->sender.base->hystart)
 		dalbe_base_hystart(sk, &rtt);
-	if (!tp->packets_out) {
-		dalbe_path_read(sk, &p, tp->tcp_mstamp);
-		sender_tell_base(&flow->sender, &p, BASE_IDLE);
-	}
+	if (!plain && !tp->packets_out)
+		dalbe_tell_base(sk, BASE_IDLE);
+}
+
+static noinline void dalbe_take_any_sample(struct sock *sk, const struct ack_sample *sample)
+{
+	dalbe_take_sample(sk, sample, false);
+}
+
+/* Does the base not look at this RTT, and is it beyond doubt, but for a queue of the ACKs? */
+static bool dalbe_plain_sample(const struct tcp_sock *tp, const struct sender *s)
+{
+	/* delivered_mstamp is the ACK's before: TCP sets it after this hook */
+	return !sender_heeds(s, tp->tcp_mstamp - tp->delivered_mstamp) && tp->packets_out &&
+	       !tp->tlp_high_seq && !tp->retrans_stamp;
 }
 
 /* True once: at the ACK of the goal's last byte. Of a job's, whenever nothing is under way. */
@@ -212,6 +244,7 @@ static bool dalbe_finish(struct sock *sk)
 static void dalbe_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
 	bool finished;
 
 	if (unlikely(!dalbe_flow(sk))) {
@@ -221,11 +254,14 @@ static void dalbe_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 		if (!dalbe_alloc_flow(sk))
 			return;
 	}
-	dalbe_take_sample(sk, sample);
+	if (likely(dalbe_plain_sample(tp, &ca->flow->sender)))
+		dalbe_take_sample(sk, sample, true);
+	else
+		dalbe_take_any_sample(sk, sample);
 	/* The last byte need not wait for the end of Tw: nothing may follow it. */
 	finished = dalbe_finish(sk);
 	if (ca->controlled &&
-	    (finished || tcp_sk(sk)->tcp_mstamp >= ca->flow->tw_end_us))
+	    (finished || tp->tcp_mstamp >= ca->flow->tw_end_us))
 		dalbe_end_interval(sk);
 }
 
@@ -242,13 +278,8 @@ static u32 dalbe_ssthresh(struct sock *sk)
 
 static u32 dalbe_undo_cwnd(struct sock *sk)
 {
-	struct dalbe_flow *flow = dalbe_flow(sk);
-	struct tcp_path p;
-
-	if (flow) {
-		dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
-		sender_tell_base(&flow->sender, &p, BASE_UNDO);
-	}
+	if (dalbe_flow(sk))
+		dalbe_tell_base(sk, BASE_UNDO);
 	return tcp_reno_undo_cwnd(sk);
 }
 

@@ -102,9 +102,21 @@ static void dalbe_pace_few(struct sock *sk)
 		dalbe_wait_for_departure(sk);
 }
 
+static noinline void dalbe_pace_again(struct sock *sk)
+{
+	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+
+	if (sender_below_min_cwnd(&flow->sender))
+		dalbe_pace_few(sk);
+	else
+		dalbe_pace(sk, dalbe_paces_alone(flow));
+}
+
 /**
  * dalbe_min_tso_segs - TCP's hook before it sends data
  * @sk: a locked socket; its ops->init tells that it is ours
+ *
+ * Mostly a flow is alone, and paced.
  *
  * Return: the least number of packets that leave as one, TCP's own.
  */
@@ -112,12 +124,9 @@ u32 dalbe_min_tso_segs(struct sock *sk)
 {
 	const struct dalbe_flow *flow = dalbe_flow(sk);
 
-	if (flow && flow->sender.sets_pacing) {
-		if (sender_below_min_cwnd(&flow->sender))
-			dalbe_pace_few(sk);
-		else
-			dalbe_pace(sk, dalbe_paces_alone(flow));
-	}
+	if (flow && flow->sender.sets_pacing &&
+	    (READ_ONCE(sk->sk_pacing_status) != SK_PACING_NEEDED || !dalbe_paces_alone(flow)))
+		dalbe_pace_again(sk);
 	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
 }
 

@@ -58,7 +58,7 @@ bool pure_paced(const struct sender *s)
 void pure_acked_doubts(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample,
 		       const struct rtt_doubts *doubts)
 {
-	if (sender_rtt(s, sample, doubts))
+	if (sender_rtt(s, sample, doubts, sender_heeds(s, sample->silence_us)))
 		sender_begin_round(s, p);
 	if (s->base->hystart)
 		s->base->hystart(s, p, sample);
@@ -77,6 +77,8 @@ bool pure_avoid(struct sender *s, struct tcp_path *p, u32 packets)
 {
 	struct round_result result = {};
 
+	if (p->cwnd_limited && sender_gather(s, p->una, p->cwnd, packets, true))
+		return false;
 	if (!sender_acked(s, p, true))
 		return false;
 	if (sender_wants_hystart(s, p))

@@ -83,4 +83,17 @@ static inline void cubic_acked(struct cubic *c, u32 packets)
 			    (u64)CUBIC_WINDOW_MAX << 16);
 }
 
+/**
+ * cubic_packets_until - how many packets have to be acknowledged for so large a window?
+ * @c: the window, started
+ * @window_q16: packets, held to the window or more
+ */
+static inline u32 cubic_packets_until(const struct cubic *c, u64 window_q16)
+{
+	u64 more_q16 = window_q16 - min(window_q16, c->window_q16);
+
+	return c->step_q16 ? min_t(u64, div_u64(more_q16 + c->step_q16 - 1, c->step_q16), U32_MAX) :
+			     U32_MAX;
+}
+
 #endif /* DALBE_CUBIC_H */

@@ -36,15 +36,15 @@
 /**
  * struct owd - one-way delays of one flow
  * @known: there was a sample
+ * @base_ticks: least difference between the two clocks: that of a way there without a queue
  * @first_val: the peer's clock in the first sample, ticks
  * @first_us: our clock when that sample came
- * @base_ticks: least difference between the two clocks: that of a way there without a queue
  */
 struct owd {
 	bool known;
+	u32 base_ticks;
 	u32 first_val;
 	u64 first_us;
-	u32 base_ticks;
 };
 
 bool owd_clock_usable(const struct owd *o, u32 val, u64 now_us);
@@ -65,7 +65,8 @@ bool owd_clock_usable(const struct owd *o, u32 val, u64 now_us);
  * Return: us, from the lesser of @rtt_us and @base_rtt_us up to @rtt_us; @rtt_us
  * where the peer's clock is not known to be of use.
  */
-static inline u32 owd_rtt_us(struct owd *o, u32 val, u64 now_us, u32 rtt_us, u32 base_rtt_us)
+static __always_inline u32 owd_rtt_us(struct owd *o, u32 val, u64 now_us, u32 rtt_us,
+				      u32 base_rtt_us)
 {
 	u32 ticks = val - (u32)div_u64(now_us - rtt_us, OWD_TICK_US);
 	u64 queue_us;

@@ -19,6 +19,14 @@ static u64 scavenger_level_q16(const struct sender *s)
 	return fp_mul_q16(s->scavenger.best_effort.window_q16, s->control.w_q16);
 }
 
+/* Which RTTs does scavenger_sample() have to see? */
+static void scavenger_set_heed(struct sender *s)
+{
+	const struct scavenger *sc = &s->scavenger;
+
+	s->heed_us = sc->excused ? 0 : sc->stall_us ? sc->stall_us : U32_MAX;
+}
+
 static void scavenger_save_undo(struct scavenger *sc)
 {
 	sc->undo_window_q16 = sc->best_effort.window_q16;
@@ -37,6 +45,7 @@ static void scavenger_start(struct sender *s, struct tcp_path *p)
 		cdg_set_base_rtt(&s->cdg, known.base_rtt_us);
 	sc->cuts = known.cuts;
 	sc->stalled_us = (u32)p->now_us - U32_MAX / 2;
+	scavenger_set_heed(s);
 	cubic_start(&sc->best_effort, (u64)p->cwnd << 16, 0);
 	scavenger_save_undo(sc);	/* of a cut before the goal */
 	sender_begin_round(s, p);
@@ -209,6 +218,7 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	}
 	verdict = path_memory_round(s->memory, &s->part, &r);
 	sc->stall_us = scavenger_stall_us(&r);
+	scavenger_set_heed(s);
 	sc->stalled = false;
 	if (!scavenger_act(s, p, verdict, &r))
 		return ROUND_SET;
@@ -242,11 +252,25 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 			      since_us / 2 >= sample->silence_us;
 		sc->stalled_us = sample->now_us;
 		since_us = 0;
+		scavenger_set_heed(s);
 	}
 	if (sc->excused && since_us < rtt_us)
 		sc->stalled = true;
 	else
 		cdg_rtt_sample(&s->cdg, rtt_us, sample->packets, sample->sacked);
+}
+
+/* Until B, or the level, has another packet, ACKs change nothing but counts. */
+static void scavenger_let_gather(struct sender *s, u32 cwnd)
+{
+	const struct cubic *best_effort = &s->scavenger.best_effort;
+	u64 next_q16 = ((best_effort->window_q16 >> 16) + 1) << 16;
+
+	if (sender_not_alone(s))
+		next_q16 = min(next_q16, fp_mul_div((u64)(cwnd + 1) << 16, Q16_ONE,
+						    s->control.w_q16));
+	s->gathered.cwnd = cwnd;
+	s->gathered.left = cubic_packets_until(best_effort, next_q16);
 }
 
 /* Alone, B is the window itself; in slow start TCP sets that, and B follows when it has ended. */
@@ -258,12 +282,16 @@ static void scavenger_grow(struct sender *s, struct tcp_path *p, u32 acked, bool
 		acked = cwnd_limited ? acked : 0;
 		cubic_acked(&sc->best_effort, acked);
 		scavenger_apply_level(s, p, acked);
+		if (cwnd_limited && p->cwnd == scavenger_level_q16(s) >> 16)
+			scavenger_let_gather(s, p->cwnd);
 	} else if (!cwnd_limited || path_slow_start(p)) {
 		sender_grow_reno(s, p, acked, cwnd_limited);
 	} else {
 		cubic_follow(&sc->best_effort, p->cwnd);
 		cubic_acked(&sc->best_effort, acked);
 		p->cwnd = min_t(u64, sc->best_effort.window_q16 >> 16, path_cwnd_max(p));
+		if (p->cwnd == sc->best_effort.window_q16 >> 16)
+			scavenger_let_gather(s, p->cwnd);
 	}
 }
 

@@ -31,6 +31,10 @@ typedef int64_t s64;
 
 #include "port/names.h"
 
+/* The C library's would be in lines of their own for those who read what the preprocessor makes. */
+#undef __always_inline
+#define __always_inline	inline
+
 #ifndef HZ
 #define HZ		1000
 #endif

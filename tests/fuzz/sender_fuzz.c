@@ -839,7 +839,8 @@ static void check_growth(const struct flow *f, const struct flow *was, u32 acked
 	if (scavenges(f))
 		CHECK(b->window_q16 <= max(was->s.scavenger.best_effort.window_q16,
 					   (max(cwnd, before) + 1) << 16) +
-				       ((u64)acked << 15), "B grows by more than half");
+				       ((u64)(acked + was->s.gathered.acked) << 15),
+		      "B grows by more than half");
 }
 
 static void check_regime(const struct flow *f, const struct flow *was,
@@ -874,10 +875,12 @@ static void cong_avoid(struct flow *f, const struct record *r, u32 acked)
 	struct tcp_path *p = &f->p;
 	struct sender *s = &f->s;
 	struct flow was = *f;
-	bool set = false, ended = false;
+	bool set = false, ended = false, waiting = !(r->flags & (ACK_IDLE | ACK_HALF));
 
 	p->no_undo = false;
-	if (sender_acked(s, p, !(r->flags & (ACK_IDLE | ACK_HALF)))) {
+	if (p->cwnd_limited && sender_gather(s, p->una, p->cwnd, acked, waiting))
+		return;
+	if (sender_acked(s, p, waiting)) {
 		if (sender_wants_hystart(s, p))
 			sender_hystart(s, p, r->doubts & DOUBT_PACED);
 		if (sender_round_over(s, p)) {
@@ -937,7 +940,7 @@ static void take_sample(struct flow *f, const struct record *r, s32 rtt_us, u32 
 		.app_limited = r->doubts & DOUBT_APP_LIMITED,
 	};
 
-	if (sender_rtt(&f->s, &sample, &doubts))
+	if (sender_rtt(&f->s, &sample, &doubts, sender_heeds(&f->s, silence_us)))
 		sender_begin_round(&f->s, &f->p);
 	if (f->s.base->hystart)
 		f->s.base->hystart(&f->s, &f->p, &sample);
