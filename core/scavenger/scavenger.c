@@ -198,10 +198,9 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	else
 		sc->steady_rounds += sc->steady_rounds < U8_MAX;
 	r = scavenger_seen(s, p);
+	elapsed_us -= min(sc->silent_us, elapsed_us);
 	r.rate_q16 = elapsed_us ? fp_mul_div(delivered_q16, USEC_PER_SEC, elapsed_us) : 0;
 	r.judged = elapsed_us && !s->round.app_limited && !sc->stalled;
-	if (sc->stalled)	/* the silence is in the time */
-		r.rate_q16 = s->part.rate_q16;
 	if (sender_not_alone(s)) {
 		s->interval.not_alone_rounds++;
 		s->interval.best_effort_sum_q16 += sc->best_effort.window_q16;
@@ -210,6 +209,7 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	verdict = path_memory_round(s->memory, &s->part, &r);
 	sc->stall_us = scavenger_stall_us(&r);
 	sc->stalled = false;
+	sc->silent_us = 0;
 	if (!scavenger_act(s, p, verdict, &r))
 		return ROUND_SET;
 	/* time in which the window was not in use does not count, RFC 9438, 4.2 */
@@ -242,6 +242,8 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 			      since_us / 2 >= sample->silence_us;
 		sc->stalled_us = sample->now_us;
 		since_us = 0;
+		if (sc->excused)
+			sc->silent_us += sample->silence_us;
 	}
 	if (sc->excused && since_us < rtt_us)
 		sc->stalled = true;
