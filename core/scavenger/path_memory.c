@@ -132,9 +132,10 @@ u32 path_memory_cut(struct path_memory *m)
 static u32 path_packets_us(const struct path_memory *m)
 {
 	const u64 packets_q16 = (u64)max(PATH_TOGETHER, m->flows + 1) << 16;
+	u64 rate_q16 = m->same_q16 ? m->same_q16 : m->carried_q16;
 
-	return m->carried_q16 ? min_t(u64, fp_mul_div(packets_q16, USEC_PER_SEC, m->carried_q16),
-				      U32_MAX / 2) : 0;
+	return rate_q16 ? min_t(u64, fp_mul_div(packets_q16, USEC_PER_SEC, rate_q16),
+				U32_MAX / 2) : 0;
 }
 
 /* A mean so far, which the first value is, and another value. */
@@ -157,7 +158,9 @@ static bool path_same(const struct path_memory *m)
 /* The queue that is to stand in a trial, us: no longer than the buffer. */
 static u32 path_stand_us(const struct path_memory *m)
 {
-	return m->full_us ? min_t(u32, m->full_us, PATH_STAND_US) : PATH_STAND_US;
+	u32 stand_us = m->full_us ? min_t(u32, m->full_us, PATH_STAND_US) : PATH_STAND_US;
+
+	return max(stand_us, 2 * path_packets_us(m));
 }
 
 /* A queue is to stand for a look, to see whether a packet of it is lost, before we judge. */
@@ -234,6 +237,8 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 
 	if (m->rate_q16 >= ours_q16) {
 		m->poor_us = 0;
+		if (looked)
+			m->same_q16 = 0;
 		return false;
 	}
 	if (!busy || m->unsettled || path_waits(m, r))

@@ -109,7 +109,7 @@ static void scavenger_take(struct sender *s, struct tcp_path *p, const struct pa
 	struct scavenger *sc = &s->scavenger;
 	u64 full = r->same_q16 ? scavenger_fits(r->same_q16, r, r->stand_us) :
 				 scavenger_fits(r->fits_q16, r, 2 * r->queue_us);
-	u64 begin = r->same_q16 ? full : scavenger_fits(r->fits_q16, r, 0) / SCAVENGER_TRIAL_PART;
+	u64 begin = r->same_q16 ? scavenger_fits(r->same_q16, r, 0) : scavenger_fits(r->fits_q16, r, 0) / SCAVENGER_TRIAL_PART;
 
 	s->regime = REGIME_ALONE;
 	sc->kept_cwnd = sc->best_effort.window_q16 >> 16;
@@ -218,7 +218,10 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	else if (r.spare)
 		cubic_regain(&sc->best_effort, sc->best_effort.window_q16 +
 					       sc->best_effort.window_q16 / SCAVENGER_SPARE_PART);
-	cubic_round(&sc->best_effort, fp_mul_q16(elapsed_us, w_q16), r.base_rtt_us);
+	if (r.same_q16 && queue_above_us(r.rtt_us, r.base_rtt_us) >= r.stand_us / 2)
+		cubic_start(&sc->best_effort, sc->best_effort.window_q16, 0);
+	else
+		cubic_round(&sc->best_effort, fp_mul_q16(elapsed_us, w_q16), r.base_rtt_us);
 	if (sender_not_alone(s))
 		return ROUND_SET;
 	sc->kept_cwnd = max(sc->kept_cwnd, p->cwnd);
