@@ -129,10 +129,9 @@ u32 path_memory_cut(struct path_memory *m)
 /* The queue, us, of a few packets that left together (PATH_TOGETHER): it is none. Half of what 32
  * bits hold at most, as a path is taken with twice of it.
  */
-static u32 path_packets_us(const struct path_memory *m)
+static u32 path_packets_us(const struct path_memory *m, u64 rate_q16)
 {
 	const u64 packets_q16 = (u64)max(PATH_TOGETHER, m->flows + 1) << 16;
-	u64 rate_q16 = m->same_q16 ? m->same_q16 : m->carried_q16;
 
 	return rate_q16 ? min_t(u64, fp_mul_div(packets_q16, USEC_PER_SEC, rate_q16),
 				U32_MAX / 2) : 0;
@@ -160,7 +159,7 @@ static u32 path_stand_us(const struct path_memory *m)
 {
 	u32 stand_us = m->full_us ? min_t(u32, m->full_us, PATH_STAND_US) : PATH_STAND_US;
 
-	return max(stand_us, 2 * path_packets_us(m));
+	return max(stand_us, 2 * path_packets_us(m, m->same_q16));
 }
 
 /* A queue is to stand for a look, to see whether a packet of it is lost, before we judge. */
@@ -337,7 +336,7 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
 	port_lock(&m->lock);
 	path_put(m, part, m->contended ? 0 : r->rate_q16);
 	r->noise_us = min(m->noise_us, queue_scavengers_us(r->base_rtt_us));
-	r->queue_us = max3(queue_shortest_us(r->base_rtt_us), path_packets_us(m), r->noise_us);
+	r->queue_us = max3(queue_shortest_us(r->base_rtt_us), path_packets_us(m, m->carried_q16), r->noise_us);
 	if (m->contended && !r->contended)
 		verdict = PATH_STAND_BACK;
 	else if (!m->contended && r->contended)
@@ -372,14 +371,14 @@ bool path_memory_lost(struct path_memory *m, struct path_round *r)
 
 	port_lock(&m->lock);
 	m->spare = false;
-	trial = m->same_q16 && !m->contended && queue_us >= path_packets_us(m);
+	trial = m->same_q16 && !m->contended && queue_us >= path_packets_us(m, m->carried_q16);
 	if (trial) {
 		others = true;	/* they leave no queue */
 	} else if (r->steady && !m->contended) {
 		if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
 			m->full_us = path_mean(m->full_us, queue_us, PATH_MEAN);
 		others = path_carries_others(m, r, queue_us >= max(m->full_us / 2,
-								   path_packets_us(m)));
+								   path_packets_us(m, m->carried_q16)));
 	}
 	if (others)	/* in a trial no round may have ended yet: then its rate is not known */
 		path_stand_back(m, r, trial ? m->same_q16 : m->rate_q16);
