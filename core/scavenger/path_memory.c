@@ -284,6 +284,7 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 
 static enum path_verdict path_round_beside(struct path_memory *m, struct path_round *r)
 {
+	u32 queue_us = max(r->queue_us, min(m->full_us / 2, path_packets_us(m, m->same_q16)));
 	bool longer;
 
 	/* packets from before we stood back are under way, and then queued */
@@ -291,7 +292,7 @@ static enum path_verdict path_round_beside(struct path_memory *m, struct path_ro
 		m->queue_us = r->now_us;
 		return PATH_AS_IT_IS;
 	}
-	if (queue_above_us(r->rtt_us, r->base_rtt_us) > r->queue_us) {
+	if (queue_above_us(r->rtt_us, r->base_rtt_us) > queue_us) {
 		m->queue_us = r->now_us;
 		m->same_q16 = 0;
 	}
