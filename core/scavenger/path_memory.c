@@ -157,7 +157,8 @@ static bool path_same(const struct path_memory *m)
 /* The queue that is to stand in a trial, us: no longer than the buffer. */
 static u32 path_stand_us(const struct path_memory *m)
 {
-	u32 stand_us = m->full_us ? min_t(u32, m->full_us, PATH_STAND_US) : PATH_STAND_US;
+	u64 full_us = m->same_q16 ? fp_mul_div(m->full_us, m->carried_q16, m->same_q16) / 4 * 3 : 0;
+	u32 stand_us = full_us ? min_t(u64, full_us, PATH_STAND_US) : PATH_STAND_US;
 
 	return max(stand_us, 2 * path_packets_us(m, m->same_q16));
 }
@@ -262,7 +263,7 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 	bool busy = queue_above_us(r->rtt_us, r->base_rtt_us) >= r->queue_us;
 
 	m->unsettled -= !!m->unsettled;
-	if (queue_above_us(r->rtt_us, r->base_rtt_us) < path_stand_us(m) / 2)
+	if (queue_above_us(r->rtt_us, r->base_rtt_us) < path_stand_us(m) / 4 * 3)
 		m->stood_us = r->now_us;
 	if (m->rate_q16 > m->same_q16 + m->same_q16 / PATH_SAME)
 		m->same_q16 = 0;
