@@ -265,8 +265,10 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 	m->unsettled -= !!m->unsettled;
 	if (queue_above_us(r->rtt_us, r->base_rtt_us) < path_stand_us(m) / 4 * 3)
 		m->stood_us = r->now_us;
-	if (m->rate_q16 > m->same_q16 + m->same_q16 / PATH_SAME)
-		m->same_q16 = 0;
+	if (m->same_q16 && m->rate_q16 > m->same_q16 + m->same_q16 / PATH_SAME) {
+		m->same_q16 = m->rate_q16 < PATH_OURS_PART(m->carried_q16) ? m->rate_q16 : 0;
+		m->stood_us = r->now_us;
+	}
 	if (!r->judged || !r->steady)
 		return PATH_AS_IT_IS;
 	/* each flow has a round in a round trip */
@@ -366,12 +368,14 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
  *
  * Return: true where the flow is to stand back, and all others with it.
  */
-bool path_memory_lost(struct path_memory *m, struct path_round *r)
+bool path_memory_lost(struct path_memory *m, struct path_part *part, struct path_round *r)
 {
 	u32 queue_us = queue_above_us(r->rtt_max_us, r->base_rtt_us);
 	bool trial, others = false;
 
 	port_lock(&m->lock);
+	if (r->rate_q16 && !m->contended)
+		path_put(m, part, r->rate_q16);
 	m->spare = false;
 	trial = m->same_q16 && !m->contended && queue_us >= path_packets_us(m, m->carried_q16);
 	if (trial) {
@@ -383,7 +387,7 @@ bool path_memory_lost(struct path_memory *m, struct path_round *r)
 								   path_packets_us(m, m->carried_q16)));
 	}
 	if (others)	/* in a trial no round may have ended yet: then its rate is not known */
-		path_stand_back(m, r, trial ? m->same_q16 : m->rate_q16);
+		path_stand_back(m, r, m->rate_q16 ? m->rate_q16 : m->same_q16);
 	else if (r->steady)
 		m->same_q16 = 0;
 	r->held_us = m->held_us;

@@ -242,7 +242,7 @@ void path_memory_leave(struct path_memory *m, struct path_part *part);
 void path_memory_pause(struct path_memory *m, struct path_part *part);
 enum path_verdict path_memory_round(struct path_memory *m, struct path_part *part,
 				    struct path_round *r);
-bool path_memory_lost(struct path_memory *m, struct path_round *r);
+bool path_memory_lost(struct path_memory *m, struct path_part *part, struct path_round *r);
 u32 path_memory_cut(struct path_memory *m);
 
 /**

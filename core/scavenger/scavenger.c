@@ -124,6 +124,18 @@ static void scavenger_take(struct sender *s, struct tcp_path *p, const struct pa
 	cdg_restart(&s->cdg, p->cwnd);
 }
 
+/* Packets per second delivered in the round under way, but for the time in which the path stood
+ * still; 0: no time has passed.
+ */
+static u64 scavenger_rate_q16(const struct sender *s, const struct tcp_path *p)
+{
+	u64 delivered_q16 = (u64)(path_delivered(p) - s->round.delivered) << 16;
+	u32 elapsed_us = (u32)p->now_us - s->round.start_us;
+
+	elapsed_us -= min(s->scavenger.silent_us, elapsed_us);
+	return elapsed_us ? fp_mul_div(delivered_q16, USEC_PER_SEC, elapsed_us) : 0;
+}
+
 /* Tell the memory of the round that has ended, or of the last one before a loss. */
 static struct path_round scavenger_seen(const struct sender *s, const struct tcp_path *p)
 {
@@ -188,7 +200,6 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 {
 	struct scavenger *sc = &s->scavenger;
 	u32 elapsed_us = (u32)p->now_us - s->round.start_us, w_q16 = Q16_ONE;
-	u64 delivered_q16 = (u64)(path_delivered(p) - s->round.delivered) << 16;
 	enum path_verdict verdict;
 	struct path_round r;
 
@@ -198,9 +209,8 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	else
 		sc->steady_rounds += sc->steady_rounds < U8_MAX;
 	r = scavenger_seen(s, p);
-	elapsed_us -= min(sc->silent_us, elapsed_us);
-	r.rate_q16 = elapsed_us ? fp_mul_div(delivered_q16, USEC_PER_SEC, elapsed_us) : 0;
-	r.judged = elapsed_us && !s->round.app_limited && !sc->stalled;
+	r.rate_q16 = scavenger_rate_q16(s, p);
+	r.judged = r.rate_q16 && !s->round.app_limited && !sc->stalled;
 	if (sender_not_alone(s)) {
 		s->interval.not_alone_rounds++;
 		s->interval.best_effort_sum_q16 += sc->best_effort.window_q16;
@@ -288,7 +298,9 @@ static u32 scavenger_lose_alone(struct sender *s, const struct tcp_path *p)
 	struct scavenger *sc = &s->scavenger;
 	struct path_round r = scavenger_seen(s, p);
 
-	sc->stands_back = path_memory_lost(s->memory, &r);
+	if ((u32)p->now_us - s->round.start_us >= r.base_rtt_us)
+		r.rate_q16 = scavenger_rate_q16(s, p);
+	sc->stands_back = path_memory_lost(s->memory, &s->part, &r);
 	sc->held_us = min_t(u64, r.held_us, U32_MAX);
 	cubic_follow(&sc->best_effort, p->cwnd);
 	cubic_loss(&sc->best_effort);
