@@ -269,6 +269,7 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 		m->same_q16 = m->rate_q16 < PATH_OURS_PART(m->carried_q16) ? m->rate_q16 : 0;
 		m->stood_us = r->now_us;
 	}
+	m->spare &= !busy;
 	if (!r->judged || !r->steady)
 		return PATH_AS_IT_IS;
 	/* each flow has a round in a round trip */
@@ -278,7 +279,6 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 	m->same_q16 = min(m->same_q16, m->carried_q16);	/* it may be less now, see PATH_FORGET_US */
 	if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
 		m->carried_us = r->now_us;
-	m->spare &= !busy;
 	r->spare = m->spare && (m->same_q16 || m->rate_q16 >= m->carried_q16);
 	m->noise_us = path_mean(m->noise_us, r->rtt_max_us - r->rtt_us, PATH_MEAN);
 	return path_carries_others(m, r, busy) ? path_stand_back(m, r, m->rate_q16) :
