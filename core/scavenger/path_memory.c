@@ -129,12 +129,12 @@ u32 path_memory_cut(struct path_memory *m)
 /* The queue, us, of a few packets that left together (PATH_TOGETHER): it is none. Half of what 32
  * bits hold at most, as a path is taken with twice of it.
  */
-static u32 path_packets_us(const struct path_memory *m)
+static u32 path_packets_us(const struct path_memory *m, u64 rate_q16)
 {
 	const u64 packets_q16 = (u64)max(PATH_TOGETHER, m->flows + 1) << 16;
 
-	return m->carried_q16 ? min_t(u64, fp_mul_div(packets_q16, USEC_PER_SEC, m->carried_q16),
-				      U32_MAX / 2) : 0;
+	return rate_q16 ? min_t(u64, fp_mul_div(packets_q16, USEC_PER_SEC, rate_q16),
+				U32_MAX / 2) : 0;
 }
 
 /* A mean so far, which the first value is, and another value. */
@@ -143,21 +143,32 @@ static u64 path_mean(u64 mean, u64 value, u32 part)
 	return mean ? fp_mean(mean, value, part) : value;
 }
 
+/* What the path carries for us: in a trial the mean since the queue stands, as one round tells
+ * within an eighth at best.
+ */
+static u64 path_rate_q16(const struct path_memory *m)
+{
+	return m->same_q16 && m->mean_q16 ? m->mean_q16 : m->rate_q16;
+}
+
 /* Does the path carry the same again as when we stood back, and no queue of others was seen since?
  * Then it is slower, or serves each flow in turn.
  */
 static bool path_same(const struct path_memory *m)
 {
-	u64 part_q16 = m->same_q16 / PATH_SAME;
+	u64 part_q16 = m->same_q16 / PATH_SAME, rate_q16 = path_rate_q16(m);
 
-	return m->same_q16 && m->rate_q16 >= m->same_q16 - part_q16 &&
-	       m->rate_q16 <= m->same_q16 + part_q16;
+	return m->same_q16 && rate_q16 >= m->same_q16 - part_q16 &&
+	       rate_q16 <= m->same_q16 + part_q16;
 }
 
 /* The queue that is to stand in a trial, us: no longer than the buffer. */
 static u32 path_stand_us(const struct path_memory *m)
 {
-	return m->full_us ? min_t(u32, m->full_us, PATH_STAND_US) : PATH_STAND_US;
+	u64 full_us = m->same_q16 ? fp_mul_div(m->full_us, m->carried_q16, m->same_q16) / 4 * 3 : 0;
+	u32 stand_us = full_us ? min_t(u64, full_us, PATH_STAND_US) : PATH_STAND_US;
+
+	return max(stand_us, 2 * path_packets_us(m, m->same_q16));
 }
 
 /* A queue is to stand for a look, to see whether a packet of it is lost, before we judge. */
@@ -234,6 +245,8 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 
 	if (m->rate_q16 >= ours_q16) {
 		m->poor_us = 0;
+		if (looked)
+			m->same_q16 = 0;
 		return false;
 	}
 	if (!busy || m->unsettled || path_waits(m, r))
@@ -245,7 +258,7 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 	if (m->poor_us && r->now_us - m->poor_us < r->rtt_us / 4 * 3)
 		return false;
 	if (path_same(m)) {	/* it is slower */
-		m->carried_q16 = m->rate_q16;
+		m->carried_q16 = path_rate_q16(m);
 		m->same_q16 = 0;
 		m->poor_us = 0;
 		return false;
@@ -258,10 +271,16 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 	bool busy = queue_above_us(r->rtt_us, r->base_rtt_us) >= r->queue_us;
 
 	m->unsettled -= !!m->unsettled;
-	if (queue_above_us(r->rtt_us, r->base_rtt_us) < path_stand_us(m) / 2)
+	if (queue_above_us(r->rtt_us, r->base_rtt_us) < path_stand_us(m) / 4 * 3) {
 		m->stood_us = r->now_us;
-	if (m->rate_q16 > m->same_q16 + m->same_q16 / PATH_SAME)
-		m->same_q16 = 0;
+		if (m->same_q16)
+			m->mean_q16 = 0;
+	}
+	if (m->same_q16 && m->rate_q16 > m->same_q16 + m->same_q16 / PATH_SAME) {
+		m->same_q16 = m->rate_q16 < PATH_OURS_PART(m->carried_q16) ? m->rate_q16 : 0;
+		m->stood_us = r->now_us;
+	}
+	m->spare &= !busy;
 	if (!r->judged || !r->steady)
 		return PATH_AS_IT_IS;
 	/* each flow has a round in a round trip */
@@ -271,15 +290,15 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 	m->same_q16 = min(m->same_q16, m->carried_q16);	/* it may be less now, see PATH_FORGET_US */
 	if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
 		m->carried_us = r->now_us;
-	m->spare &= !busy;
 	r->spare = m->spare && (m->same_q16 || m->rate_q16 >= m->carried_q16);
 	m->noise_us = path_mean(m->noise_us, r->rtt_max_us - r->rtt_us, PATH_MEAN);
-	return path_carries_others(m, r, busy) ? path_stand_back(m, r, m->rate_q16) :
+	return path_carries_others(m, r, busy) ? path_stand_back(m, r, path_rate_q16(m)) :
 						 PATH_AS_IT_IS;
 }
 
 static enum path_verdict path_round_beside(struct path_memory *m, struct path_round *r)
 {
+	u32 queue_us = max(r->queue_us, min(m->full_us / 2, path_packets_us(m, m->same_q16)));
 	bool longer;
 
 	/* packets from before we stood back are under way, and then queued */
@@ -287,7 +306,7 @@ static enum path_verdict path_round_beside(struct path_memory *m, struct path_ro
 		m->queue_us = r->now_us;
 		return PATH_AS_IT_IS;
 	}
-	if (queue_above_us(r->rtt_us, r->base_rtt_us) > r->queue_us) {
+	if (queue_above_us(r->rtt_us, r->base_rtt_us) > queue_us) {
 		m->queue_us = r->now_us;
 		m->same_q16 = 0;
 	}
@@ -332,7 +351,7 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
 	port_lock(&m->lock);
 	path_put(m, part, m->contended ? 0 : r->rate_q16);
 	r->noise_us = min(m->noise_us, queue_scavengers_us(r->base_rtt_us));
-	r->queue_us = max3(queue_shortest_us(r->base_rtt_us), path_packets_us(m), r->noise_us);
+	r->queue_us = max3(queue_shortest_us(r->base_rtt_us), path_packets_us(m, m->carried_q16), r->noise_us);
 	if (m->contended && !r->contended)
 		verdict = PATH_STAND_BACK;
 	else if (!m->contended && r->contended)
@@ -360,24 +379,26 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
  *
  * Return: true where the flow is to stand back, and all others with it.
  */
-bool path_memory_lost(struct path_memory *m, struct path_round *r)
+bool path_memory_lost(struct path_memory *m, struct path_part *part, struct path_round *r)
 {
 	u32 queue_us = queue_above_us(r->rtt_max_us, r->base_rtt_us);
 	bool trial, others = false;
 
 	port_lock(&m->lock);
+	if (r->rate_q16 && !m->contended)
+		path_put(m, part, r->rate_q16);
 	m->spare = false;
-	trial = m->same_q16 && !m->contended && queue_us >= path_packets_us(m);
+	trial = m->same_q16 && !m->contended && queue_us >= path_packets_us(m, m->carried_q16);
 	if (trial) {
 		others = true;	/* they leave no queue */
 	} else if (r->steady && !m->contended) {
 		if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
 			m->full_us = path_mean(m->full_us, queue_us, PATH_MEAN);
 		others = path_carries_others(m, r, queue_us >= max(m->full_us / 2,
-								   path_packets_us(m)));
+								   path_packets_us(m, m->carried_q16)));
 	}
 	if (others)	/* in a trial no round may have ended yet: then its rate is not known */
-		path_stand_back(m, r, trial ? m->same_q16 : m->rate_q16);
+		path_stand_back(m, r, m->rate_q16 ? path_rate_q16(m) : m->same_q16);
 	else if (r->steady)
 		m->same_q16 = 0;
 	r->held_us = m->held_us;

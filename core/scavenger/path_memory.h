@@ -28,7 +28,7 @@
  * holds. Half: on 30 paths with FQ-CoDel others lose 6.7 instead of 3.5 %. Twice: a path that is
  * halved or quartered behind 1/4 BDP passes for others' twice as often, where four flows share it.
  */
-#define PATH_STAND_US			10000
+#define PATH_STAND_US			8000
 
 /* We forget what the path has carried where it has not carried three quarters of it for ten
  * minutes. A slower path whose router drops by delay (CoDel), and one that serves each flow in turn
@@ -242,7 +242,7 @@ void path_memory_leave(struct path_memory *m, struct path_part *part);
 void path_memory_pause(struct path_memory *m, struct path_part *part);
 enum path_verdict path_memory_round(struct path_memory *m, struct path_part *part,
 				    struct path_round *r);
-bool path_memory_lost(struct path_memory *m, struct path_round *r);
+bool path_memory_lost(struct path_memory *m, struct path_part *part, struct path_round *r);
 u32 path_memory_cut(struct path_memory *m);
 
 /**

@@ -118,7 +118,7 @@ static void scavenger_take(struct sender *s, struct tcp_path *p, const struct pa
 	struct scavenger *sc = &s->scavenger;
 	u64 full = r->same_q16 ? scavenger_fits(r->same_q16, r, r->stand_us) :
 				 scavenger_fits(r->fits_q16, r, 2 * r->queue_us);
-	u64 begin = r->same_q16 ? full : scavenger_fits(r->fits_q16, r, 0) / SCAVENGER_TRIAL_PART;
+	u64 begin = r->same_q16 ? scavenger_fits(r->same_q16, r, 0) : scavenger_fits(r->fits_q16, r, 0) / SCAVENGER_TRIAL_PART;
 
 	s->regime = REGIME_ALONE;
 	sc->kept_cwnd = sc->best_effort.window_q16 >> 16;
@@ -131,6 +131,24 @@ static void scavenger_take(struct sender *s, struct tcp_path *p, const struct pa
 		p->cwnd = clamp_t(u64, max_t(u64, p->cwnd, begin), 2, path_cwnd_max(p));
 	cubic_start(&sc->best_effort, (u64)p->cwnd << 16, 0);
 	cdg_restart(&s->cdg, p->cwnd);
+}
+
+/* How long the round under way has been, us, saturating. */
+static u32 scavenger_elapsed_us(const struct sender *s, const struct tcp_path *p)
+{
+	return min_t(u64, p->now_us - s->round.start_us, U32_MAX);
+}
+
+/* Packets per second delivered in it, but for the time in which the path stood
+ * still; 0: no time has passed.
+ */
+static u64 scavenger_rate_q16(const struct sender *s, const struct tcp_path *p)
+{
+	u64 delivered_q16 = (u64)(path_delivered(p) - s->round.delivered) << 16;
+	u32 elapsed_us = scavenger_elapsed_us(s, p);
+
+	elapsed_us -= min(s->scavenger.silent_us, elapsed_us);
+	return elapsed_us ? fp_mul_div(delivered_q16, USEC_PER_SEC, elapsed_us) : 0;
 }
 
 /* Tell the memory of the round that has ended, or of the last one before a loss. */
@@ -196,8 +214,7 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 					 s32 gradient_sum_us)
 {
 	struct scavenger *sc = &s->scavenger;
-	u32 elapsed_us = min_t(u64, p->now_us - s->round.start_us, U32_MAX), w_q16 = Q16_ONE;
-	u64 delivered_q16 = (u64)(path_delivered(p) - s->round.delivered) << 16;
+	u32 elapsed_us = scavenger_elapsed_us(s, p), w_q16 = Q16_ONE;
 	enum path_verdict verdict;
 	struct path_round r;
 
@@ -207,10 +224,8 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	else
 		sc->steady_rounds += sc->steady_rounds < U8_MAX;
 	r = scavenger_seen(s, p);
-	r.rate_q16 = elapsed_us ? fp_mul_div(delivered_q16, USEC_PER_SEC, elapsed_us) : 0;
-	r.judged = elapsed_us && !s->round.app_limited && !sc->stalled;
-	if (sc->stalled)	/* the silence is in the time */
-		r.rate_q16 = s->part.rate_q16;
+	r.rate_q16 = scavenger_rate_q16(s, p);
+	r.judged = r.rate_q16 && !s->round.app_limited && !sc->stalled;
 	if (sender_not_alone(s)) {
 		s->interval.not_alone_rounds++;
 		s->interval.best_effort_sum_q16 += sc->best_effort.window_q16;
@@ -220,6 +235,7 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	sc->stall_us = scavenger_stall_us(&r);
 	scavenger_set_heed(s);
 	sc->stalled = false;
+	sc->silent_us = 0;
 	if (!scavenger_act(s, p, verdict, &r))
 		return ROUND_SET;
 	/* time in which the window was not in use does not count, RFC 9438, 4.2 */
@@ -228,7 +244,10 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	else if (r.spare)
 		cubic_regain(&sc->best_effort, sc->best_effort.window_q16 +
 					       sc->best_effort.window_q16 / SCAVENGER_SPARE_PART);
-	cubic_round(&sc->best_effort, fp_mul_q16(elapsed_us, w_q16), r.base_rtt_us);
+	if (r.same_q16 && queue_above_us(r.rtt_us, r.base_rtt_us) >= r.stand_us / 4 * 3)
+		cubic_start(&sc->best_effort, sc->best_effort.window_q16, 0);
+	else
+		cubic_round(&sc->best_effort, fp_mul_q16(elapsed_us, w_q16), r.base_rtt_us);
 	if (sender_not_alone(s))
 		return ROUND_SET;
 	sc->kept_cwnd = max(sc->kept_cwnd, p->cwnd);
@@ -253,6 +272,8 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 		sc->stalled_us = sample->now_us;
 		since_us = 0;
 		scavenger_set_heed(s);
+		if (sc->excused)
+			sc->silent_us += sample->silence_us;
 	}
 	if (sc->excused && since_us < rtt_us)
 		sc->stalled = true;
@@ -311,7 +332,9 @@ static u32 scavenger_lose_alone(struct sender *s, const struct tcp_path *p)
 	struct scavenger *sc = &s->scavenger;
 	struct path_round r = scavenger_seen(s, p);
 
-	sc->stands_back = path_memory_lost(s->memory, &r);
+	if (scavenger_elapsed_us(s, p) >= r.base_rtt_us)
+		r.rate_q16 = scavenger_rate_q16(s, p);
+	sc->stands_back = path_memory_lost(s->memory, &s->part, &r);
 	sc->held_us = min_t(u64, r.held_us, U32_MAX);
 	cubic_follow(&sc->best_effort, p->cwnd);
 	cubic_loss(&sc->best_effort);

@@ -91,6 +91,7 @@ struct scavenger {
 	u32 yields;
 	u32 stall_us;
 	u32 stalled_us;
+	u32 silent_us;
 	u8 steady_rounds;
 	bool excused;
 	bool stalled;
