@@ -276,10 +276,8 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 		if (m->same_q16)
 			m->mean_q16 = 0;
 	}
-	if (m->same_q16 && m->rate_q16 > m->same_q16 + m->same_q16 / PATH_SAME) {
-		m->same_q16 = m->rate_q16 < PATH_OURS_PART(m->carried_q16) ? m->rate_q16 : 0;
-		m->stood_us = r->now_us;
-	}
+	if (m->rate_q16 > m->same_q16 + m->same_q16 / PATH_SAME)
+		m->same_q16 = 0;
 	m->spare &= !busy;
 	if (!r->judged || !r->steady)
 		return PATH_AS_IT_IS;
@@ -398,7 +396,7 @@ bool path_memory_lost(struct path_memory *m, struct path_part *part, struct path
 								   path_packets_us(m, m->carried_q16)));
 	}
 	if (others)	/* in a trial no round may have ended yet: then its rate is not known */
-		path_stand_back(m, r, m->rate_q16 ? path_rate_q16(m) : m->same_q16);
+		path_stand_back(m, r, !trial ? m->rate_q16 : m->mean_q16 ? m->mean_q16 : m->same_q16);
 	else if (r->steady)
 		m->same_q16 = 0;
 	r->held_us = m->held_us;

@@ -863,7 +863,7 @@ static void check_regime(const struct flow *f, const struct flow *was,
 		      "B after standing back from %u", was->p.cwnd);
 		return;
 	}
-	begin = same_pps ? same_pps * (base_s + PATH_STAND_US / 1e6) : carried_pps * base_s / 2;
+	begin = same_pps ? same_pps * base_s : carried_pps * base_s / 2;
 	CHECK(f->p.cwnd <= max(max(was->p.cwnd, 2u), begin + 1), "took %u of %g", f->p.cwnd, begin);
 	CHECK(same_pps <= carried_pps, "the same is more than the path has carried");
 }

@@ -15,7 +15,7 @@ from inputs import Q16, U32_MAX
 
 BASE_US, LONG_US = 50_000, 20_000  # of RTT, and of a queue that counts
 PPS = 1000  # that the path carries
-STAND_US = 10_000  # a queue that is to stand
+STAND_US = 8_000  # a queue that is to stand
 STEP_S = 0.06  # a round
 LONG_AGO_S = 60  # a time alone in which the host has forgotten its mistakes
 
@@ -78,10 +78,15 @@ class Host:
             assert self.now_s < begin_s + 1000
         return self.now_s - begin_s
 
-    def lose(self, queue_us: int, flow: int = 0) -> bool:
-        """Lose a packet behind such a queue; is the flow to stand back?"""
+    def lose(self, queue_us: int, flow: int = 0, pps: float = 0) -> bool:
+        """Lose a packet behind such a queue; is the flow to stand back?
+
+        pps: the rate of the round under way, 0 where that is too short to tell.
+        """
         self.now_s += STEP_S
-        lost = self.pure.path_memory_lost(self.memory, self.seen(flow, 0, queue_us))
+        lost = self.pure.path_memory_lost(
+            self.memory, self.parts[flow], self.seen(flow, pps, queue_us)
+        )
         self.contended[flow] |= lost
         return bool(lost)
 
@@ -233,20 +238,28 @@ def test_a_queue_stands_for_a_look_before_the_path_is_slower(pure: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("full_us", "stands_us"), [(0, STAND_US), (4_000, 4_000), (40_000, STAND_US)]
+    ("faster", "full_us", "stands_us"),
+    [
+        (20, 0, STAND_US),
+        (20, 4_000, 6_000),  # three quarters of it, at half of the rate
+        (20, 40_000, STAND_US),
+        (1, 40_000, 12_000),  # six packets take longer
+    ],
 )
 def test_no_longer_a_queue_stands_than_the_buffer_holds(
-    pure: Any, full_us: int, stands_us: int
+    pure: Any, faster: int, full_us: int, stands_us: int
 ) -> None:
     host = Host(pure)
     if full_us:
         assert not host.lose(full_us)
     host.until(pure.PATH_STAND_BACK, PPS / 2, LONG_US)
     host.until(pure.PATH_TAKE, 0, 0)
-    seen = host.seen(0, PPS / 2, 0)
+    host.memory.carried_q16 *= faster
+    host.memory.same_q16 *= faster
+    seen = host.seen(0, faster * PPS / 2, 0)
     pure.path_memory_round(host.memory, host.parts[0], seen)
-    assert seen.stand_us == stands_us
-    assert seen.same_q16 == pytest.approx(PPS / 2 * Q16, rel=0.01)
+    assert seen.stand_us == pytest.approx(stands_us, abs=2)
+    assert seen.same_q16 == pytest.approx(faster * PPS / 2 * Q16, rel=0.01)
 
 
 def test_a_trial_that_loses_keeps_what_the_path_carried(pure: Any) -> None:
