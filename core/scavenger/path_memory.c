@@ -126,7 +126,7 @@ u32 path_memory_cut(struct path_memory *m)
 	return cuts;
 }
 
-/* The queue, us, of a few packets that left together (PATH_TOGETHER): it is none. Half of what 32
+/* The queue, us, of a few packets that left together (PATH_TOGETHER) at that rate: it is none. Half of what 32
  * bits hold at most, as a path is taken with twice of it.
  */
 static u32 path_packets_us(const struct path_memory *m, u64 rate_q16)
@@ -143,26 +143,20 @@ static u64 path_mean(u64 mean, u64 value, u32 part)
 	return mean ? fp_mean(mean, value, part) : value;
 }
 
-/* What the path carries for us: in a trial the mean since the queue stands, as one round tells
- * within an eighth at best.
- */
-static u64 path_rate_q16(const struct path_memory *m)
-{
-	return m->same_q16 && m->mean_q16 ? m->mean_q16 : m->rate_q16;
-}
-
 /* Does the path carry the same again as when we stood back, and no queue of others was seen since?
  * Then it is slower, or serves each flow in turn.
  */
 static bool path_same(const struct path_memory *m)
 {
-	u64 part_q16 = m->same_q16 / PATH_SAME, rate_q16 = path_rate_q16(m);
+	u64 part_q16 = m->same_q16 / PATH_SAME;
 
-	return m->same_q16 && rate_q16 >= m->same_q16 - part_q16 &&
-	       rate_q16 <= m->same_q16 + part_q16;
+	return m->same_q16 && m->rate_q16 >= m->same_q16 - part_q16 &&
+	       m->rate_q16 <= m->same_q16 + part_q16;
 }
 
-/* The queue that is to stand in a trial, us: no longer than the buffer. */
+/* The queue that is to stand in a trial, us: three quarters of what the buffer holds at that rate at
+ * most, and twice what a few packets take at least.
+ */
 static u32 path_stand_us(const struct path_memory *m)
 {
 	u64 full_us = m->same_q16 ? fp_mul_div(m->full_us, m->carried_q16, m->same_q16) / 4 * 3 : 0;
@@ -257,8 +251,9 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 	}
 	if (m->poor_us && r->now_us - m->poor_us < r->rtt_us / 4 * 3)
 		return false;
-	if (path_same(m)) {	/* it is slower */
-		m->carried_q16 = path_rate_q16(m);
+	/* it is slower; but a competitor in a pause leaves us three quarters, too */
+	if (path_same(m) && m->same_q16 < PATH_OURS_PART(PATH_OURS_PART(m->carried_q16))) {
+		m->carried_q16 = m->rate_q16;
 		m->same_q16 = 0;
 		m->poor_us = 0;
 		return false;
@@ -271,11 +266,8 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 	bool busy = queue_above_us(r->rtt_us, r->base_rtt_us) >= r->queue_us;
 
 	m->unsettled -= !!m->unsettled;
-	if (queue_above_us(r->rtt_us, r->base_rtt_us) < path_stand_us(m) / 4 * 3) {
+	if (queue_above_us(r->rtt_us, r->base_rtt_us) < path_stand_us(m) / 4 * 3)
 		m->stood_us = r->now_us;
-		if (m->same_q16)
-			m->mean_q16 = 0;
-	}
 	if (m->rate_q16 > m->same_q16 + m->same_q16 / PATH_SAME)
 		m->same_q16 = 0;
 	m->spare &= !busy;
@@ -290,7 +282,7 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 		m->carried_us = r->now_us;
 	r->spare = m->spare && (m->same_q16 || m->rate_q16 >= m->carried_q16);
 	m->noise_us = path_mean(m->noise_us, r->rtt_max_us - r->rtt_us, PATH_MEAN);
-	return path_carries_others(m, r, busy) ? path_stand_back(m, r, path_rate_q16(m)) :
+	return path_carries_others(m, r, busy) ? path_stand_back(m, r, m->rate_q16) :
 						 PATH_AS_IT_IS;
 }
 
@@ -349,7 +341,8 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
 	port_lock(&m->lock);
 	path_put(m, part, m->contended ? 0 : r->rate_q16);
 	r->noise_us = min(m->noise_us, queue_scavengers_us(r->base_rtt_us));
-	r->queue_us = max3(queue_shortest_us(r->base_rtt_us), path_packets_us(m, m->carried_q16), r->noise_us);
+	r->queue_us = max3(queue_shortest_us(r->base_rtt_us), path_packets_us(m, m->carried_q16),
+			   r->noise_us);
 	if (m->contended && !r->contended)
 		verdict = PATH_STAND_BACK;
 	else if (!m->contended && r->contended)
@@ -377,14 +370,12 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
  *
  * Return: true where the flow is to stand back, and all others with it.
  */
-bool path_memory_lost(struct path_memory *m, struct path_part *part, struct path_round *r)
+bool path_memory_lost(struct path_memory *m, struct path_round *r)
 {
 	u32 queue_us = queue_above_us(r->rtt_max_us, r->base_rtt_us);
 	bool trial, others = false;
 
 	port_lock(&m->lock);
-	if (r->rate_q16 && !m->contended)
-		path_put(m, part, r->rate_q16);
 	m->spare = false;
 	trial = m->same_q16 && !m->contended && queue_us >= path_packets_us(m, m->carried_q16);
 	if (trial) {
@@ -396,7 +387,7 @@ bool path_memory_lost(struct path_memory *m, struct path_part *part, struct path
 								   path_packets_us(m, m->carried_q16)));
 	}
 	if (others)	/* in a trial no round may have ended yet: then its rate is not known */
-		path_stand_back(m, r, !trial ? m->rate_q16 : m->mean_q16 ? m->mean_q16 : m->same_q16);
+		path_stand_back(m, r, trial ? m->same_q16 : m->rate_q16);
 	else if (r->steady)
 		m->same_q16 = 0;
 	r->held_us = m->held_us;

@@ -24,9 +24,9 @@
 
 /* Behind a router that serves each flow in turn (FQ-CoDel) the path seems slower until CoDel drops
  * a packet of ours: of a queue that has been 5 ms long for 100 ms. So where no queue of others was
- * seen we let twice that queue stand for a look before we judge, or as long a one as the buffer
- * holds. Half: on 30 paths with FQ-CoDel others lose 6.7 instead of 3.5 %. Twice: a path that is
- * halved or quartered behind 1/4 BDP passes for others' twice as often, where four flows share it.
+ * seen a trial lets a longer one stand for a look before we judge, three quarters of this at least:
+ * but no more than the buffer holds, and no less than twice what a few packets take. Half: CoDel
+ * drops nothing. Twice: two flows fill a buffer of 1/8 BDP, and the loss passes for others'.
  */
 #define PATH_STAND_US			8000
 
@@ -136,7 +136,7 @@ struct path_part {
  * @mean_q16: of that, while alone, a mean of PATH_MEAN round trips; 0: not known
  * @carried_q16: the most that @mean_q16 was
  * @carried_us: when the path last carried PATH_OURS_PART() of that
- * @stood_us: alone: when the queue was last shorter than half of path_stand_us()
+ * @stood_us: alone: when the queue was last shorter than three quarters of path_stand_us()
  * @same_q16: what the path carried when we stood back, where no queue of others was seen since: it
  *	may be slower; else 0
  * @yields: how often we stood back
@@ -195,7 +195,7 @@ enum path_verdict {
  * @fits_q16: what the path carried, packets per second, for each of its flows
  * @queue_us: the shortest queue that counts
  * @same_q16: path_memory.same_q16 for each of its flows, while alone; 0: it is not slower
- * @stand_us: else so long a queue is to stand
+ * @stand_us: else so long a queue is to stand, three quarters of it at least
  * @noise_us: path_memory.noise_us
  * @cuts: path_memory.cuts
  * @held_us: path_memory.held_us
@@ -242,7 +242,7 @@ void path_memory_leave(struct path_memory *m, struct path_part *part);
 void path_memory_pause(struct path_memory *m, struct path_part *part);
 enum path_verdict path_memory_round(struct path_memory *m, struct path_part *part,
 				    struct path_round *r);
-bool path_memory_lost(struct path_memory *m, struct path_part *part, struct path_round *r);
+bool path_memory_lost(struct path_memory *m, struct path_round *r);
 u32 path_memory_cut(struct path_memory *m);
 
 /**

@@ -111,14 +111,16 @@ static u32 scavenger_stall_us(const struct path_round *r)
 }
 
 /* Alone, for all we know: slow start from a part of what the path carried up to all of it and a
- * short queue. But where it may be slower we begin with that, and a queue that stands.
+ * short queue. But where it may be slower we begin with all that fits it without a queue, up to one
+ * that stands: begun with that queue, the first round trip alone overflows a short buffer.
  */
 static void scavenger_take(struct sender *s, struct tcp_path *p, const struct path_round *r)
 {
 	struct scavenger *sc = &s->scavenger;
 	u64 full = r->same_q16 ? scavenger_fits(r->same_q16, r, r->stand_us) :
 				 scavenger_fits(r->fits_q16, r, 2 * r->queue_us);
-	u64 begin = r->same_q16 ? scavenger_fits(r->same_q16, r, 0) : scavenger_fits(r->fits_q16, r, 0) / SCAVENGER_TRIAL_PART;
+	u64 begin = r->same_q16 ? scavenger_fits(r->same_q16, r, 0) :
+				  scavenger_fits(r->fits_q16, r, 0) / SCAVENGER_TRIAL_PART;
 
 	s->regime = REGIME_ALONE;
 	sc->kept_cwnd = sc->best_effort.window_q16 >> 16;
@@ -332,9 +334,7 @@ static u32 scavenger_lose_alone(struct sender *s, const struct tcp_path *p)
 	struct scavenger *sc = &s->scavenger;
 	struct path_round r = scavenger_seen(s, p);
 
-	if (scavenger_elapsed_us(s, p) >= r.base_rtt_us)
-		r.rate_q16 = scavenger_rate_q16(s, p);
-	sc->stands_back = path_memory_lost(s->memory, &s->part, &r);
+	sc->stands_back = path_memory_lost(s->memory, &r);
 	sc->held_us = min_t(u64, r.held_us, U32_MAX);
 	cubic_follow(&sc->best_effort, p->cwnd);
 	cubic_loss(&sc->best_effort);

@@ -459,7 +459,7 @@ static void path_memory_is_sane_in_any_order(struct kunit *test)
 			path_memory_pause(m, part);
 			break;
 		case 1:
-			if (path_memory_lost(m, part, &r)) {
+			if (path_memory_lost(m, &r)) {
 				KUNIT_ASSERT_TRUE(test, !before && m->contended);
 				lost++;
 			}

@@ -114,9 +114,9 @@ static void a_loss_behind_a_queue_tells_of_others(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, (int)rounds(h, 10, PPS / 5, 0), (int)PATH_AS_IT_IS);
 	r.now_us = h->now_us + STEP_US;
-	KUNIT_EXPECT_FALSE(test, path_memory_lost(&h->memory, &h->part[0], &r));
+	KUNIT_EXPECT_FALSE(test, path_memory_lost(&h->memory, &r));
 	r.now_us += STEP_US;
-	KUNIT_EXPECT_TRUE(test, path_memory_lost(&h->memory, &h->part[0], &r));
+	KUNIT_EXPECT_TRUE(test, path_memory_lost(&h->memory, &r));
 	KUNIT_EXPECT_EQ(test, (int)round_at(h, 1, PPS, 0), (int)PATH_STAND_BACK);
 }
 

@@ -78,15 +78,10 @@ class Host:
             assert self.now_s < begin_s + 1000
         return self.now_s - begin_s
 
-    def lose(self, queue_us: int, flow: int = 0, pps: float = 0) -> bool:
-        """Lose a packet behind such a queue; is the flow to stand back?
-
-        pps: the rate of the round under way, 0 where that is too short to tell.
-        """
+    def lose(self, queue_us: int, flow: int = 0) -> bool:
+        """Lose a packet behind such a queue; is the flow to stand back?"""
         self.now_s += STEP_S
-        lost = self.pure.path_memory_lost(
-            self.memory, self.parts[flow], self.seen(flow, pps, queue_us)
-        )
+        lost = self.pure.path_memory_lost(self.memory, self.seen(flow, 0, queue_us))
         self.contended[flow] |= lost
         return bool(lost)
 
@@ -230,10 +225,11 @@ def test_a_queue_stands_for_a_look_before_the_path_is_slower(pure: Any) -> None:
     def slower() -> bool:
         return bool(host.memory.carried_q16 < 0.9 * PPS * Q16)
 
-    host.rounds(2, [PPS / 2], STAND_US // 2 - 100)  # busy, but too short
-    host.rounds(look_s - 2 * STEP_S, [PPS / 2], STAND_US)
+    stands_us = 9_000  # three quarters of what six packets take
+    host.rounds(2, [PPS / 2], stands_us - 100)  # busy, but too short
+    host.rounds(look_s - 2 * STEP_S, [PPS / 2], stands_us)
     assert not slower()
-    host.rounds(3 * STEP_S, [PPS / 2], STAND_US)
+    host.rounds(3 * STEP_S, [PPS / 2], stands_us)
     assert slower()
 
 
