@@ -219,7 +219,7 @@ lint_targets()
 	local target missing=()
 	while read -r target; do
 		grep -q "^$target:" Makefile || missing+=("$target")
-	done < <(grep -hoE '(^ {4}|`)make [a-z-]+' README.md docs/*.md | sed 's/.* //' | sort -u)
+	done < <(grep -hoE '(^ {4}|`)make [a-z][a-z-]*' README.md docs/*.md | sed 's/.* //' | sort -u)
 	[[ ${#missing[@]} -eq 0 ]] || { echo "no such target: ${missing[*]}"; false; }
 }
 

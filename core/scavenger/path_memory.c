@@ -126,8 +126,8 @@ u32 path_memory_cut(struct path_memory *m)
 	return cuts;
 }
 
-/* The queue, us, of a few packets that left together (PATH_TOGETHER) at that rate: it is none. Half of what 32
- * bits hold at most, as a path is taken with twice of it.
+/* The queue, us, of a few packets that left together (PATH_TOGETHER) at that rate: it is none. Half
+ * of what 32 bits hold at most, as a path is taken with twice of it.
  */
 static u32 path_packets_us(const struct path_memory *m, u64 rate_q16)
 {
@@ -154,8 +154,8 @@ static bool path_same(const struct path_memory *m)
 	       m->rate_q16 <= m->same_q16 + part_q16;
 }
 
-/* The queue that is to stand in a trial, us: three quarters of what the buffer holds at that rate at
- * most, and twice what a few packets take at least.
+/* The queue that is to stand in a trial, us: at most three quarters of what the buffer holds at
+ * that rate, at least twice what a few packets take.
  */
 static u32 path_stand_us(const struct path_memory *m)
 {
@@ -374,17 +374,18 @@ bool path_memory_lost(struct path_memory *m, struct path_round *r)
 {
 	u32 queue_us = queue_above_us(r->rtt_max_us, r->base_rtt_us);
 	bool trial, others = false;
+	u32 packets_us;
 
 	port_lock(&m->lock);
 	m->spare = false;
-	trial = m->same_q16 && !m->contended && queue_us >= path_packets_us(m, m->carried_q16);
+	packets_us = path_packets_us(m, m->carried_q16);
+	trial = m->same_q16 && !m->contended && queue_us >= packets_us;
 	if (trial) {
 		others = true;	/* they leave no queue */
 	} else if (r->steady && !m->contended) {
 		if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
 			m->full_us = path_mean(m->full_us, queue_us, PATH_MEAN);
-		others = path_carries_others(m, r, queue_us >= max(m->full_us / 2,
-								   path_packets_us(m, m->carried_q16)));
+		others = path_carries_others(m, r, queue_us >= max(m->full_us / 2, packets_us));
 	}
 	if (others)	/* in a trial no round may have ended yet: then its rate is not known */
 		path_stand_back(m, r, trial ? m->same_q16 : m->rate_q16);
