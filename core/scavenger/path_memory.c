@@ -143,15 +143,23 @@ static u64 path_mean(u64 mean, u64 value, u32 part)
 	return mean ? fp_mean(mean, value, part) : value;
 }
 
+/* What the path carries for us: in a trial the mean since the queue stands, as one round tells
+ * within an eighth at best.
+ */
+static u64 path_rate_q16(const struct path_memory *m)
+{
+	return m->same_q16 && m->mean_q16 ? m->mean_q16 : m->rate_q16;
+}
+
 /* Does the path carry the same again as when we stood back, and no queue of others was seen since?
  * Then it is slower, or serves each flow in turn.
  */
 static bool path_same(const struct path_memory *m)
 {
-	u64 part_q16 = m->same_q16 / PATH_SAME;
+	u64 part_q16 = m->same_q16 / PATH_SAME, rate_q16 = path_rate_q16(m);
 
-	return m->same_q16 && m->rate_q16 >= m->same_q16 - part_q16 &&
-	       m->rate_q16 <= m->same_q16 + part_q16;
+	return m->same_q16 && rate_q16 >= m->same_q16 - part_q16 &&
+	       rate_q16 <= m->same_q16 + part_q16;
 }
 
 /* The queue that is to stand in a trial, us: at most three quarters of what the buffer holds at
@@ -253,7 +261,7 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 		return false;
 	/* it is slower; but a competitor in a pause leaves us three quarters, too */
 	if (path_same(m) && m->same_q16 < PATH_OURS_PART(PATH_OURS_PART(m->carried_q16))) {
-		m->carried_q16 = m->rate_q16;
+		m->carried_q16 = path_rate_q16(m);
 		m->same_q16 = 0;
 		m->poor_us = 0;
 		return false;
@@ -266,9 +274,12 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 	bool busy = queue_above_us(r->rtt_us, r->base_rtt_us) >= r->queue_us;
 
 	m->unsettled -= !!m->unsettled;
-	if (queue_above_us(r->rtt_us, r->base_rtt_us) < path_stand_us(m) / 4 * 3)
+	if (queue_above_us(r->rtt_us, r->base_rtt_us) < path_stand_us(m) / 4 * 3) {
 		m->stood_us = r->now_us;
-	if (m->rate_q16 > m->same_q16 + m->same_q16 / PATH_SAME)
+		if (m->same_q16)
+			m->mean_q16 = 0;
+	}
+	if (path_rate_q16(m) > m->same_q16 + m->same_q16 / PATH_SAME)
 		m->same_q16 = 0;
 	m->spare &= !busy;
 	if (!r->judged || !r->steady)
@@ -282,7 +293,7 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 		m->carried_us = r->now_us;
 	r->spare = m->spare && (m->same_q16 || m->rate_q16 >= m->carried_q16);
 	m->noise_us = path_mean(m->noise_us, r->rtt_max_us - r->rtt_us, PATH_MEAN);
-	return path_carries_others(m, r, busy) ? path_stand_back(m, r, m->rate_q16) :
+	return path_carries_others(m, r, busy) ? path_stand_back(m, r, path_rate_q16(m)) :
 						 PATH_AS_IT_IS;
 }
 
