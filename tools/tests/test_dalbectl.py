@@ -1500,7 +1500,10 @@ def running_sender(b: Bench, *args: str) -> Iterator[tuple[str, list[int]]]:
         fds = Path(f"/proc/{process.pid}/fd")
 
         def sockets() -> list[int]:
-            links = {int(e.name): os.readlink(e.path) for e in os.scandir(fds)}
+            links = {}
+            for entry in os.scandir(fds):
+                with contextlib.suppress(FileNotFoundError):  # a library's, closed since
+                    links[int(entry.name)] = os.readlink(entry.path)
             return sorted(n for n, link in links.items() if link.startswith("socket:"))
 
         wait_for(lambda: len(sockets()) == len(args) - 2, "the sender's sockets")
