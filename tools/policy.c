@@ -79,7 +79,7 @@ static unsigned int parse_address(const char *text, uint32_t *addr)
 static int take_to(struct reading *r)
 {
 	const char *text = value(r, "to 192.0.2.0/24");
-	char address[INET6_ADDRSTRLEN + 1];
+	char address[INET6_ADDRSTRLEN + 1], ignored[HUMAN_ERR_LEN];
 	unsigned int length;
 	const char *slash;
 	uint64_t bits;
@@ -90,7 +90,7 @@ static int take_to(struct reading *r)
 	snprintf(address, sizeof(address), "%.*s", (int)(slash - text), text);
 	length = parse_address(address, r->rule.addr);
 	bits = length;
-	if (!length || (*slash && human_parse_fixed(slash + 1, 1, 0, length, &bits, address)))
+	if (!length || (*slash && human_parse_fixed(slash + 1, 1, 0, length, &bits, ignored)))
 		return wrong(r->err, "'%.80s' is no address; type one as 192.0.2.7, 192.0.2.0/24 or 2001:db8::/32, not a name",
 			     text);
 	set_mask(r->rule.mask, (unsigned int)bits + 128 - length);

@@ -40,7 +40,7 @@ int policy_add(struct policy *policy, unsigned int number, const char *line, cha
 /* Returns the number of wrong lines, each told of in one line on stderr; -1: no such file. */
 int policy_read(struct policy *policy, const char *path);
 
-/* That is in the same words as in a file: these return 0, or -1 with a phrase in err. */
+/* Users and cgroups are named as in a file: these return 0, or -1 with a phrase in err. */
 int policy_parse_user(const char *text, uint32_t *uid, char *err);
 int policy_parse_cgroup(const char *text, struct dalbe_conn *conn, uint32_t *depth, char *err);
 

@@ -2,10 +2,12 @@
 /* The program's own words about how far it is. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "array.h"
@@ -101,6 +103,20 @@ void progress_started(struct progress *p)
 	}
 }
 
+static int to(size_t i)
+{
+	return i ? STDERR_FILENO : STDOUT_FILENO;
+}
+
+struct pollfd progress_awaits(const struct progress *p, size_t i)
+{
+	struct pollfd pollfd = { .fd = to(i), .events = POLLOUT };
+
+	if (p->streams[i].ours < 0 || poll(&pollfd, 1, 0) > 0)
+		pollfd = (struct pollfd){ .fd = p->streams[i].ours, .events = POLLIN };
+	return pollfd;
+}
+
 /* Our own may not block, as somebody else's terminal: then we wait, as the program would. */
 static bool write_all(int fd, const char *text, size_t len)
 {
@@ -135,34 +151,40 @@ static void look_for_lines(struct progress *p, struct progress_stream *s, const 
 	}
 }
 
-void progress_read(struct progress *p, size_t i)
+size_t progress_read(struct progress *p, size_t i)
 {
 	struct progress_stream *s = &p->streams[i];
-	char text[16384];
+	char text[PIPE_BUF];	/* a pipe that can be written to takes so much */
 	ssize_t n;
 
 	if (s->ours < 0)
-		return;
+		return 0;
 	n = read(s->ours, text, sizeof(text));
 	if (n > 0) {
 		look_for_lines(p, s, text, (size_t)n);
 		/* A reader who went away: the program is to learn of it, too. */
-		if (write_all(i ? STDERR_FILENO : STDOUT_FILENO, text, (size_t)n))
-			return;
+		if (write_all(to(i), text, (size_t)n))
+			return (size_t)n;
 	} else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-		return;
+		return 0;
 	}
 	close(s->ours);
 	s->ours = -1;
+	return 0;
 }
 
 void progress_finish(struct progress *p)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(p->streams); i++) {
-		struct pollfd pollfd = { .fd = p->streams[i].ours, .events = POLLIN };
+		int left = 0;
+		size_t n;
 
-		while (p->streams[i].ours >= 0 && poll(&pollfd, 1, 0) > 0)
-			progress_read(p, i);
+		if (p->streams[i].ours < 0)
+			continue;
+		/* Later text is of a process that was left behind, and may never end. */
+		ioctl(p->streams[i].ours, FIONREAD, &left);
+		while (left > 0 && (n = progress_read(p, i)))
+			left -= (int)n;
 		if (p->streams[i].ours >= 0)
 			close(p->streams[i].ours);
 		p->streams[i].ours = -1;

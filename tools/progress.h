@@ -8,6 +8,7 @@
 #ifndef DALBE_PROGRESS_H
 #define DALBE_PROGRESS_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -24,7 +25,7 @@ struct progress {
 	double fraction;	/* of the whole, as last said; 0: not yet */
 };
 
-/* What a line says of it: true, and *fraction from 0 to 1. */
+/* Does a line tell of it? Then *fraction is from 0 to 1. */
 bool progress_of_line(const char *line, double *fraction);
 
 /* Without pipes nothing else here has an effect. Returns -1 with errno. */
@@ -34,10 +35,16 @@ int progress_open(struct progress *p);
 /* The program has its ends: ours of them is closed. */
 void progress_started(struct progress *p);
 
-/* Pass on what has arrived at stream i. */
-void progress_read(struct progress *p, size_t i);
+/*
+ * Stream i can be passed on when this one is readable; where a reader has stopped, as at Ctrl-S,
+ * ours has to become writable before: nothing else may wait for that.
+ */
+struct pollfd progress_awaits(const struct progress *p, size_t i);
 
-/* The program has ended: what it has left in the pipes, and no more, is passed on. */
+/* Pass on some of the text that has arrived at stream i; returns the bytes. */
+size_t progress_read(struct progress *p, size_t i);
+
+/* The program has ended: the text that is left in the pipes, and no more, is passed on. */
 void progress_finish(struct progress *p);
 
 #endif

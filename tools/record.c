@@ -208,16 +208,19 @@ static int write_in(int dir, const char *name, const struct records *runs, size_
 int record_add(const char *name, const struct record *run)
 {
 	static struct records runs;
-	int dir, ret, err;
+	int dir, lock, ret, err;
 
 	make_directories(record_directory());
 	dir = open_directory();
 	if (dir < 0)
 		return -1;
-	/* Two that end at one time write one after the other. */
-	ret = flock(dir, LOCK_EX) || read_in(dir, name, &runs) ? -1 :
+	/* Two that end at one time write one after the other. The directory itself anybody may lock. */
+	lock = openat(dir, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	ret = lock < 0 || flock(lock, LOCK_EX) || read_in(dir, name, &runs) ? -1 :
 	      write_in(dir, name, &runs, runs.n == RECORD_RUNS_MAX, run);
 	err = errno;
+	if (lock >= 0)
+		close(lock);
 	close(dir);
 	errno = err;
 	return ret;

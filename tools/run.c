@@ -187,8 +187,8 @@ static bool wait_until(uint64_t until_ns, struct transfer *t, struct progress *p
 		};
 		struct pollfd pollfds[] = {
 			{ .fd = signal_fd, .events = POLLIN },
-			{ .fd = progress->streams[0].ours, .events = POLLIN },
-			{ .fd = progress->streams[1].ours, .events = POLLIN },
+			progress_awaits(progress, 0),
+			progress_awaits(progress, 1),
 			{ .fd = notify_fd, .events = POLLIN },
 			{ .fd = transfer_fd(t), .events = POLLIN },
 		};
@@ -196,7 +196,7 @@ static bool wait_until(uint64_t until_ns, struct transfer *t, struct progress *p
 		if (ppoll(pollfds, deaf ? 4 : 5, &wait, NULL) <= 0)
 			continue;
 		for (size_t i = 0; i < 2; i++) {
-			if (pollfds[1 + i].revents)
+			if (pollfds[1 + i].revents && pollfds[1 + i].events == POLLIN)
 				progress_read(progress, i);
 		}
 		if (pollfds[3].revents)

@@ -1271,6 +1271,14 @@ def test_record(b: Bench) -> None:
     assert "cannot write the record in" in b.warnings[-1], b.warnings
     assert line.startswith("n: ")
     assert "cannot read" in b.run("report").stderr
+    # Anybody may open root's directory, and lock it.
+    (b.directory / "dalbe").unlink()
+    (b.directory / "dalbe").mkdir()
+    locked = os.open(b.directory / "dalbe", os.O_RDONLY)
+    fcntl.flock(locked, fcntl.LOCK_EX)
+    b.summary("--name", "n", *GOAL, "--", *send_and(b.sink.port, ""))
+    os.close(locked)
+    assert "\nn " in b.run("report").stdout
 
 
 def test_report(b: Bench) -> None:

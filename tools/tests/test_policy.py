@@ -48,6 +48,8 @@ WRONG = {
     "scavenger prot 873": "type one of to, port, own-port, user, cgroup",
     "scavenger to 10.0.0.1/8": "type the network's first address, or /32",
     "scavenger to 10.0.0.0/33": "is no address",
+    "scavenger to 2001:db8::/129": "is no address",
+    "scavenger to 192.0.2.0/24,198.51.100.0/24,203.0.113.0/24": "is no address",
     "scavenger to example.com": "not a name",
     "scavenger to 2001:db8::1/32": "type the network's first address, or /128",
     "weight 7": "from 0.001 to 1",
