@@ -46,12 +46,20 @@ one, the compiler is a cross compiler, and both run here.
 EOF
 }
 
-# The newest headers package of a series; nothing but the plain flavour.
+# The newest headers package of a series; nothing but the plain flavour. Debian signs a kernel's image
+# after its headers are there, hours or days later: without the image it could not be booted.
 newest_headers()
 {
+	local -A images=()
+	local name
+	while read -r name; do
+		images[${name#linux-image-}]=1
+	done < <(private_apt apt-cache pkgnames "linux-image-$1.")
 	private_apt apt-cache pkgnames "linux-headers-$1." |
 		grep -E -- "^linux-headers-[0-9.]+[0-9]([+~-][a-z0-9.+~]+)?-$flavour\$" |
-		sort -V | tail -n 1
+		sort -V | while read -r name; do
+			[[ ! ${images[${name#linux-headers-}]:-} ]] || echo "$name"
+		done | tail -n 1
 }
 
 unpack()
