@@ -141,7 +141,7 @@ static __always_inline bool entry_expired(const struct path_entry *e, const stru
 {
 	u64 now_ns = bpf_ktime_get_boot_ns();
 
-	if (e->flows || now_ns - e->idle_ns < DALBE_PATH_IDLE_NS)
+	if (e->flows || !e->idle_ns || now_ns - e->idle_ns < DALBE_PATH_IDLE_NS)	/* or new */
 		return false;
 	return !key->job || e->job.done_ns || e->job.control.goal.deadline_ns <= now_ns;
 }

@@ -13,7 +13,7 @@
  */
 #include "core/sender.h"
 
-/* Where there may be any, sender_settle(). */
+/* The base hears of ACKs that were gathered, see sender_settle(). */
 void sender_settle_now(struct sender *s, struct tcp_path *p)
 {
 	if (s->gathered.acked && p->cwnd == s->gathered.cwnd)

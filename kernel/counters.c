@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What became of goals: /proc/net/dalbe of each network namespace.
+ * Counts of how goals ended: /proc/net/dalbe of each network namespace.
  *
  *	goals_met		done by the deadline
  *	goals_late		done after it, or ended after it without that
@@ -76,11 +76,12 @@ void dalbe_count_goal(struct sock *sk)
 		.deadline_ns = ca->goal_deadline_ns,
 		.done_ns = ca->goal_done_ns,
 		.end_ns = ktime_get_boottime_ns(),
-		.was_infeasible = ca->flow->sender.control.was_infeasible,
+		.was_infeasible = ca->controlled && ca->flow->sender.control.was_infeasible,
 	});
 }
 
-static int dalbe_counters_show(struct seq_file *seq, void *v)
+/* Not used where there is no /proc. */
+static int __maybe_unused dalbe_counters_show(struct seq_file *seq, void *v)
 {
 	static const char *const names[] = {
 		"goals_met", "goals_late", "goals_unfinished", "goals_infeasible", "goals_bytes",

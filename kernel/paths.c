@@ -12,7 +12,7 @@
  * Life of an entry
  *	flows > 0, in the table		its flows count it
  *	flows = 0, in the table		idle: the next flow finds what is known, for
- *					DALBE_PATH_IDLE_S; then a work removes it. Where the table
+ *					DALBE_PATH_IDLE_NS; then a work removes it. Where the table
  *					is full, the one idle for longest makes place for a new one
  *	flows > 0, not in the table	a flow's own, as the table was full; or the namespace has
  *					ended, and kernel sockets, which do not hold it, are still
@@ -56,7 +56,7 @@
  * learn the path each time that it takes less than five; with twice it believes what may be from
  * before somebody else came, or from another network behind the same gateway's address.
  */
-#define DALBE_PATH_IDLE_S	600
+#define DALBE_PATH_IDLE_NS	(600ull * NSEC_PER_SEC)
 
 /* Buckets: 1 KB for each namespace. A full table has 32 entries in each, which a look-up reads in
  * some microseconds, once per connection or goal. With half of this that is twice as long; with
@@ -90,7 +90,7 @@ struct dalbe_path_key {
  * @node: in a bucket; read under RCU
  * @paths: the table that it is in; NULL: in none. Changes under the table's lock
  * @idle: in dalbe_paths.idle while @flows is 0
- * @idle_since_s: when it became idle, CLOCK_BOOTTIME, as what is known ages in suspend as well
+ * @idle_since_ns: when it became idle, CLOCK_BOOTTIME, as what is known ages in suspend as well
  * @rcu: to free it
  * @memory: what is known of a path
  * @job: of a job's entry instead: its goal, and what sets w
@@ -101,7 +101,7 @@ struct dalbe_path {
 	struct hlist_node node;
 	struct dalbe_paths __rcu *paths;
 	struct list_head idle;
-	u64 idle_since_s;
+	u64 idle_since_ns;
 	struct rcu_head rcu;
 	union {
 		struct path_memory memory;
@@ -241,7 +241,7 @@ static struct dalbe_path *dalbe_path_look_up(struct dalbe_paths *paths,
 
 static bool dalbe_path_expired(const struct dalbe_path *path)
 {
-	return ktime_get_boottime_seconds() >= path->idle_since_s + DALBE_PATH_IDLE_S;
+	return ktime_get_boottime_ns() >= path->idle_since_ns + DALBE_PATH_IDLE_NS;
 }
 
 /* A job that is not done, and not late: connections of it may be still to come. */
@@ -270,7 +270,7 @@ static void dalbe_path_count_goal(struct dalbe_paths *paths, struct dalbe_path *
 		.bytes = known.bytes_done,
 		.deadline_ns = known.control.goal.deadline_ns,
 		.done_ns = known.done_ns,
-		.end_ns = path->idle_since_s * NSEC_PER_SEC,
+		.end_ns = path->idle_since_ns,
 		.was_infeasible = known.control.was_infeasible,
 	});
 }
@@ -402,12 +402,12 @@ static struct dalbe_path *dalbe_path_get(const struct sock *sk, const struct dal
 /* When the entry that is idle for longest is to go. The lock is held, and there is one. */
 static void dalbe_paths_schedule(struct dalbe_paths *paths)
 {
-	u64 end_s = list_first_entry(&paths->idle, struct dalbe_path, idle)->idle_since_s +
-		    DALBE_PATH_IDLE_S;
-	u64 now_s = ktime_get_boottime_seconds();
+	u64 end_ns = list_first_entry(&paths->idle, struct dalbe_path, idle)->idle_since_ns +
+		     DALBE_PATH_IDLE_NS;
+	u64 now_ns = ktime_get_boottime_ns();
 
-	/* a second more, as the clocks' seconds end at different times: one run is to do */
-	schedule_delayed_work(&paths->work, (end_s - min(end_s, now_s) + 1) * HZ);
+	/* a second more, as clocks differ: one run is to do */
+	schedule_delayed_work(&paths->work, nsecs_to_jiffies(end_ns - min(end_ns, now_ns)) + HZ);
 }
 
 /* A flow of an entry in this table ends. False: the entry is not in it any more. */
@@ -418,7 +418,7 @@ static bool dalbe_path_put_in(struct dalbe_paths *paths, struct dalbe_path *path
 	spin_lock_bh(&paths->lock);
 	there = rcu_access_pointer(path->paths);
 	if (there && refcount_dec_and_test(&path->flows)) {
-		path->idle_since_s = ktime_get_boottime_seconds();
+		path->idle_since_ns = ktime_get_boottime_ns();
 		list_add_tail(&path->idle, &paths->idle);
 		dalbe_paths_schedule(paths);
 	}
@@ -553,7 +553,7 @@ static void dalbe_paths_forget(struct work_struct *work)
 			break;
 		}
 		if (dalbe_path_awaited(path)) {
-			path->idle_since_s = ktime_get_boottime_seconds();
+			path->idle_since_ns = ktime_get_boottime_ns();
 			list_move_tail(&path->idle, &paths->idle);
 			continue;
 		}

@@ -143,8 +143,8 @@ static u64 path_mean(u64 mean, u64 value, u32 part)
 	return mean ? fp_mean(mean, value, part) : value;
 }
 
-/* What the path carries for us: in a trial the mean since the queue stands, as one round tells
- * within an eighth at best.
+/* The rate that the path carries for us: in a trial the mean since the queue stands, as one round
+ * tells within an eighth at best.
  */
 static u64 path_rate_q16(const struct path_memory *m)
 {

@@ -19,7 +19,7 @@ static u64 scavenger_level_q16(const struct sender *s)
 	return fp_mul_q16(s->scavenger.best_effort.window_q16, s->control.w_q16);
 }
 
-/* Which RTTs does scavenger_sample() have to see? */
+/* scavenger_sample() has to see RTTs after a stall, and those that a stall excuses. */
 static void scavenger_set_heed(struct sender *s)
 {
 	const struct scavenger *sc = &s->scavenger;
@@ -276,6 +276,10 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 		scavenger_set_heed(s);
 		if (sc->excused)
 			sc->silent_us += sample->silence_us;
+	}
+	if (sc->excused && since_us / 2 >= rtt_us) {	/* all that was under way then has come */
+		sc->excused = false;
+		scavenger_set_heed(s);
 	}
 	if (sc->excused && since_us < rtt_us)
 		sc->stalled = true;
