@@ -77,7 +77,7 @@ dalbe.clear(sock)
 print(dalbe.state(sock))
 EOF
 check "Python: a goal" has "status='on track', goal_bytes=300000" near python3 ./package.py
-check "Python: a scavenger" has "status='scavenger', goal_bytes=0" cat said.all
+check "Python: a scavenger" grep "status='scavenger', goal_bytes=0" said.all
 [[ ! -x go.test ]] || check "Go" has "PASS: TestConnection" \
 	env DALBE_TEST_SINK=10.9.0.2:5001 ip netns exec near ./go.test -test.v -test.run Connection
 
