@@ -214,7 +214,7 @@ int record_add(const char *name, const struct record *run)
 	dir = open_directory();
 	if (dir < 0)
 		return -1;
-	/* Two that end at one time write one after the other. The directory itself anybody may lock. */
+	/* Two that end at one time write one by one. The directory itself anybody may lock. */
 	lock = openat(dir, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	ret = lock < 0 || flock(lock, LOCK_EX) || read_in(dir, name, &runs) ? -1 :
 	      write_in(dir, name, &runs, runs.n == RECORD_RUNS_MAX, run);
