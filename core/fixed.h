@@ -18,7 +18,8 @@
 
 #include "port.h"
 
-#ifndef PORT_U64	/* of a large function: BPF has one for all callers */
+#ifndef PORT_U64
+/* Given by the port, as BPF has one copy of a large function for all of its callers. */
 #define PORT_U64	static inline u64
 #endif
 
