@@ -131,12 +131,12 @@ def test_a_job_needs_more_after_a_sleep_and_no_rate_was_zero(pure: Any) -> None:
     job = Job(pure, size=int(0.5e6 * WINDOW_S), connections=2)
     job.run(0.5)
     known = job.known()  # the struct has to outlive what is read of it
-    target_Bps, rate_Bps = known.control.target_Bps, known.control.rate_Bps
+    needed, rate = known.control.target_Bps, known.control.rate_Bps
     job.asleep_us = WINDOW_S * 1_000_000 // 4
     job.run(0.51)
     known = job.known()
-    assert known.control.target_Bps == pytest.approx(2.2 * target_Bps, rel=0.1)
-    assert known.control.rate_Bps > 0.9 * rate_Bps
+    assert known.control.target_Bps == pytest.approx(2.2 * needed, rel=0.1)
+    assert known.control.rate_Bps > 0.9 * rate
     job.run(0.75)
     assert job.known().control.status == pure.STATUS_DONE
 
