@@ -77,8 +77,7 @@ static __always_inline void give(struct bpf_sock_ops *ctx, const struct dalbe_ru
 	g->deadline_ns = bpf_ktime_get_boot_ns() + rule->time_ns;
 	g->acked_before = ctx->bytes_acked;
 	g->group = rule->group;
-	goal_take(&g->settings, &params, params.flags);
-	g->settings.set |= params.flags;
+	goal_set_params(&g->settings, &params);
 	dalbe_changed(g, true);
 }
 

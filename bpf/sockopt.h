@@ -181,8 +181,7 @@ static __noinline int dalbe_set_params(struct bpf_sockopt *ctx)
 	g = sockopt_goal(ctx, &err);
 	if (!g)
 		return err;
-	goal_take(&g->settings, &p, p.flags);
-	g->settings.set |= p.flags;
+	goal_set_params(&g->settings, &p);
 	dalbe_changed(g, false);
 	f = bpf_sk_storage_get(&flows, ctx->sk, 0, 0);
 	job = f ? job_of(f) : NULL;

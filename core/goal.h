@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a user may ask of a connection, and what is told of it: the same by ioctl(2)
- * (kernel/device.c) and by setsockopt(2) (bpf/sockopt.h).
+ * A user's goal and settings, and the state of a connection: checked and told by one code for
+ * ioctl(2) (kernel/device.c) and setsockopt(2) (bpf/sockopt.h), as their answers would differ else.
  */
 #ifndef DALBE_GOAL_H
 #define DALBE_GOAL_H
@@ -53,6 +53,17 @@ static inline void goal_take(struct goal_settings *s, const struct dalbe_params 
 		s->wmin_ppm = from->wmin_ppm;
 	if (which & DALBE_PARAM_AFTER)
 		s->after_deadline = from->after_deadline;
+}
+
+/**
+ * goal_set_params - the user sets some of the settings
+ * @s: settings
+ * @from: the user's, which goal_check_params() has passed
+ */
+static inline void goal_set_params(struct goal_settings *s, const struct dalbe_params *from)
+{
+	goal_take(s, from, from->flags);
+	s->set |= from->flags;
 }
 
 int goal_check(const struct dalbe_goal *goal);

@@ -119,8 +119,7 @@ void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p)
 	struct goal_settings in_force;
 	struct control_config config;
 
-	goal_take(&ca->settings, p, p->flags);
-	ca->settings.set |= p->flags;
+	goal_set_params(&ca->settings, p);
 	inet_csk(sk)->icsk_ca_setsockopt = 1;	/* see dalbe_sk_set_goal() */
 
 	in_force = dalbe_settings_in_force(sk);

@@ -8,7 +8,7 @@
 
 #include "record.h"
 
-/* What a line carries, as runs with a record tell. */
+/* The rates that a line carries, as runs with a record tell. */
 struct plan_line {
 	uint64_t low_Bps;	/* the least that a whole run had; 0: nothing is known */
 	uint64_t most_Bps;	/* the most that ten seconds of a run had */

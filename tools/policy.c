@@ -396,8 +396,8 @@ unsigned int policy_against(const struct dalbe_rule *rule, const struct dalbe_co
 }
 
 /*
- * Whatever @b holds for, @a does as well. Of cgroups one below the other is not known by its
- * hash: then nothing is said.
+ * @a holds for all that @b holds for. Of cgroups one below the other is not known by its hash: then
+ * nothing is said.
  */
 static bool holds_for_all_of(const struct dalbe_rule *a, const struct dalbe_rule *b)
 {

@@ -16,7 +16,7 @@
 #define POLICY_FILE	"/etc/dalbe/policy.conf"
 #define POLICY_ERR_LEN	256
 
-/* What is known of a connection, as bits; of a condition, also what it asks for. */
+/* Facts that are known of a connection, as bits; of a condition, also those that it asks for. */
 enum {
 	POLICY_TO = 1 << 0,
 	POLICY_PORT = 1 << 1,

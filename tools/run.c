@@ -225,7 +225,7 @@ static void wait_to_start(const struct options *opts)
 		clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &at, NULL);
 }
 
-/* What is kept of a job with a name, and what earlier runs have kept. */
+/* The record of a job with a name, while it runs. */
 struct kept {
 	struct progress progress;
 	struct record run;

@@ -137,7 +137,7 @@ static void test_estimate(void)
 	check(learn_estimate(5, 7, -1) == 7 && learn_estimate(5, 0, 2) == 5, "no fraction", NULL);
 }
 
-/* What it tells people has the same words in it, as text. */
+/* The message for people has the same words in it: they are text, not members. */
 #define RCLONE \
 	"{\"msg\":\"\\\"stats\\\":{\\\"bytes\\\":9\",\"stats\":{\"bytes\":25,\"checks\":0,\"totalBytes\":100,\"transferring\":[{\"bytes\":7}]}}"
 

@@ -96,7 +96,7 @@ struct conn {
 	uint64_t closed_ns;
 	uint64_t done;		/* payload acknowledged since connected */
 	uint64_t received;
-	uint64_t goal_bytes;	/* in terms of done */
+	bool had_goal;
 	uint64_t outside;	/* of done: not for the job, as of when it took part */
 	uint64_t for_job;	/* of done: for the job, while it took part before */
 	uint64_t queued;
@@ -225,7 +225,7 @@ static uint64_t with_overhead(uint64_t bytes)
 	return bytes + bytes / 16 + 65536;
 }
 
-/* What the user has said that the program sends; 0: nothing, as with --size auto. */
+/* The size that the user has given; 0: none, as with --size auto. */
 static uint64_t announced(const struct transfer *t)
 {
 	return t->opts->size_auto ? 0 : t->opts->size_bytes;
@@ -534,7 +534,7 @@ static void take_part(struct transfer *t, struct conn *conn, uint64_t bytes)
 	}
 	if (!dalbe_set_job_goal(fd, t->job, bytes, t->deadline_ns, 0)) {
 		conn->has_goal = true;
-		conn->goal_bytes = bytes;
+		conn->had_goal = true;
 		conn->outside = conn->done - conn->for_job;
 	} else if (errno != ETIME) {	/* that only means it passed just now */
 		warn(t, conn, dalbe_strerror(DALBE_OP_SET_GOAL, errno));
@@ -1067,7 +1067,7 @@ static void conn_json(const struct transfer *t, const struct conn *conn,
 		json_real(js, "closed_s",
 			  seconds(conn->closed_ns - t->start_ns), 3);
 	json_bool(js, "delivered", conn->phase == OVER);
-	json_bool(js, "had_goal", conn->goal_bytes);
+	json_bool(js, "had_goal", conn->had_goal);
 	if (conn->has_state) {
 		const struct dalbe_state *state = &conn->state;
 

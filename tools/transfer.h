@@ -35,7 +35,7 @@ uint64_t transfer_poll(struct transfer *t, pid_t root);
 int transfer_fd(const struct transfer *t);
 bool transfer_ended_one(struct transfer *t);
 
-/* What all connections have got acknowledged. */
+/* The bytes that all connections have got acknowledged. */
 uint64_t transfer_done(const struct transfer *t);
 
 /* --size auto: it is going to be another size. */

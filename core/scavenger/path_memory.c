@@ -271,10 +271,11 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 
 static enum path_verdict path_round_alone(struct path_memory *m, struct path_round *r)
 {
-	bool busy = queue_above_us(r->rtt_us, r->base_rtt_us) >= r->queue_us;
+	u32 queue_us = queue_above_us(r->rtt_us, r->base_rtt_us);
+	bool busy = queue_us >= r->queue_us;
 
 	m->unsettled -= !!m->unsettled;
-	if (queue_above_us(r->rtt_us, r->base_rtt_us) < path_stand_us(m) / 4 * 3) {
+	if (!path_stands(queue_us, path_stand_us(m))) {
 		m->stood_us = r->now_us;
 		if (m->same_q16)
 			m->mean_q16 = 0;

@@ -256,4 +256,14 @@ static inline u64 path_look_us(u32 base_rtt_us)
 	return (u64)base_rtt_us * PATH_LOOK_RTTS + PATH_LOOK_US;
 }
 
+/**
+ * path_stands - does the queue of a trial stand?
+ * @queue_us: queue_above_us() of a round
+ * @stand_us: path_round.stand_us
+ */
+static inline bool path_stands(u32 queue_us, u32 stand_us)
+{
+	return queue_us >= stand_us / 4 * 3;
+}
+
 #endif /* DALBE_PATH_MEMORY_H */

@@ -246,7 +246,7 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	else if (r.spare)
 		cubic_regain(&sc->best_effort, sc->best_effort.window_q16 +
 					       sc->best_effort.window_q16 / SCAVENGER_SPARE_PART);
-	if (r.same_q16 && queue_above_us(r.rtt_us, r.base_rtt_us) >= r.stand_us / 4 * 3)
+	if (r.same_q16 && path_stands(queue_above_us(r.rtt_us, r.base_rtt_us), r.stand_us))
 		cubic_start(&sc->best_effort, sc->best_effort.window_q16, 0);
 	else
 		cubic_round(&sc->best_effort, fp_mul_q16(elapsed_us, w_q16), r.base_rtt_us);

@@ -79,12 +79,6 @@ load
 step "dalbectl attach, of the module"
 # attached: as a process of a service
 attached() { (echo "$BASHPID" >$cgroup/job/cgroup.procs && near python3 ./attached.py 10.9.1.2); }
-# says PATTERN COMMAND...: whether or not that succeeds
-says()
-{
-	"${@:2}" >said.all 2>&1
-	grep -e "$1" said.all || { cat said.all; false; }
-}
 mkdir $cgroup/job
 path 62500
 sysctl -q -w net.dalbe.scavenger=0

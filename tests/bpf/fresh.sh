@@ -14,12 +14,6 @@ cd /srv || exit
 . ./life.sh
 export DEBIAN_FRONTEND=noninteractive
 
-# says PATTERN COMMAND...: whether or not that succeeds
-says()
-{
-	"${@:2}" >said.all 2>&1
-	grep -e "$1" said.all || { cat said.all; false; }
-}
 # until_says PATTERN COMMAND...: within ten seconds
 until_says()
 {

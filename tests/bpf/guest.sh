@@ -11,8 +11,6 @@ set -uo pipefail # not -e: what fails is reported, and the rest still runs
 # shellcheck source=tests/vng/life.sh
 . ./life.sh
 
-# has PATTERN COMMAND...: the command says so
-has() { "${@:2}" >said.all 2>&1; grep -e "$1" said.all || { cat said.all; false; }; }
 refuses()
 {
 	"${@:2}" >said.all 2>&1 && { echo "it succeeds"; return 1; }
@@ -49,10 +47,10 @@ for ((i = 0; i < 50; i++)); do far ss -tln | grep -q :5001 && break; sleep 0.1; 
 near python3 ./goals.py 10.9.0.2 "${VIRTUAL:-0}"
 
 step "settings, by sysctl's names"
-check "get" has "net.dalbe.wmin_ppm = 10000" "$dalbectl" get net.dalbe.wmin_ppm
+check "get" says "net.dalbe.wmin_ppm = 10000" "$dalbectl" get net.dalbe.wmin_ppm
 check "set two" "$dalbectl" set net.dalbe.wmin_ppm=30000 net.dalbe.tw_ms=3000
-check "both are set" has "net.dalbe.tw_ms = 3000" "$dalbectl" get net.dalbe.wmin_ppm net.dalbe.tw_ms
-check "a connection has them" has "connect dalbe_cdg .*tw_ms=3000 .*wmin=0.03 " \
+check "both are set" says "net.dalbe.tw_ms = 3000" "$dalbectl" get net.dalbe.wmin_ppm net.dalbe.tw_ms
+check "a connection has them" says "connect dalbe_cdg .*tw_ms=3000 .*wmin=0.03 " \
 	near python3 ./attached.py 10.9.0.2 own
 check "refused: out of range" refuses "out of range" "$dalbectl" set net.dalbe.tw_ms=99
 check "refused: another's" refuses "the BPF edition has no net.dalbe.g_us" "$dalbectl" set net.dalbe.g_us=5000
@@ -76,9 +74,9 @@ dalbe.scavenger(sock, 0.3)
 dalbe.clear(sock)
 print(dalbe.state(sock))
 EOF
-check "Python: a goal" has "status='on track', goal_bytes=300000" near python3 ./package.py
+check "Python: a goal" says "status='on track', goal_bytes=300000" near python3 ./package.py
 check "Python: a scavenger" grep "status='scavenger', goal_bytes=0" said.all
-[[ ! -x go.test ]] || check "Go" has "PASS: TestConnection" \
+[[ ! -x go.test ]] || check "Go" says "PASS: TestConnection" \
 	env DALBE_TEST_SINK=10.9.0.2:5001 ip netns exec near ./go.test -test.v -test.run Connection
 
 step "dalbectl upgrade"
@@ -94,7 +92,7 @@ if [[ -e ${links[0]} ]]; then
 	echo >&6
 	cat <&5
 	exec 5<&- 6>&-
-	check "new connections have it" has "connect dalbe_cdg status=2 goal=5000" \
+	check "new connections have it" says "connect dalbe_cdg status=2 goal=5000" \
 		near python3 ./attached.py 10.9.0.2 own
 else
 	check "upgrade: refused, as this kernel cannot" refuses "before Linux 6.4" "$dalbectl" upgrade
@@ -107,18 +105,18 @@ mkdir $cgroup/job
 scavenger='dalbe_cdg status=0 goal=0 done=0 controller=3 .*wmin=0.07 '
 a_goal='dalbe_cdg status=2 goal=3000000 done=0 controller=2 tw_ms=2000 group=5 .*left_s=40'
 goal=(--size 3M --deadline +40s --tw 2s --group 5)
-check "before: cubic" has "connect cubic" attached
+check "before: cubic" says "connect cubic" attached
 check "attach a scavenger" "$dalbectl" attach --cgroup $cgroup/job --scavenger --wmin 0.07
-check "its new connections are scavengers" has "connect $scavenger" attached
-check "also those that it accepts" has "accept $scavenger" attached
-check "a goal of the program's own stays" has "connect dalbe_cdg status=2 goal=5000 " attached own
-check "not those of others" has "connect cubic" near python3 ./attached.py 10.9.0.2
+check "its new connections are scavengers" says "connect $scavenger" attached
+check "also those that it accepts" says "accept $scavenger" attached
+check "a goal of the program's own stays" says "connect dalbe_cdg status=2 goal=5000 " attached own
+check "not those of others" says "connect cubic" near python3 ./attached.py 10.9.0.2
 check "attach a goal in its place" "$dalbectl" attach --cgroup $cgroup/job "${goal[@]}"
-check "its new connections have it" has "connect $a_goal" attached
-check "also those that it accepts" has "accept $a_goal" attached
-check "all users can see it" has "dalbectl attach --cgroup $cgroup/job --size 3M" \
+check "its new connections have it" says "connect $a_goal" attached
+check "also those that it accepts" says "accept $a_goal" attached
+check "all users can see it" says "dalbectl attach --cgroup $cgroup/job --size 3M" \
 	su -s /bin/sh nobody -c "$dalbectl attach"
-check "and get tells" has "attached: --cgroup $cgroup/job --size 3M" "$dalbectl" get
+check "and get tells" says "attached: --cgroup $cgroup/job --size 3M" "$dalbectl" get
 check "unload is refused meanwhile" refuses "detach first" "$dalbectl" unload
 check "refused: no goal" refuses "the goal is missing" "$dalbectl" attach --cgroup $cgroup/job
 check "refused: a time of day" refuses "from each connection's beginning" \
@@ -127,7 +125,7 @@ check "refused: no cgroup" refuses "no cgroup of version 2" "$dalbectl" attach -
 check "refused: an ordinary user" refuses "not permitted: type sudo" \
 	su -s /bin/sh nobody -c "$dalbectl attach --cgroup $cgroup/job --scavenger"
 check "detach" "$dalbectl" detach --cgroup $cgroup/job
-check "cubic again" has "connect cubic" attached
+check "cubic again" says "connect cubic" attached
 check "detach: it is not attached" refuses "not attached" "$dalbectl" detach --cgroup $cgroup/job
 
 step "dalbectl policy"
@@ -150,36 +148,36 @@ weight 0.3   to 10.9.0.0/24 port 5000-5002
 EOF
 check "refused: an ordinary user" refuses "not permitted: type sudo" \
 	su -s /bin/sh nobody -c "$dalbectl policy apply $PWD/policy.conf"
-check "before: cubic" has "connect cubic" under root else
-check "apply" has "7 rules in force, by BPF" "$dalbectl" policy apply policy.conf
-check "by prefix and port" has "connect dalbe_cdg status=0 .*controller=3 .*wmin=0.3 " under root else
-check "no rule holds: as it was" has "accept cubic" under root else
-check "by our own port" has "accept dalbe_cdg .*wmin=0.4 " under root else 7003
-check "by IPv6 address" has "accept dalbe_cdg .*wmin=0.2 " under root else six
-check "by cgroup" has "accept dalbe_cdg .*wmin=0.07 " under root job
-check "by one below it" has "accept dalbe_cdg .*controller=3 .*wmin=0.01 " under root job/inner
-check "by user: a goal" has "connect dalbe_cdg status=2 goal=3000000 .*left_s=40" under daemon else
-check "by user: plain" has "connect cubic" under nobody job
-check "a goal of the program's own stays" has "connect dalbe_cdg status=2 goal=5000 " under root job own
+check "before: cubic" says "connect cubic" under root else
+check "apply" says "7 rules in force, by BPF" "$dalbectl" policy apply policy.conf
+check "by prefix and port" says "connect dalbe_cdg status=0 .*controller=3 .*wmin=0.3 " under root else
+check "no rule holds: as it was" says "accept cubic" under root else
+check "by our own port" says "accept dalbe_cdg .*wmin=0.4 " under root else 7003
+check "by IPv6 address" says "accept dalbe_cdg .*wmin=0.2 " under root else six
+check "by cgroup" says "accept dalbe_cdg .*wmin=0.07 " under root job
+check "by one below it" says "accept dalbe_cdg .*controller=3 .*wmin=0.01 " under root job/inner
+check "by user: a goal" says "connect dalbe_cdg status=2 goal=3000000 .*left_s=40" under daemon else
+check "by user: plain" says "connect cubic" under nobody job
+check "a goal of the program's own stays" says "connect dalbe_cdg status=2 goal=5000 " under root job own
 rmdir $cgroup/job/inner && mkdir $cgroup/job/inner
-check "a cgroup that is made anew" has "accept dalbe_cdg .*wmin=0.01 " under root job/inner
+check "a cgroup that is made anew" says "accept dalbe_cdg .*wmin=0.01 " under root job/inner
 check "attach to a cgroup" "$dalbectl" attach --cgroup $cgroup/job --scavenger --wmin 0.6
-check "goes before the policy" has "connect dalbe_cdg .*wmin=0.6 " under root job
+check "goes before the policy" says "connect dalbe_cdg .*wmin=0.6 " under root job
 check "detach" "$dalbectl" detach --cgroup $cgroup/job
 printf 'weight 0.5\nscavenger prot 1\n' >wrong.conf
 check "a wrong file is refused" refuses "wrong.conf:2: 'prot': unknown word" \
 	"$dalbectl" policy apply wrong.conf
-check "and what was in force is" has "accept dalbe_cdg .*wmin=0.07 " under root job
+check "and what was in force is" says "accept dalbe_cdg .*wmin=0.07 " under root job
 for ((i = 0; i < 63; i++)); do
 	echo "scavenger port $((6000 + i)) user nobody cgroup /a/b/c/d/e/f/g"
 done >most.conf
 echo "weight 0.5" >>most.conf
-check "another in its place, of 64 rules" has "64 rules in force" "$dalbectl" policy apply most.conf
-check "the last one decides" has "connect dalbe_cdg .*wmin=0.5 " under root job
-check "all users can see it" has "dalbectl policy apply $PWD/most.conf" \
+check "another in its place, of 64 rules" says "64 rules in force" "$dalbectl" policy apply most.conf
+check "the last one decides" says "connect dalbe_cdg .*wmin=0.5 " under root job
+check "all users can see it" says "dalbectl policy apply $PWD/most.conf" \
 	su -s /bin/sh nobody -c "$dalbectl attach"
 check "remove" "$dalbectl" policy remove
-check "cubic again" has "connect cubic" under root job
+check "cubic again" says "connect cubic" under root job
 check "remove: there is none" refuses "no policy is in force" "$dalbectl" policy remove
 
 # A systemd of its own: of the host's units it sees none.
@@ -214,13 +212,13 @@ for ((i = 0; i < 100; i++)); do
 	[[ $(inside systemctl is-system-running 2>&1) != running ]] || break
 	sleep 0.1
 done
-check "attach --unit: one that does not run" has "attached when it starts" \
+check "attach --unit: one that does not run" says "attached when it starts" \
 	inside "$dalbectl" attach --unit job --scavenger --wmin 0.07
 check "it starts" inside systemctl start job
-check "its new connections are scavengers" has "connect $scavenger" cat said
+check "its new connections are scavengers" says "connect $scavenger" cat said
 check "with a goal in its place" inside "$dalbectl" attach --unit job "${goal[@]}"
 check "it is started again" inside systemctl restart job
-check "and has the goal" has "accept $a_goal" cat said
+check "and has the goal" says "accept $a_goal" cat said
 inside systemctl start rsyncd
 check "attach --unit: one that runs" inside "$dalbectl" attach --unit rsyncd.service --scavenger
 # fetch: what a daemon's connection is while a client of it reads
@@ -234,15 +232,15 @@ fetch()
 	done
 	kill $! && wait $! 2>/dev/null
 }
-check "a daemon's connection" has "dalbe_cdg" fetch
+check "a daemon's connection" says "dalbe_cdg" fetch
 check "it is started again" inside systemctl restart rsyncd
-check "and keeps it" has "dalbe_cdg" fetch
+check "and keeps it" says "dalbe_cdg" fetch
 check "both can be seen" test "$("$dalbectl" attach | wc -l)" -eq 2
 check "no such unit" refuses "knows no such unit" inside "$dalbectl" attach --unit nosuch --scavenger
 check "detach --unit" inside "$dalbectl" detach --unit rsyncd
 check "detach --unit, the other" inside "$dalbectl" detach --unit job
 check "it is started again" inside systemctl restart job
-check "and has cubic" has "connect cubic" cat said
+check "and has cubic" says "connect cubic" cat said
 inside systemctl stop rsyncd job
 
 # a queue of 2 ms is marked, behind the delay, where TCP does not count it as its own any more

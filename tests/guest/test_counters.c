@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What became of goals, as /proc/net/dalbe counts it. */
+/* /proc/net/dalbe counts how goals ended. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -24,6 +24,13 @@ check()
 	fi
 }
 
+# says PATTERN COMMAND...: whether or not that succeeds
+says()
+{
+	"${@:2}" >said.all 2>&1
+	grep -e "$1" said.all || { cat said.all; false; }
+}
+
 near() { ip netns exec near "$@"; }
 far() { ip netns exec far "$@"; }
 

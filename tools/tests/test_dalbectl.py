@@ -1251,7 +1251,7 @@ def test_progress(b: Bench) -> None:
     assert done.stderr.splitlines().count("a line") == 4, done.stderr
     sizes = [goal.bytes for goal in b.goals()]
     assert sizes[0] == 4500000 and 150000 <= sizes[-1] <= 250000, sizes
-    # What somebody else keeps open does not hold us up, nor does a reader that has gone.
+    # A pipe that another process keeps open does not hold us up, nor a reader that has gone.
     begin = time.monotonic()
     done = b.run("run", "--loopback", *auto, "--progress", "--", "sh", "-c", "sleep 20 & echo x")
     assert (done.stdout, time.monotonic() - begin < 10) == ("x\n", True), done
