@@ -148,7 +148,7 @@ static u64 path_mean(u64 mean, u64 value, u32 part)
  */
 static u64 path_rate_q16(const struct path_memory *m)
 {
-	return m->same_q16 && m->mean_q16 ? m->mean_q16 : m->rate_q16;
+	return m->same_q16 && m->rounds ? m->mean_q16 : m->rate_q16;
 }
 
 /* Does the path carry the same again as when we stood back, and no queue of others was seen since?
@@ -224,7 +224,7 @@ static enum path_verdict path_take(struct path_memory *m, const struct path_roun
 	m->contended = false;
 	m->longer = false;
 	m->spare = true;
-	m->mean_q16 = 0;
+	m->rounds = 0;
 	m->taken = 0;
 	m->since_us = r->now_us;
 	m->stood_us = r->now_us;
@@ -272,22 +272,24 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 static enum path_verdict path_round_alone(struct path_memory *m, struct path_round *r)
 {
 	u32 queue_us = queue_above_us(r->rtt_us, r->base_rtt_us);
+	const u32 whole = PATH_MEAN * m->flows;	/* each flow has a round in a round trip */
 	bool busy = queue_us >= r->queue_us;
 
 	m->unsettled -= !!m->unsettled;
 	if (!path_stands(queue_us, path_stand_us(m))) {
 		m->stood_us = r->now_us;
 		if (m->same_q16)
-			m->mean_q16 = 0;
+			m->rounds = 0;
 	}
 	if (path_rate_q16(m) > m->same_q16 + m->same_q16 / PATH_SAME)
 		m->same_q16 = 0;
 	m->spare &= !busy;
 	if (!r->judged || !r->steady)
 		return PATH_AS_IT_IS;
-	/* each flow has a round in a round trip */
-	m->mean_q16 = path_mean(m->mean_q16, m->rate_q16, PATH_MEAN * m->flows);
-	if (m->mean_q16 >= m->carried_q16 || r->now_us - m->carried_us >= PATH_FORGET_US)
+	m->rounds = min(m->rounds + 1, whole);
+	m->mean_q16 = fp_mean(m->mean_q16, m->rate_q16, m->rounds);
+	if ((m->mean_q16 >= m->carried_q16 && m->rounds == whole) || !m->carried_q16 ||
+	    r->now_us - m->carried_us >= PATH_FORGET_US)
 		m->carried_q16 = m->mean_q16;
 	m->same_q16 = min(m->same_q16, m->carried_q16);	/* it may be less now, see PATH_FORGET_US */
 	if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))

@@ -133,8 +133,9 @@ struct path_part {
  * @poor_us: since when the path carries too little for us while it is busy; 0: it does not
  * @held_us: for so long we had been alone when we stood back
  * @rate_q16: sum of the parts, packets per second
- * @mean_q16: of that, while alone, a mean of PATH_MEAN round trips; 0: not known
- * @carried_q16: the most that @mean_q16 was
+ * @mean_q16: of that, while alone, a mean of PATH_MEAN round trips
+ * @rounds: in @mean_q16, PATH_MEAN of each flow at most
+ * @carried_q16: the most that @mean_q16 was of so many, as a burst makes a single round
  * @carried_us: when the path last carried PATH_OURS_PART() of that
  * @stood_us: alone: when the queue was last shorter than three quarters of path_stand_us()
  * @same_q16: what the path carried when we stood back, where no queue of others was seen since: it
@@ -156,6 +157,7 @@ struct path_memory {
 	u32 look_least_us;
 	u32 look_most_us;
 	u32 yields;
+	u32 rounds;
 	bool group;
 	bool contended;
 	bool longer;

@@ -267,6 +267,17 @@ def test_a_trial_that_loses_keeps_what_the_path_carried(pure: Any) -> None:
     assert host.memory.same_q16 == pytest.approx(PPS / 2 * Q16, rel=0.01)
 
 
+def test_a_burst_is_not_what_the_path_carries(pure: Any) -> None:
+    """Packets that were queued elsewhere arrive at once: the rate of one round, not of the path."""
+    host = Host(pure)
+    host.stand_back()
+    host.hold(0)
+    host.round(2 * PPS, 0)
+    assert host.memory.carried_q16 == PPS * Q16
+    host.rounds(5, [2 * PPS])
+    assert host.memory.carried_q16 > 1.9 * PPS * Q16  # it has become faster
+
+
 def test_what_was_carried_is_forgotten_after_minutes(pure: Any) -> None:
     host = Host(pure)
     host.rounds(LONG_AGO_S, [PPS / 2])
@@ -358,7 +369,7 @@ def test_sums_are_those_of_the_parts_whatever_flows_do(pure: Any, seed: int) -> 
     def total() -> int:
         return sum(host.parts[n].rate_q16 for n in there)
 
-    for _ in range(1000):
+    for _ in range(2000):
         what = drawn.choice(("join", "pause", "leave", "lose", *["round"] * 6))
         if what == "join" and len(there) < 16:
             there.append(len(host.parts))
