@@ -288,11 +288,11 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 		return PATH_AS_IT_IS;
 	m->rounds = min(m->rounds + 1, whole);
 	m->mean_q16 = fp_mean(m->mean_q16, m->rate_q16, m->rounds);
-	if ((m->mean_q16 >= m->carried_q16 && m->rounds == whole) || !m->carried_q16 ||
+	if ((m->mean_q16 >= m->carried_q16 && m->rounds == whole) || !m->carried_us ||
 	    r->now_us - m->carried_us >= PATH_FORGET_US)
 		m->carried_q16 = m->mean_q16;
 	m->same_q16 = min(m->same_q16, m->carried_q16);	/* it may be less now, see PATH_FORGET_US */
-	if (m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
+	if (m->rounds == whole && m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
 		m->carried_us = r->now_us;
 	r->spare = m->spare && (m->same_q16 || m->rate_q16 >= m->carried_q16);
 	m->noise_us = path_mean(m->noise_us, r->rtt_max_us - r->rtt_us, PATH_MEAN);
