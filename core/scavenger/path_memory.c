@@ -244,8 +244,10 @@ static bool path_carries_others(struct path_memory *m, const struct path_round *
 						 path_look_us(r->base_rtt_us);
 	u64 ours_q16 = div_u64(PATH_OURS_PART(m->carried_q16), m->flows) *
 		       (looked ? m->flows : m->taken);
+	/* the rate of a round is known within a packet */
+	u64 packet_q16 = div_u64((u64)USEC_PER_SEC << 16, max(r->rtt_us, 1U));
 
-	if (m->rate_q16 >= ours_q16) {
+	if (m->rate_q16 + packet_q16 >= ours_q16) {
 		m->poor_us = 0;
 		if (looked)
 			m->same_q16 = 0;
