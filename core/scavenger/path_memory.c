@@ -294,7 +294,8 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 	    r->now_us - m->carried_us >= PATH_FORGET_US)
 		m->carried_q16 = m->mean_q16;
 	m->same_q16 = min(m->same_q16, m->carried_q16);	/* it may be less now, see PATH_FORGET_US */
-	if (m->rounds == whole && m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
+	if (m->rounds >= PATH_UNSETTLED * m->flows &&
+	    m->rate_q16 >= PATH_OURS_PART(m->carried_q16))
 		m->carried_us = r->now_us;
 	r->spare = m->spare && (m->same_q16 || m->rate_q16 >= m->carried_q16);
 	m->noise_us = path_mean(m->noise_us, r->rtt_max_us - r->rtt_us, PATH_MEAN);

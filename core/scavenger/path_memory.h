@@ -45,9 +45,11 @@
 #define PATH_STEADY_ROUNDS	4
 
 /* When one of our flows has left, the others need a round trip or two to take its part: so many
- * rounds of each are not judged. Half: in one of 16 runs in which flows come and go the rest stands
- * back (in five, where all are judged). Twice: a competitor that comes as one of ours leaves waits
- * for two round trips more.
+ * rounds of each are not judged. And so many rounds of each on a new path give what it carries at
+ * first. Half: in one of 16 runs in which flows come and go the rest stands back (in five, where
+ * all are judged); four of ours leave half of a new path of three packets idle. Twice: a competitor
+ * that comes as one of ours leaves waits for two round trips more, and one that was there before a
+ * newcomer of ours loses 1.5 % to it where that takes 0.75.
  */
 #define PATH_UNSETTLED		2
 
@@ -136,7 +138,8 @@ struct path_part {
  * @mean_q16: of that, while alone, a mean of PATH_MEAN round trips
  * @rounds: in @mean_q16, PATH_MEAN of each flow at most
  * @carried_q16: the most that @mean_q16 was of so many, as a burst makes a single round
- * @carried_us: when the path last carried PATH_OURS_PART() of that
+ * @carried_us: when the path last carried PATH_OURS_PART() of that; 0: until PATH_UNSETTLED rounds
+ *	of each flow @carried_q16 is their mean
  * @stood_us: alone: when the queue was last shorter than three quarters of path_stand_us()
  * @same_q16: what the path carried when we stood back, where no queue of others was seen since: it
  *	may be slower; else 0
