@@ -71,8 +71,8 @@ DEFECTS = {
         "m->rate_q16 += rate_q16;",
     ),
     "we stand back though the path carries as much as ever": (
-        "scavenger/path_memory.c", "if (m->rate_q16 >= ours_q16) {",
-        "if (m->rate_q16 >= 2 * ours_q16) {",
+        "scavenger/path_memory.c", "if (m->rate_q16 + packet_q16 >= ours_q16) {",
+        "if (m->rate_q16 + packet_q16 >= 2 * ours_q16) {",
     ),
     "a forged RTT is not bounded": (
         "bases/cdg.c", "rtt_us = min(rtt_us, CDG_RTT_MAX_US);\n	c->rtt.min_us = min",
