@@ -122,6 +122,17 @@ def test_what_is_measured_and_drawn(tmp_path: Path):
     assert (tmp_path / "demo.png").stat().st_size > 5000
 
 
+def test_the_front_has_our_link_and_cubics(tmp_path: Path):
+    _site, finding = found(tmp_path)
+    ours, cubic = demo.draw(finding, front=True).to_dict()["concat"]
+    assert ours["title"].startswith("dalbe_cdg under a goal: done after 290 s")
+    assert cubic["title"].startswith("plain CUBIC: done after")
+    for panel in (ours, cubic):
+        stack = panel["layer"][1]
+        assert stack["mark"]["type"] == "area"
+        assert stack["encoding"]["y"]["field"] == "value"
+
+
 @pytest.mark.parametrize(
     "change",
     [

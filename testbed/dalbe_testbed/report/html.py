@@ -46,11 +46,13 @@ def _write(sweep: Sweep, found: Finding, out: Path) -> str | None:
     """Write a sweep's tables and picture into `out`; return the picture's name if there is one."""
     for suffix, table in found.tables():
         table.with_columns(pl.col(pl.Float64).round(5)).write_csv(out / f"{sweep.name}{suffix}.csv")
-    draw = declarations.study(sweep.figure).draw
-    if draw is None or found.summary.is_empty():
+    study = declarations.study(sweep.figure)
+    if study.draw is None or found.summary.is_empty():
         return None
     picture = f"{sweep.name}.png"
-    draw(found).save(out / picture, ppi=130)
+    study.draw(found).save(out / picture, ppi=130)
+    if study.front:
+        study.front(found).save(out / f"{sweep.name}-front.png", ppi=130)
     return picture
 
 

@@ -216,8 +216,15 @@ COMPETES_MBPS = 0.01
 """CUBIC competes in bins in which it has more."""
 
 
-def draw(found: Finding) -> Picture:
-    """Draw a seed: the link and the queue by each means, a row each; below, w and the target."""
+FRONT = (OURS, CUBIC)
+"""README's first screen has their links, beside each other."""
+
+
+def draw(found: Finding, *, front: bool = False) -> Picture:
+    """Draw a seed: the link and the queue by each means, a row each; below, w and the target.
+
+    front: the links of FRONT alone.
+    """
     x = alt.X("t_s").title("seconds; dashed: the deadline; shaded: CUBIC competes")
     competes = pl.col("cubic_mbps") > COMPETES_MBPS
     binned = found.curves.with_columns(end_s=pl.when(competes).then(pl.col("t_s") + CURVE_S))
@@ -230,7 +237,8 @@ def draw(found: Finding) -> Picture:
         return alt.layer(busy, *drawn, due).properties(width=520, height=130)
 
     panels = []
-    for name in found.summary["contender"]:
+    names = found.summary["contender"].to_list()
+    for name in [name for name in FRONT if name in names] if front else names:
         curve = binned.filter(contender=name)
         said = f"{LABEL[name]}: {outcome(found.runs.filter(contender=name).row(0, named=True))}"
         sent = curve.rename(SENDERS).unpivot([*SENDERS.values()], index="t_s", variable_name="who")
@@ -239,8 +247,12 @@ def draw(found: Finding) -> Picture:
         stack = alt.Chart(sent.with_columns(index=pl.col("who").rle_id())).mark_area()
         stack = stack.encode(x, alt.Y("value").title("Mbit/s"), colour, order="index")
         queue = alt.Chart(curve).mark_line().encode(x, alt.Y("queue_ms").title("queue, ms"))
-        panels += [over_time(name, stack).properties(title=said), over_time(name, queue)]
+        panels.append(over_time(name, stack).properties(title=said))
+        if not front:
+            panels.append(over_time(name, queue))
     links = alt.concat(*panels, columns=2)
+    if front:
+        return _configured(links)
     module = binned.filter(contender=OURS).drop_nulls("w")
     if module.is_empty():
         return links
@@ -254,7 +266,10 @@ def draw(found: Finding) -> Picture:
     said = "w went from {:.2g} up to {:.2g}".format(*ends)
     both = alt.concat(over_time(OURS, rate), weight.properties(title=said), columns=2)
     both = both.resolve_scale(color="independent")
-    picture = alt.vconcat(links, both).resolve_scale(color="independent")
+    return _configured(alt.vconcat(links, both).resolve_scale(color="independent"))
+
+
+def _configured(picture: Picture) -> Picture:
     return picture.configure_legend(orient="bottom", title=None).configure_title(fontSize=11)
 
 
@@ -272,4 +287,5 @@ STUDY = Study(
     curves=engine.of_first_runs(_curve),
     say=_say,
     draw=draw,
+    front=lambda found: draw(found, front=True),
 )

@@ -252,7 +252,8 @@ class Study:
     values have a row of the summary each. counts: columns of the summary before the means. means:
     the columns that it has the mean of, by default all that were measured. summary: its rows,
     where that is not it. curves: what a figure draws besides. say: the finding
-    in a sentence, by default the verdicts. draw: makes a picture of the finding's tables alone.
+    in a sentence, by default the verdicts. draw: makes a picture of the finding's tables alone;
+    front: a smaller one, for a page that shows no more.
     """
 
     measure: Callable[[Results, Run, Sweep], Row | list[Row] | None]
@@ -267,6 +268,7 @@ class Study:
     curves: Callable[[Found], pl.DataFrame] | None = None
     say: Callable[[Found], str] | None = None
     draw: Callable[[Finding], Picture] | None = None
+    front: Callable[[Finding], Picture] | None = None
 
     def look(self, results: Results, sweep: Sweep) -> Found:
         """Measure and compare the runs. Raises TestbedError if a table is missing or damaged."""
