@@ -12,7 +12,7 @@ from dalbe_testbed.plan.sample import bdp_packets
 from dalbe_testbed.study import engine, tradeoff
 from dalbe_testbed.study.engine import Finding, Found, Study, Verdict, place, who
 from dalbe_testbed.study.results import Group, Row
-from dalbe_testbed.study.tradeoff import YARDSTICK
+from dalbe_testbed.study.tradeoff import NOBODY, YARDSTICK
 
 USE_PERCENT, HARM_PERCENT = 95.0, 3.0
 """Limits of a cell's means: use of the idle link at least, harm at most."""
@@ -24,7 +24,6 @@ ALONE = ("competitors", "flows.xsender.start_s", "duration_s")
 USE = replace(tradeoff.USE, whatever=ALONE)
 """As `tradeoff` has it: CUBIC's run in a cell, without competitors, is the shorter for that."""
 
-NOBODY = "nobody"
 HARM = tradeoff.harm(NOBODY, *ALONE[1:])
 
 

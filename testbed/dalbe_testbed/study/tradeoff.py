@@ -128,6 +128,10 @@ def harm(who: str, *whatever: str) -> Against:
     )
 
 
+NOBODY = "nobody"
+"""Whose runs say what the others get beside nobody."""
+
+
 def judge_use(found: Found, least_percent: float) -> Verdict:
     """Judge our flows' use of the idle link by what CUBIC gets there."""
     said = f"alone at least {least_percent:g} % of what {YARDSTICK.upper()} gets there"
@@ -208,4 +212,4 @@ def draw(found: Finding) -> Picture:
 
 
 MEANS = (MEASURES[0], USE.name, *MEASURES[1:])
-STUDY = Study(measure, _require, MEANS, against=[USE], draw=draw)
+STUDY = Study(measure, _require, MEANS, against=[USE, harm(NOBODY)], draw=draw)
