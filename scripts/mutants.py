@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PYTEST = "scripts/pytest.sh -x -m 'not slow' "
 TESTS = {
     "core/scavenger/path_memory.c": ("path_memory", "sender"),
-    "core/scavenger/scavenger.c": ("path_memory", "sender"),
+    "core/scavenger/scavenger.c": ("gather", "path_memory", "sender"),
     "core/sender.c": ("cuts", "cdg", "streams", "base_least", "base_cubic", "vegas",
                       "path_memory", "sender"),
     "core/bases/cdg.c": ("cdg", "sender"),
