@@ -31,7 +31,7 @@ TESTS = {
     "core/sender.c": ("cuts", "cdg", "streams", "base_least", "base_cubic", "vegas",
                       "path_memory", "sender"),
     "core/bases/cdg.c": ("cdg", "sender"),
-    "core/control/control.c": ("numeric", "control"),
+    "core/control/control.c": ("numeric", "control", "job"),
     "core/control/equations.c": ("numeric", "control"),
     "core/control/job.c": ("job",),
 }  # fmt: skip
