@@ -44,7 +44,7 @@
 #define LIFE_MS		700	/* of a connection, on average */
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define GROUPS		3	/* 0, none, among them: some are shared, some end */
-#define JOBS		3	/* likewise; their numbers are not those of hammer.c, whose goals remain */
+#define JOBS		3	/* likewise; hammer.c has others, which keep goals */
 #define FIRST_JOB	100
 
 static struct sockaddr_in peer;
