@@ -40,7 +40,8 @@ class Flow:
     @property
     def earned_q16(self) -> int:
         """Return B with what the base has not heard of yet."""
-        return self.best_effort.window_q16 + self.sender.gathered.acked * self.best_effort.step_q16
+        heard, step_q16 = self.best_effort.window_q16, self.best_effort.step_q16
+        return int(heard + self.sender.gathered.acked * step_q16)
 
     def ack(self, packets: int, rtt_us: int, in_use: bool) -> None:
         """TCP sends as many packets as an ACK has acknowledged, and shows us that ACK."""
@@ -59,7 +60,7 @@ class Flow:
 
     def lose(self, state: int) -> int:
         """TCP asks for the answer to a loss or a mark; return it, which becomes the window."""
-        answer = self.pure.sender_ssthresh(self.sender, self.path)
+        answer = int(self.pure.sender_ssthresh(self.sender, self.path))
         self.path.ssthresh = answer
         self.pure.sender_count_loss(self.sender, self.path, state)
         self.pure.sender_begin_repair(self.sender, self.path, state)
