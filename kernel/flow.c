@@ -161,6 +161,7 @@ void dalbe_end_interval(struct sock *sk)
 	struct control_sample sample;
 	struct tcp_path p;
 	struct control_model model = { .model_q40 = s->base->model_q40, .arg = &p };
+	struct job *job = flow->job;
 	bool updated = true;
 
 	dalbe_path_read(sk, &p, tp->tcp_mstamp);
@@ -170,12 +171,12 @@ void dalbe_end_interval(struct sock *sk)
 	sample.elapsed_ns = elapsed_us * NSEC_PER_USEC;
 	sample.bytes_done = dalbe_bytes_done(sk);
 	sample.srtt_us = tp->srtt_us >> 3;
-	if (flow->job) {
+	if (job) {
 		struct job_part part = {
 			.sample = sample, .now_us = p.now_us, .busy_us = busy_us,
 		};
 
-		updated = job_hand_in(flow->job, &s->control, &part, &model);
+		updated = job_hand_in(job, &s->control, &part, &model);
 		dalbe_sk(sk)->acked_before_goal = tp->bytes_acked;
 	} else {
 		control_update(&s->control, &sample, &model);
@@ -189,8 +190,9 @@ void dalbe_end_interval(struct sock *sk)
 	cdg_age_histogram(&s->cdg);
 	if (s->memory)
 		dalbe_path_join(sk);	/* the route, or the user, may be another */
-	if (flow->job)
-		dalbe_job_join(sk);
+	/* in another job, its user's from now on: at once, as nothing more may be sent for long */
+	if (job && dalbe_job_join(sk) && flow->job != job)
+		job_begin(flow->job, &s->control, p.now_us, sample.srtt_us);
 	dalbe_begin_interval(sk);
 }
 

@@ -30,7 +30,7 @@ declare -A prefixes=([amd64]=x86-64-linux-gnu- [arm64]=aarch64-linux-gnu-
 usage()
 {
 	cat <<EOF
-usage: debian-root.sh [-h] SERIES[+ARCHITECTURE]
+usage: debian-root.sh [-h] SERIES[+ARCHITECTURE|+clang]
 
 Prints a directory, a kernel release, and CROSS_COMPILE where it needs one. The directory is a Debian
 tree with that kernel's headers in usr/src/linux-headers-RELEASE and a matching
@@ -38,7 +38,7 @@ compiler, make and sparse. SERIES is the beginning of a kernel's version, like
 6.12; the newest release of the series in any Debian suite is taken.
 
 With ARCHITECTURE (${!flavours[*]}) the headers are of Debian's kernel for that
-one, the compiler is a cross compiler, and both run here.
+one, the compiler is a cross compiler, and both run here. With clang that is there as well.
 
   DALBE_DEBIAN_MIRROR  URI of a Debian mirror; default: the one in the apt
                        configuration of this machine
@@ -119,8 +119,10 @@ arch=$(dpkg --print-architecture) prefix=''
 variant=${series#"${series%%+*}"} variant=${variant#+}
 if [[ $variant && $variant != "$arch" && ${flavours[$variant]:-} ]]; then
 	arch=$variant prefix=${prefixes[$arch]}
+elif [[ $variant == clang ]]; then
+	userland+=(clang-19)
 elif [[ $variant && $variant != "$arch" ]]; then
-	die "'$variant' is none of ${!flavours[*]}"
+	die "'$variant' is none of ${!flavours[*]}, clang"
 fi
 flavour=${flavours[$arch]:-$arch}
 exec 9>"$cache/matrix/lock"

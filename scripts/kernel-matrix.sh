@@ -24,7 +24,8 @@ usage: kernel-matrix.sh [-h] [SERIES...]
 
 Builds the module with W=1 (gcc's extra warnings) and C=1 (sparse) against
 Debian's headers of each SERIES (default: ${supported[*]}), each in a Debian
-tree of its own (see debian-root.sh). SERIES+i386, +arm64 and +armhf are of another architecture.
+tree of its own (see debian-root.sh). SERIES+i386, +arm64 and +armhf are of another architecture,
+SERIES+clang is built by clang.
 SERIES+bbr3 has the congestion control interface of
 kernels with the patches of BBRv3 (XanMod, CachyOS); SERIES+renamed has each name that we look for
 in the headers changed in turn, which the build has to refuse, by the name of the probe.
@@ -47,6 +48,13 @@ harmless='^(make(\[[0-9]+\])?: (Entering|Leaving) directory|  [A-Z0-9_]+ (\[M\] 
 harmless+='|Possible precedence problem .*/scripts/kernel-doc line'
 harmless+='|Skipping BTF generation'
 harmless+='|warning: pahole version differs|  The kernel was built with: |  You are using: )'
+
+# Debian's kernels are built by gcc, and their headers say so: these words take that back. The
+# headers' own warnings, about options and a keyword of gcc's, are not about our code.
+clang=(CC=clang-19 CONFIG_CC_IS_GCC= CONFIG_CC_IS_CLANG=y CONFIG_FTRACE_MCOUNT_USE_CC=
+	CONFIG_FTRACE_MCOUNT_USE_OBJTOOL=y CONFIG_CC_IMPLICIT_FALLTHROUGH=-Wimplicit-fallthrough
+	CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT= KCFLAGS=-Wno-unknown-warning-option
+	KCPPFLAGS=-Wno-duplicate-decl-specifier)
 
 # The sandbox has its own root, no network, and nothing of ours it could write:
 # the sources are copied into its memory.
@@ -156,6 +164,7 @@ build()
 	where=$("$repo/scripts/debian-root.sh" "${series%+bbr3}") || { not_ok "$series: no headers"; return; }
 	read -r tree release prefix <<<"$where"
 	[[ ! $prefix ]] || words=("CROSS_COMPILE=$prefix")
+	[[ $series != *+clang ]] || words=("${clang[@]}")
 	log=$cache/matrix/$series.log
 	overlay=()
 	[[ $series != *+bbr3 ]] || bbr3 "$tree" "$release" || { not_ok "$series: no hook to patch"; return; }

@@ -27,11 +27,11 @@ ROOT = Path(__file__).resolve().parent.parent
 PYTEST = "scripts/pytest.sh -x -m 'not slow' "
 TESTS = {
     "core/scavenger/path_memory.c": ("path_memory", "sender"),
-    "core/scavenger/scavenger.c": ("path_memory", "sender"),
+    "core/scavenger/scavenger.c": ("gather", "path_memory", "sender"),
     "core/sender.c": ("cuts", "cdg", "streams", "base_least", "base_cubic", "vegas",
                       "path_memory", "sender"),
     "core/bases/cdg.c": ("cdg", "sender"),
-    "core/control/control.c": ("numeric", "control"),
+    "core/control/control.c": ("numeric", "control", "job"),
     "core/control/equations.c": ("numeric", "control"),
     "core/control/job.c": ("job",),
 }  # fmt: skip

@@ -82,7 +82,7 @@ make_root()
 # boot MODULE SECONDS REPORT: what the guest says, in $work/guest.log as well
 boot()
 {
-	local append
+	local append guest
 	cp "$1" "$work/root/test/dalbe.ko"
 	printf 'export SECONDS_OF=%q REPORT=%q\n' "$2" "$3" >"$work/root/test/environment"
 	(cd "$work/root" && find . | busybox cpio -o -H newc 2>/dev/null | gzip -1) >"$work/initrd"
@@ -93,7 +93,15 @@ boot()
 	append+=" kcsan.skip_watch=1000 kcsan.udelay_task=5000 kcsan.udelay_interrupt=5000"
 	timeout -k 5 $(($2 * 4 + 1200)) qemu-system-x86_64 -accel tcg,thread=multi -smp 4 -m 2G \
 		-nodefaults -nographic -no-reboot -serial stdio -kernel "$kernel/arch/x86/boot/bzImage" \
-		-initrd "$work/initrd" -append "$append" </dev/null 2>&1 | sed -u 's,\r,,' >"$work/guest.log" || :
+		-initrd "$work/initrd" -append "$append" </dev/null >"$work/guest.log" 2>&1 &
+	guest=$!
+	# A defect may hang the guest for good: then nothing more is to be learned from it.
+	while [[ $3 ]] && kill -0 "$guest" 2>/dev/null; do
+		sleep 1
+		! grep -qsE "$3" "$work/guest.log" || { sleep 2; kill "$guest" 2>/dev/null || :; break; }
+	done
+	wait "$guest" || :
+	sed -i 's,\r,,' "$work/guest.log"
 }
 
 for program in busybox qemu-system-x86_64 "${programs[@]}"; do

@@ -136,6 +136,24 @@ static void whose_job(void)
 	pair_close(&one);
 }
 
+/* A connection whose user is another from now on has a part in that user's job of this number, and
+ * takes its goal there, also where it has nothing more to send for now.
+ */
+static void another_user_from_now_on(void)
+{
+	struct pair pair = pair_of_job(new_job(), 300 * KB, 20000);
+	struct dalbe_state s;
+
+	transfer(&pair, 100 * KB);
+	TRY(fchown(pair.tx, OTHER_USER, -1));
+	transfer(&pair, KB);	/* one part */
+	s = state_get(pair.tx);
+	CHECK_EQ(s.goal_bytes, 300 * KB);
+	CHECK_EQ(s.status, DALBE_STATUS_ON_TRACK);
+	CHECK_OP(s.time_left_ns, >, 0);
+	pair_close(&pair);
+}
+
 /* Each connection that a listener accepts has a part in its job. */
 static void listener_of_a_job(void)
 {
@@ -260,6 +278,7 @@ const struct test tests_job[] = {
 	  the_first_sets_the_goal },
 	{ "job: what a connection has done stays done when it ends", outlives_its_connections },
 	{ "job: by number and user", whose_job },
+	{ "job: another user's from now on", another_user_from_now_on },
 	{ "job: a listener's connections take part", listener_of_a_job },
 	{ "job: updates by those that have no part are refused", updates_that_are_refused },
 	{ "job: one w for all", one_w_for_all },

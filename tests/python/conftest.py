@@ -24,3 +24,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pure(tmp_path_factory: pytest.TempPathFactory) -> Pure:
     """All of core/, compiled for this machine."""
     return load(tmp_path_factory.mktemp("pure"))
+
+
+@pytest.fixture(scope="session")
+def each_ack(tmp_path_factory: pytest.TempPathFactory) -> Pure:
+    """The same, but the base is asked at each ACK, as in the BPF edition: none is gathered.
+
+    Where ACKs are gathered, B's Reno part is divided once for all of their packets.
+    """
+    return load(tmp_path_factory.mktemp("each_ack"), "-DPORT_EACH_ACK")

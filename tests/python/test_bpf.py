@@ -7,7 +7,7 @@ import os
 import subprocess
 
 import pytest
-from dalbe_testbed.purecode import ROOT, Pure, load, wrap
+from dalbe_testbed.purecode import ROOT, Pure, wrap
 
 FLOWS = 4
 END_MS, INTERVAL_MS = 60_000, 20
@@ -28,15 +28,6 @@ PATHS: dict[str, dict[str, int]] = {
     "delayed ACKs": {"rate_pps": 850, "base_us": 80000, "buffer": 140, "delayed_acks": 1,
                      "w_q16": 655},
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def each_ack(tmp_path_factory: pytest.TempPathFactory) -> Pure:
-    """The module's, but for the one listed cause: BPF asks the base at each ACK.
-
-    Where ACKs are gathered, B's Reno part is divided once for all of their packets.
-    """
-    return load(tmp_path_factory.mktemp("each_ack"), "-DPORT_EACH_ACK")
 
 
 @pytest.fixture(scope="module")

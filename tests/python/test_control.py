@@ -31,6 +31,11 @@ from inputs import (
 )
 from plant import PRICE_Q40, Transfer
 
+
+def test_mu_is_never_zero_as_prices_are_divided_by_it(pure: Any) -> None:
+    assert pure.control_mu_q16(pure.new("control")) == 1
+
+
 # The equations. Tolerances as derived in tests/kunit/gen_vectors.py.
 
 
@@ -454,6 +459,19 @@ def test_an_infeasible_goal_is_reported_and_withdrawn_when_capacity_comes_back(
     assert t.finished <= 1
 
 
+def test_infeasible_is_withdrawn_when_the_whole_shortfall_is_made_up_for(pure: Any) -> None:
+    t = Transfer(pure, size=10**10)
+    t.steps(60)
+    t.fair_Bps *= 20
+    between = 0
+    while t.d.shortfall_q16:
+        assert t.d.status == pure.STATUS_INFEASIBLE
+        between += t.d.shortfall_q16 < Q16
+        t.step()
+    assert between
+    assert t.d.status == pure.STATUS_ON_TRACK
+
+
 def test_a_goal_whose_w_is_given_is_not_called_infeasible_any_more(pure: Any) -> None:
     """It means that w = 1 is too slow."""
     t = Transfer(pure, size=10**10)
@@ -536,6 +554,16 @@ def test_the_margin_before_the_deadline_is_kept(pure: Any, pid: bool) -> None:
     t.until(1)
     assert t.d.status == pure.STATUS_DONE
     assert t.finished <= 1 - 1 / 64
+
+
+@pytest.mark.parametrize(("left_s", "counts_s"), [(3200, 3100), (200, 100), (100, 12.5), (8, 1)])
+def test_zeta_has_the_time_without_the_margin_but_an_eighth_of_it_at_least(
+    pure: Any, left_s: int, counts_s: float
+) -> None:
+    t = Transfer(pure, size=10**9, window_s=3200)
+    deadline_ns = t.d.goal.deadline_ns
+    pure.control_change_goal(t.d, 10**9, deadline_ns - left_s * 10**9, deadline_ns)
+    assert t.d.target_Bps == pytest.approx(10**9 / counts_s, rel=1e-5)
 
 
 @pytest.mark.parametrize("pid", [True, False])
@@ -747,6 +775,14 @@ def test_phi_follows_the_ratio_of_prices_and_is_limited_on_its_way_up(pure: Any)
     assert max(b - a for a, b in pairwise(phis)) <= 0.1 * 3 * 1.001
     t.steps(8, rate_Bps=1e5, price_q40=q40, price_standard_q40=q40, losses=4)
     assert t.d.phi_q16 == Q16  # down at once
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.1, 0.3), (0.25, 0.75), (0.5, 1)])
+def test_as_phi_falls_w_rises_to_one_at_most(pure: Any, before: float, after: float) -> None:
+    t = Transfer(pure, size=int(0.4 * 1e6 * 3600))
+    t.steps(3)
+    t.d.w_q16, t.d.phi_q16 = round(before * Q16), 3 * Q16
+    assert t.step(app_limited=True).w == pytest.approx(after, rel=1e-4)
 
 
 def test_as_phi_falls_w_rises_so_that_mu_stays(pure: Any) -> None:
