@@ -1299,6 +1299,7 @@ def test_report(b: Bench) -> None:
     run("nightly", 7200, late_s=-754.0)
     run("photos", 3600, late_s=4320.0)
     run("broken", 60, status=20)
+    run("empty", 55, bytes=0)
     run("free", 50, deadline=None, late_s=None)
     run("absent", 3 * 86400)
     run("forgotten", 30 * 86400)
@@ -1306,11 +1307,13 @@ def test_report(b: Bench) -> None:
     results = {" ".join(row.split()[7:]) for row in rows if " has not " not in row}
     assert results == {
         "met, 12m34s before the deadline", "late by 1h12m", "failed with status 20", "done",
+        "sent nothing",
     }, rows  # fmt: skip
     assert [row.split()[0] for row in rows if " has not run since " in row] == ["absent"], rows
     js = json.loads(b.run("report", "--json").stdout)
     met = {run["name"]: run["met"] for run in js["runs"]}
-    assert met == {"nightly": True, "photos": False, "broken": False, "free": None}, js
+    assert met.pop("free") is None and met.pop("nightly") is True, js
+    assert met == {"photos": False, "broken": False, "empty": False}, js
     text = b.run("report", "--prometheus").stdout
     samples = dict(re.findall(r'^(dalbe_job_\w+\{job="\w+"\}) (\S+)$', text, re.MULTILINE))
     assert samples['dalbe_job_met{job="nightly"}'] == "1", text
