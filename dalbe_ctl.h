@@ -200,7 +200,7 @@ struct dalbe_params {
  * @after_deadline: DALBE_AFTER_* in force
  * @tw_ms: update period in force
  * @goal_bytes: size of the goal
- * @bytes_done: acknowledged since the goal was set; a FIN counts as one
+ * @bytes_done: payload acknowledged since the goal was set
  * @deadline_ns: on the caller's CLOCK_BOOTTIME
  * @time_left_ns: until the deadline, negative after it; when done, as it was
  *                at the end
