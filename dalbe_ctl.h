@@ -190,6 +190,10 @@ struct dalbe_params {
 
 /* struct dalbe_state, flags */
 #define DALBE_STATE_APP_LIMITED	(1u << 0) /* last Tw: sender had too little */
+#define DALBE_STATE_OWN_PARAMS	(1u << 1) /* somebody has set some for this socket, or for the
+					   * listener that it is of: not all are the
+					   * defaults
+					   */
 
 /**
  * struct dalbe_state - what a socket is doing (DALBE_IOC_GET_STATE)
