@@ -19,7 +19,8 @@ struct plan_job {
 	const char *name;
 	uint64_t bytes;
 	int64_t deadline_s;	/* from now on */
-	int64_t soonest_s, latest_s;	/* done by then, at the most and at the least */
+	int64_t open_s;		/* of these, within the windows */
+	int64_t soonest_s, latest_s;	/* as open_s: done by then, at the most and at the least */
 	enum plan_verdict { PLAN_FITS, PLAN_PERHAPS, PLAN_NOT } verdict;
 };
 

@@ -185,11 +185,11 @@ static void test_plan(void)
 		{ .end_s = 1, .bytes = 900, .rate_Bps = 1, .most_Bps = 2 },	/* had little */
 	};
 	struct plan_job jobs[] = {
-		{ .name = "late", .bytes = 1000, .deadline_s = 50 },
-		{ .name = "fits", .bytes = 999, .deadline_s = 40 },
-		{ .name = "not", .bytes = 10000, .deadline_s = 45 },
-		{ .name = "last", .bytes = 1000, .deadline_s = 1000 },
-		{ .name = "huge", .bytes = UINT64_MAX, .deadline_s = 900 },
+		{ .name = "late", .bytes = 1000, .deadline_s = 50, .open_s = 50 },
+		{ .name = "fits", .bytes = 999, .deadline_s = 40, .open_s = 40 },
+		{ .name = "not", .bytes = 10000, .deadline_s = 45, .open_s = 45 },
+		{ .name = "last", .bytes = 1000, .deadline_s = 1000, .open_s = 1000 },
+		{ .name = "huge", .bytes = UINT64_MAX, .deadline_s = 900, .open_s = 900 },
 	};
 	static const char *const order[] = { "fits", "not", "late", "huge", "last" };
 	static const enum plan_verdict want[] = {
@@ -212,6 +212,9 @@ static void test_plan(void)
 		check(!strcmp(jobs[i].name, order[i]) && jobs[i].verdict == want[i], order[i],
 		      detail);
 	}
+	jobs[0].open_s = 39;	/* its deadline is a second after the window's end */
+	plan_judge(&line, jobs, 1);
+	check(jobs[0].verdict == PLAN_PERHAPS, "the hours of a window", NULL);
 	check(jobs[4].soonest_s == 30 && jobs[4].latest_s == 120, "after those that fit", NULL);
 }
 

@@ -1336,6 +1336,12 @@ def test_plan(b: Bench) -> None:
     _line, *rows = done.stdout.splitlines()
     assert [row.split(":")[0] for row in rows] == ["small", "n", "big"], rows
     assert [row.split(": ")[2].split(",")[0] for row in rows] == ["fits", "fits", "does not fit"]
+    at = time.localtime(time.time() + 7200)
+    hours = f"{at.tm_hour}:{at.tm_min:02}-{at.tm_hour}:{(at.tm_min + 1) % 60:02}"
+    done = b.run("plan", "--json", "--window", hours, "n@+1h", "small=1M@+3h")
+    js = {job["name"]: job for job in json.loads(done.stdout)["jobs"]}
+    assert js["n"]["verdict"] == "not" and js["n"]["open_s"] == 0, js
+    assert js["small"]["verdict"] == "fits" and 7000 < js["small"]["latest_s"] < 7300, js
     js = json.loads(b.run("plan", "--json", "n@+1h").stdout)
     assert js["jobs"][0]["bytes"] == 112500 and js["jobs"][0]["verdict"] == "fits", js
     assert 0 < js["low"] <= js["most"] and js["runs"] == 1, js
