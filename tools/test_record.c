@@ -137,6 +137,35 @@ static void test_estimate(void)
 	check(learn_estimate(5, 7, -1) == 7 && learn_estimate(5, 0, 2) == 5, "no fraction", NULL);
 }
 
+/* A thousand seconds, of which some are past, at one byte a second. */
+static void test_late(void)
+{
+	static const struct {
+		const char *what;
+		uint64_t past, left;
+		bool want;
+	} cases[] = {
+		{ "twice the rate, early", 150, 1700, false },
+		{ "twice the rate, after a fifth", 210, 1600, true },
+		{ "three times, after an eighth", 125, 2625, true },
+		{ "a third more, after an eighth", 125, 1166, false },
+		{ "a third more, after half", 500, 666, true },
+		{ "a tenth more, near the end", 900, 110, false },
+		{ "a seventh more, near the end", 900, 115, true },
+		{ "less than that", 500, 490, false },
+		{ "past the deadline", 1000, 1, true },
+		{ "nothing moves", 0, 1, true },
+	};
+	const uint64_t s = 1000000000;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t past = cases[i].past, done = past;
+
+		check(learn_late(cases[i].left, (1000 - past) * s, done, past ? past * s : s) ==
+		      cases[i].want, cases[i].what, NULL);
+	}
+}
+
 /* The message for people has the same words in it: they are text, not members. */
 #define RCLONE \
 	"{\"msg\":\"\\\"stats\\\":{\\\"bytes\\\":9\",\"stats\":{\"bytes\":25,\"checks\":0,\"totalBytes\":100,\"transferring\":[{\"bytes\":7}]}}"
@@ -230,6 +259,7 @@ int main(void)
 	test_file();
 	test_learn();
 	test_estimate();
+	test_late();
 	test_progress();
 	test_plan();
 	snprintf(command, sizeof(command), "rm -r %s", directory);

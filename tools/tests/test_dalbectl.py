@@ -345,7 +345,7 @@ def test_congestion_control_that_stays(b: Bench) -> None:
 def test_a_deadline_that_cannot_be_met(b: Bench) -> None:
     """It is said once, while the program runs, where all connections are infeasible for long."""
     b.env["SHIM_STATUS"] = "3"
-    goal = ("--size", "3M", "--deadline", "+8s")  # which would take 15 s
+    goal = ("--size", "30M", "--deadline", "+8s")  # which would take 150 s
     sender = (SENDER, str(b.sink.port), *EACH_SECOND, "0")  # and an idle one
     process = b.start("run", *goal, "--loopback", "--", *sender)
     assert process.stderr
@@ -355,7 +355,7 @@ def test_a_deadline_that_cannot_be_met(b: Bench) -> None:
     assert process.poll() is None
     assert len(process.communicate()[1].splitlines()) == 1  # the last line
     in_time = ("--size", "1M", *goal[2:])  # which would take 5 s, whatever the status
-    for status, options in (("3", GOAL), ("2", goal), ("3", in_time)):  # GOAL's eighth is 7.5 s
+    for status, options in (("3", GOAL), ("2", goal), ("3", in_time)):
         b.env["SHIM_STATUS"] = status
         b.summary(*options, "--", *sender)
         assert b.warnings == [], (status, options)
