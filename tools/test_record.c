@@ -145,11 +145,12 @@ static void test_late(void)
 		uint64_t past, left;
 		bool want;
 	} cases[] = {
-		{ "twice the rate, early", 150, 1700, false },
-		{ "twice the rate, after a fifth", 210, 1600, true },
-		{ "three times, after an eighth", 125, 2625, true },
-		{ "a third more, after an eighth", 125, 1166, false },
-		{ "a third more, after half", 500, 666, true },
+		{ "twice the rate, early", 300, 1400, false },
+		{ "twice the rate, after a third", 340, 1330, true },
+		{ "five times, after an eighth", 125, 4375, true },
+		{ "a third of the share at first, and in time", 130, 2350, false },
+		{ "a fourth more, after half", 500, 625, false },
+		{ "a fourth more, after two thirds", 670, 415, true },
 		{ "a tenth more, near the end", 900, 110, false },
 		{ "a seventh more, near the end", 900, 115, true },
 		{ "less than that", 500, 490, false },
