@@ -59,9 +59,9 @@
  */
 #define DALBE_PATH_IDLE_NS	(600ull * NSEC_PER_SEC)
 
-/* Jobs that are awaited, and are spared when place is made for one entry. With half of this some
- * jobs that begin together, before many paths, lose sooner what they have done; with twice it takes
- * two microseconds in softirq, and a user who fills the table with jobs loses his own later.
+/* So many jobs that are awaited are spared, at most, to make place for one entry. With half of this
+ * a table in which more than four of five idle entries are such jobs forgets some before paths; with
+ * twice a new entry in a table full of them takes twice as many looks, with the lock held.
  */
 #define DALBE_SPARED_MAX	8
 

@@ -10,7 +10,8 @@ me=programs
 usage()
 {
 	cat <<EOF
-usage: programs.sh [-h] [-b MBIT] [-q QDISC] [-s BYTES] [-w TIMES] [-o DIR] PROGRAM:HOW:DEADLINE_S:SEED...
+usage: programs.sh [-h] [-b MBIT] [-q QDISC] [-s BYTES] [-w TIMES] [-o DIR]
+                   PROGRAM:HOW:DEADLINE_S:SEED...
 
 Each PROGRAM sends a hundred files over MBIT Mbit/s and 50 ms, and two CUBIC flows from
 another host send from 20 to 60 s and from 80 to 120 s. Prints a line of CSV for each.

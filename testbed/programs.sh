@@ -108,8 +108,7 @@ leave_record()
 {
 	export XDG_STATE_HOME=$work/state
 	mkdir -p "$XDG_STATE_HOME/dalbe"
-	printf '{"start": 1, "end": 2, "deadline": null, "bytes": %d, "status": 0, "to": "10.0.2.1"}\n' "$1" \
-		>"$XDG_STATE_HOME/dalbe/night.jsonl"
+	printf '{"start": 1, "end": 2, "bytes": %d, "status": 0, "to": "10.0.2.1"}\n' "$1" >"$XDG_STATE_HOME/dalbe/night.jsonl"
 }
 
 # $bytes times $1.

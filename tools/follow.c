@@ -21,8 +21,8 @@
 
 /*
  * A connection is decided on at the second look that finds it: by then dalbectl run, which looks
- * four times a second, has given it what its user asked for. Half: twice the cost for all processes.
- * Twice: a new one is under its rule after a second and a half.
+ * four times a second, has given it what its user asked for. Half: all processes are looked at
+ * twice as often. Twice: a new one is under its rule after a second and a half.
  */
 #define LOOK_NS		(400 * NSEC_PER_MSEC)
 
