@@ -14,10 +14,8 @@ char _license[] SEC("license") = "GPL";
 
 /* The kernel's. */
 enum { AF_INET6 = 10 };
-enum {
-	TCP_SYN_SENT = 2, TCP_SYN_RECV = 3, TCP_FIN_WAIT1 = 4, TCP_CLOSE = 7, TCP_LAST_ACK = 9,
-	TCP_CLOSING = 11,
-};
+enum { TCP_SYN_SENT = 2, TCP_SYN_RECV = 3, TCP_FIN_WAIT1 = 4, TCP_CLOSE = 7 };
+enum { TCP_LAST_ACK = 9, TCP_CLOSING = 11 };
 enum { CA_EVENT_CWND_RESTART = 1, CA_EVENT_COMPLETE_CWR = 2 };	/* from 6.1 to 7.2 */
 enum { SK_PACING_NONE, SK_PACING_NEEDED, SK_PACING_FQ };
 enum { TCP_CHRONO_RWND_LIMITED = 2 };

@@ -13,8 +13,8 @@
  *	flows > 0, in the table		its flows count it
  *	flows = 0, in the table		idle: the next flow finds what is known, for
  *					DALBE_PATH_IDLE_NS; then a work removes it. Where the table
- *					is full, the one idle for longest makes place for a new one, but
- *					for jobs that are awaited, of which some are spared
+ *					is full, the one idle for longest makes place for a new one;
+ *					some jobs that are awaited are spared
  *	flows > 0, not in the table	a flow's own, as the table was full; or the namespace has
  *					ended, and kernel sockets, which do not hold it, are still
  *					to be closed. Freed with its last flow
@@ -60,8 +60,8 @@
 #define DALBE_PATH_IDLE_NS	(600ull * NSEC_PER_SEC)
 
 /* So many jobs that are awaited are spared, at most, to make place for one entry. With half of this
- * a table in which more than four of five idle entries are such jobs forgets some before paths; with
- * twice a new entry in a table full of them takes twice as many looks, with the lock held.
+ * a table in which more than four of five idle entries are such jobs forgets some before paths;
+ * with twice a new entry in a table full of them takes twice as many looks, under the lock.
  */
 #define DALBE_SPARED_MAX	8
 

@@ -160,9 +160,9 @@ static void test_late(void)
 	const uint64_t s = 1000000000;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		uint64_t past = cases[i].past, done = past;
+		uint64_t past = cases[i].past;
 
-		check(learn_late(cases[i].left, (1000 - past) * s, done, past ? past * s : s) ==
+		check(learn_late(cases[i].left, (1000 - past) * s, past, past * s + 1) ==
 		      cases[i].want, cases[i].what, NULL);
 	}
 }
