@@ -56,8 +56,36 @@ static int64_t seconds_for(uint64_t bytes, uint64_t rate_Bps)
 	return s < 1e12 ? (int64_t)s + 1 : (int64_t)1e12;
 }
 
+static double needs_Bps(const struct plan_job *job)
+{
+	return (double)job->bytes / (double)job->open_s;
+}
+
+/*
+ * What a job has for certain beside the others, which begin with it: where all together need more
+ * than the line carries at the least, those that need much have equal parts of it.
+ */
+static double certain_Bps(const struct plan_line *line, const struct plan_job *jobs, size_t n)
+{
+	double low = 0, high = (double)line->low_Bps;
+
+	for (int step = 0; step < 50; step++) {
+		double share = (low + high) / 2, sum = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			double need = needs_Bps(&jobs[i]);
+
+			if (jobs[i].verdict != PLAN_NOT)
+				sum += need < share ? need : share;
+		}
+		*(sum > (double)line->low_Bps ? &high : &low) = share;
+	}
+	return high;
+}
+
 void plan_judge(const struct plan_line *line, struct plan_job *jobs, size_t n)
 {
+	double certain;
 	uint64_t before = 0;
 
 	qsort(jobs, n, sizeof(*jobs), by_deadline);
@@ -71,6 +99,11 @@ void plan_judge(const struct plan_line *line, struct plan_job *jobs, size_t n)
 			       job->soonest_s <= job->open_s ? PLAN_PERHAPS : PLAN_NOT;
 		if (job->verdict != PLAN_NOT)
 			before = bytes;
+	}
+	certain = certain_Bps(line, jobs, n);
+	for (size_t i = 0; i < n; i++) {
+		if (jobs[i].verdict == PLAN_FITS && needs_Bps(&jobs[i]) > certain)
+			jobs[i].verdict = PLAN_PERHAPS;
 	}
 }
 

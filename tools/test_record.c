@@ -223,7 +223,12 @@ static void test_plan(void)
 	};
 	static const char *const order[] = { "fits", "not", "late", "huge", "last" };
 	static const enum plan_verdict want[] = {
-		PLAN_FITS, PLAN_NOT, PLAN_PERHAPS, PLAN_NOT, PLAN_FITS
+		PLAN_PERHAPS, PLAN_NOT, PLAN_PERHAPS, PLAN_NOT, PLAN_FITS
+	};
+	struct plan_job three[] = {
+		{ .name = "soon", .bytes = 500, .deadline_s = 25, .open_s = 25 },
+		{ .name = "little", .bytes = 50, .deadline_s = 50, .open_s = 50 },
+		{ .name = "much", .bytes = 600, .deadline_s = 60, .open_s = 60 },
 	};
 	static struct records runs;
 	struct plan_line line;
@@ -245,6 +250,13 @@ static void test_plan(void)
 	jobs[0].open_s = 39;	/* its deadline is a second after the window's end */
 	plan_judge(&line, jobs, 1);
 	check(jobs[0].verdict == PLAN_PERHAPS, "the hours of a window", NULL);
+	/* each alone after the other is in time, but 20, 1 and 10 B/s are more than 25 */
+	plan_judge(&line, three, ARRAY_SIZE(three));
+	check(three[0].verdict == PLAN_PERHAPS && three[1].verdict == PLAN_FITS &&
+	      three[2].verdict == PLAN_FITS, "jobs that begin together", NULL);
+	three[0].bytes = 250;
+	plan_judge(&line, three, ARRAY_SIZE(three));
+	check(three[0].verdict == PLAN_FITS, "and need what there is", NULL);
 	check(jobs[4].soonest_s == 30 && jobs[4].latest_s == 120, "after those that fit", NULL);
 }
 
