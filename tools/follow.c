@@ -22,9 +22,9 @@
 /*
  * A connection is decided on at the second look that finds it: by then dalbectl run, which looks
  * four times a second, has given it what its user asked for. Half: all processes are looked at
- * twice as often. Twice: a new one is under its rule after a second and a half.
+ * twice as often. Twice: a new one is under its rule after more than a second.
  */
-#define LOOK_NS		(400 * NSEC_PER_MSEC)
+#define LOOK_NS		(300 * NSEC_PER_MSEC)
 
 /* Inodes of sockets, in order once all are there. */
 struct inodes {
