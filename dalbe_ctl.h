@@ -190,6 +190,10 @@ struct dalbe_params {
 
 /* struct dalbe_state, flags */
 #define DALBE_STATE_APP_LIMITED	(1u << 0) /* last Tw: sender had too little */
+#define DALBE_STATE_OWN_PARAMS	(1u << 1) /* somebody has set some for this socket, or for the
+					   * listener that it is of: not all are the
+					   * defaults
+					   */
 
 /**
  * struct dalbe_state - what a socket is doing (DALBE_IOC_GET_STATE)
@@ -200,7 +204,7 @@ struct dalbe_params {
  * @after_deadline: DALBE_AFTER_* in force
  * @tw_ms: update period in force
  * @goal_bytes: size of the goal
- * @bytes_done: acknowledged since the goal was set; a FIN counts as one
+ * @bytes_done: payload acknowledged since the goal was set
  * @deadline_ns: on the caller's CLOCK_BOOTTIME
  * @time_left_ns: until the deadline, negative after it; when done, as it was
  *                at the end

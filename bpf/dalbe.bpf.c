@@ -14,7 +14,8 @@ char _license[] SEC("license") = "GPL";
 
 /* The kernel's. */
 enum { AF_INET6 = 10 };
-enum { TCP_SYN_SENT = 2, TCP_SYN_RECV = 3, TCP_CLOSE = 7 };
+enum { TCP_SYN_SENT = 2, TCP_SYN_RECV = 3, TCP_FIN_WAIT1 = 4, TCP_CLOSE = 7 };
+enum { TCP_LAST_ACK = 9, TCP_CLOSING = 11 };
 enum { CA_EVENT_CWND_RESTART = 1, CA_EVENT_COMPLETE_CWR = 2 };	/* from 6.1 to 7.2 */
 enum { SK_PACING_NONE, SK_PACING_NEEDED, SK_PACING_FQ };
 enum { TCP_CHRONO_RWND_LIMITED = 2 };
@@ -410,10 +411,15 @@ static __noinline int dalbe_end_interval(struct sock *sk, struct dalbe_flow *f)
 static __always_inline bool dalbe_finish(struct sock *sk, const struct dalbe_flow *f)
 {
 	struct dalbe_goal_of *g = dalbe_goal_of(sk);
+	u8 state = sk->__sk_common.skc_state;
 	u64 done;
 
 	if (!g || !g->bytes)
 		return false;
+	/* bytes_acked counts the FIN, which is no payload */
+	if ((state == TCP_FIN_WAIT1 || state == TCP_CLOSING || state == TCP_LAST_ACK) &&
+	    tcp_sk(sk)->snd_una == tcp_sk(sk)->write_seq)
+		g->acked_before++;
 	done = dalbe_bytes_done(tcp_sk(sk)->bytes_acked, g);
 	if (f->job.id)
 		return done && !tcp_sk(sk)->packets_out;

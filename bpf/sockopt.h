@@ -293,6 +293,8 @@ static __noinline int dalbe_get_state(struct bpf_sockopt *ctx)
 	out->tw_ms = c.tw_ms;
 	out->cwnd = tp->snd_cwnd;
 	out->group = g->group;
+	if (g->settings.set)
+		out->flags |= DALBE_STATE_OWN_PARAMS;
 	now_ns = bpf_ktime_get_boot_ns();
 	known.control.goal.bytes = g->bytes;
 	known.control.goal.deadline_ns = g->deadline_ns + (g->each ? now_ns : 0);

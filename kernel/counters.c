@@ -6,7 +6,7 @@
  *	goals_late		done after it, or ended after it without that
  *	goals_unfinished	ended before it: less was sent
  *	goals_infeasible	of all these, those that were infeasible at some time
- *	goals_bytes		acknowledged for all these; a FIN is one, as in tcp_sock.bytes_acked
+ *	goals_bytes		payload acknowledged for all these
  *	goals_late_ms		by how much the late ones were late, in all
  *
  * A goal is counted once, when it ends: its connection does, or is given another one, or none. A

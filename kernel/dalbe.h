@@ -82,7 +82,7 @@ struct dalbe_flow {
  * @goal_deadline_ns: CLOCK_BOOTTIME; or from when the connection is established, while @each
  * @flow: of an established connection, else NULL; NULL also where memory was
  *        short, until a later ACK finds some
- * @acked_before_goal: tcp_sock.bytes_acked when the goal was set
+ * @acked_before_goal: tcp_sock.bytes_acked when the goal was set; one more once that has the FIN
  * @goal_done_ns: when its last byte was acknowledged; 0: not yet
  * @goal_check: what dalbe_goal_check() says of these
  * @settings: see there; the rest follows the namespace: dalbe_settings_in_force()

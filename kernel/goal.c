@@ -183,6 +183,8 @@ void dalbe_sk_get_state(struct sock *sk, struct dalbe_state *state)
 	state->g_ns = s.g_ns;
 	state->cwnd = tcp_snd_cwnd(tp);
 	state->group = ca->group;
+	if (ca->settings.set)
+		state->flags |= DALBE_STATE_OWN_PARAMS;
 	if (ca->goal_bytes) {
 		state->status = DALBE_STATUS_WAITING;
 		state->goal_bytes = ca->goal_bytes;

@@ -215,8 +215,21 @@ static __always_inline void dalbe_take_sample(struct sock *sk, const struct ack_
 		dalbe_tell_base(sk, BASE_IDLE);
 }
 
+/* tcp_sock.bytes_acked counts the FIN, which is no payload. Its ACK is the last that acknowledges
+ * anything, and TCP knows it the same way.
+ */
+static void dalbe_skip_fin(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if ((1 << sk->sk_state) & (TCPF_FIN_WAIT1 | TCPF_CLOSING | TCPF_LAST_ACK) &&
+	    tp->snd_una == tp->write_seq)
+		dalbe_sk(sk)->acked_before_goal++;
+}
+
 static noinline void dalbe_take_any_sample(struct sock *sk, const struct ack_sample *sample)
 {
+	dalbe_skip_fin(sk);
 	dalbe_take_sample(sk, sample, false);
 }
 

@@ -13,7 +13,8 @@
  *	flows > 0, in the table		its flows count it
  *	flows = 0, in the table		idle: the next flow finds what is known, for
  *					DALBE_PATH_IDLE_NS; then a work removes it. Where the table
- *					is full, the one idle for longest makes place for a new one
+ *					is full, the one idle for longest makes place for a new one;
+ *					some jobs that are awaited are spared
  *	flows > 0, not in the table	a flow's own, as the table was full; or the namespace has
  *					ended, and kernel sockets, which do not hold it, are still
  *					to be closed. Freed with its last flow
@@ -57,6 +58,12 @@
  * before somebody else came, or from another network behind the same gateway's address.
  */
 #define DALBE_PATH_IDLE_NS	(600ull * NSEC_PER_SEC)
+
+/* So many jobs that are awaited are spared, at most, to make place for one entry. With half of this
+ * a table in which more than four of five idle entries are such jobs forgets some before paths;
+ * with twice a new entry in a table full of them takes twice as many looks, under the lock.
+ */
+#define DALBE_SPARED_MAX	8
 
 /* Buckets: 1 KB for each namespace. A full table has 32 entries in each, which a look-up reads in
  * some microseconds, once per connection or goal. With half of this that is twice as long; with
@@ -256,12 +263,15 @@ static bool dalbe_path_awaited(struct dalbe_path *path)
 	       known.control.goal.deadline_ns > ktime_get_boottime_ns();
 }
 
-/* The goal of a job that is forgotten has ended when its last connection did. */
+/* The goal of a job that is forgotten has ended when its last connection did. One that is awaited,
+ * in a full table, has not: a connection to come begins it anew, and that one's end counts.
+ */
 static void dalbe_path_count_goal(struct dalbe_paths *paths, struct dalbe_path *path)
 {
 	struct job_known known;
 
-	if (!path->key.job || refcount_read(&path->flows) || paths->ended)
+	if (!path->key.job || refcount_read(&path->flows) || paths->ended ||
+	    dalbe_path_awaited(path))
 		return;
 	job_read(&path->job, &known);
 	if (!known.control.goal.bytes)
@@ -329,16 +339,35 @@ static struct dalbe_path *dalbe_path_find(struct dalbe_paths *paths,
 	return path;
 }
 
+/* An idle entry of a job that is awaited is kept for ten minutes more. The lock is held.
+ *
+ * Return: true where it was one.
+ */
+static bool dalbe_path_spare(struct dalbe_paths *paths, struct dalbe_path *path)
+{
+	if (!dalbe_path_awaited(path))
+		return false;
+	path->idle_since_ns = ktime_get_boottime_ns();
+	list_move_tail(&path->idle, &paths->idle);
+	return true;
+}
+
 /* Is there place for one more entry? The lock is held. */
 static bool dalbe_paths_make_place(struct dalbe_paths *paths)
 {
+	struct dalbe_path *path;
+	int spared = 0;
+
 	if (paths->ended)
 		return false;
 	if (paths->entries < DALBE_PATHS_MAX)
 		return true;
 	if (list_empty(&paths->idle))
 		return false;
-	dalbe_path_remove(paths, list_first_entry(&paths->idle, struct dalbe_path, idle));
+	do {
+		path = list_first_entry(&paths->idle, struct dalbe_path, idle);
+	} while (spared++ < DALBE_SPARED_MAX && dalbe_path_spare(paths, path));
+	dalbe_path_remove(paths, path);
 	return true;
 }
 
@@ -552,12 +581,8 @@ static void dalbe_paths_forget(struct work_struct *work)
 			dalbe_paths_schedule(paths);
 			break;
 		}
-		if (dalbe_path_awaited(path)) {
-			path->idle_since_ns = ktime_get_boottime_ns();
-			list_move_tail(&path->idle, &paths->idle);
-			continue;
-		}
-		dalbe_path_remove(paths, path);
+		if (!dalbe_path_spare(paths, path))
+			dalbe_path_remove(paths, path);
 	}
 	spin_unlock_bh(&paths->lock);
 }

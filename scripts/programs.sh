@@ -10,7 +10,8 @@ me=programs
 usage()
 {
 	cat <<EOF
-usage: programs.sh [-h] [-b MBIT] [-q QDISC] [-s BYTES] [-o DIR] PROGRAM:HOW:DEADLINE_S:SEED...
+usage: programs.sh [-h] [-b MBIT] [-q QDISC] [-s BYTES] [-w TIMES] [-o DIR]
+                   PROGRAM:HOW:DEADLINE_S:SEED...
 
 Each PROGRAM sends a hundred files over MBIT Mbit/s and 50 ms, and two CUBIC flows from
 another host send from 20 to 60 s and from 80 to 120 s. Prints a line of CSV for each.
@@ -21,24 +22,28 @@ PROGRAM  rsync   over ssh, one connection
          rclone  by WebDAV, eight connections at a time and two hundred in all; rclone1: one
          none    what the CUBIC flows have without it
 HOW      goal, scavenger     under dalbectl run; goal-le, scavenger-le: with --dscp le
+         goal-xF             with a size that is F times the right one: goal-x20, goal-x0.05
+         auto-xF             --size auto --progress, after a run of F times the size (rsync, restic)
          plain, cap          without; cap: by the program's own option, to size/deadline
 
   -b MBIT   of the bottleneck (default 20), whose queue is one bandwidth-delay product
   -q QDISC  is its queue instead, in words of tc: 'cake bandwidth 19500kbit diffserv3'
   -s BYTES  of each file (default 1500000); with less than 1000000 restic's packs are small, too
+  -w TIMES  when the CUBIC flows send, in seconds (default '20-60 80-120')
   -o DIR    where runs leave what they say (default: a temporary directory)
 
 A run takes a minute of a processor at 20 Mbit/s. The programs are those of this machine.
 EOF
 }
 
-mbit=20 qdisc='' size=1500000 out=''
-while getopts :hb:q:s:o: option; do
+mbit=20 qdisc='' size=1500000 others='20-60 80-120' out=''
+while getopts :hb:q:s:w:o: option; do
 	case $option in
 	h) usage; exit 0 ;;
 	b) mbit=$OPTARG ;;
 	q) qdisc=$OPTARG ;;
 	s) size=$OPTARG ;;
+	w) others=$OPTARG ;;
 	o) out=$OPTARG ;;
 	*) die "what is -$OPTARG? Type 'scripts/programs.sh -h'" ;;
 	esac
@@ -71,7 +76,7 @@ DELAY_DATA_US=25000
 DELAY_ACKS_US=25000
 DELAY_SENDER_US=0
 DELAY_XSENDER_US=0
-OTHERS="20-60 80-120"
+OTHERS="$others"
 export RESTIC_PACK_SIZE=$((size < 1000000 ? 4 : 16))
 EOF
 

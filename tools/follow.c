@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A policy without BPF: new connections are found by looking at processes, twice a second. */
+/* A policy without BPF: new connections are found by looking at processes. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -19,7 +19,12 @@
 #include "procs.h"
 #include "tcpsock.h"
 
-#define LOOK_NS		(500 * NSEC_PER_MSEC)
+/*
+ * A connection is decided on at the second look that finds it: by then dalbectl run, which looks
+ * four times a second, has given it what its user asked for. Half: all processes are looked at
+ * twice as often. Twice: a new one is under its rule after more than a second.
+ */
+#define LOOK_NS		(300 * NSEC_PER_MSEC)
 
 /* Inodes of sockets, in order once all are there. */
 struct inodes {
@@ -31,6 +36,8 @@ struct follower {
 	const struct dalbe_policy *policy;
 	struct inodes before;	/* seen by the last look, and nothing is left to do */
 	struct inodes now;
+	struct inodes young;	/* first seen, connected, by the last look */
+	struct inodes younger;	/* by this one */
 	bool first;		/* look: what is there stays as it is */
 	bool told_denied, told_mptcp, told_failed;
 };
@@ -120,7 +127,8 @@ static void decide(struct follower *f, pid_t pid, int number, int fd)
 	if (i >= f->policy->n || f->policy->rules[i].plain)
 		return;
 	/* The program, or dalbectl run, has asked for something itself. */
-	if (!dalbe_get_state(fd, &state) && state.status != DALBE_STATUS_NONE)
+	if (!dalbe_get_state(fd, &state) &&
+	    (state.status != DALBE_STATUS_NONE || state.flags & DALBE_STATE_OWN_PARAMS))
 		return;
 	if (!give(fd, &f->policy->rules[i], &op) || f->told_failed)
 		return;
@@ -128,8 +136,26 @@ static void decide(struct follower *f, pid_t pid, int number, int fd)
 	f->told_failed = true;
 }
 
-/* Whether nothing is left to do: false: it may still connect. */
-static bool look_at(struct follower *f, pid_t pid, int number)
+static bool has(const struct inodes *inodes, uint64_t inode)
+{
+	return inodes->n &&
+	       bsearch(&inode, inodes->each, inodes->n, sizeof(inode), compare);
+}
+
+/* These are the ones of this look, in order; those become the last one's. */
+static void turn(struct inodes *now, struct inodes *before)
+{
+	struct inodes reused = *before;
+
+	if (now->n)
+		qsort(now->each, now->n, sizeof(*now->each), compare);
+	*before = *now;
+	*now = reused;
+	now->n = 0;
+}
+
+/* Whether nothing is left to do: false: it may still connect, or is to be looked at once more. */
+static bool look_at(struct follower *f, pid_t pid, int number, uint64_t inode)
 {
 	int fd = procs_dup_fd(pid, number), err;
 	struct tcpsock tcp;
@@ -148,7 +174,10 @@ static bool look_at(struct follower *f, pid_t pid, int number)
 			 dalbe_strerror(DALBE_OP_GET_STATE, err));
 		f->told_mptcp = true;
 	} else if (!err && tcp.has_peer && tcp.state != TCP_LISTEN) {
-		if (!f->first)
+		done = f->first || has(&f->young, inode);
+		if (!done)
+			add(&f->younger, inode);
+		else if (!f->first)
 			decide(f, pid, number, fd);
 	} else if (!err && tcp.state != TCP_LISTEN) {
 		done = false;
@@ -161,8 +190,7 @@ static bool found_socket(pid_t pid, int number, uint64_t inode, void *arg)
 {
 	struct follower *f = arg;
 
-	if ((f->before.n && bsearch(&inode, f->before.each, f->before.n, sizeof(inode), compare)) ||
-	    look_at(f, pid, number))
+	if (has(&f->before, inode) || look_at(f, pid, number, inode))
 		add(&f->now, inode);
 	return true;
 }
@@ -178,7 +206,6 @@ int follow_policy(const struct dalbe_policy *policy, pid_t root)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	struct follower f = { .policy = policy, .first = true };
-	struct inodes reused;
 
 	while (!root || !kill(root, 0) || errno == EPERM) {
 		if (root) {
@@ -187,16 +214,14 @@ int follow_policy(const struct dalbe_policy *policy, pid_t root)
 		} else {
 			procs_each_mine(found_process, &f);
 		}
-		if (f.now.n)
-			qsort(f.now.each, f.now.n, sizeof(*f.now.each), compare);
-		reused = f.before;
-		f.before = f.now;
-		f.now = reused;
-		f.now.n = 0;
+		turn(&f.now, &f.before);
+		turn(&f.younger, &f.young);
 		f.first = false;
 		nanosleep(&pause, NULL);
 	}
 	free(f.before.each);
 	free(f.now.each);
+	free(f.young.each);
+	free(f.younger.each);
 	return EXIT_SUCCESS;
 }

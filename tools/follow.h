@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A policy without BPF: new connections are found by looking at processes, twice a second. */
+/* A policy without BPF: new connections are found by looking at processes, some times a second. */
 #ifndef DALBE_FOLLOW_H
 #define DALBE_FOLLOW_H
 

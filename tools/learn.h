@@ -27,4 +27,10 @@ uint64_t learn_size(const struct records *runs);
  */
 uint64_t learn_estimate(uint64_t first, uint64_t done, double fraction);
 
+/*
+ * Will what is left be late, as it looks now? Of a job that competes in full, and has carried so
+ * much in the time past; left_ns is until its deadline.
+ */
+bool learn_late(uint64_t left, uint64_t left_ns, uint64_t done, uint64_t past_ns);
+
 #endif

@@ -63,7 +63,7 @@ static const struct option_def {
 	  "CDG's scale G without a controller, 0.002 to 125 ms" },
 	{ "group", 0, OPT_GROUP, CMD_RUN | CMD_SET | CMD_ATTACH, "N", "7",
 	  "share a path with group N, whatever the destination; 0: none" },
-	{ "window", 0, OPT_WINDOW, CMD_RUN, "HOURS", "01:00-06:00",
+	{ "window", 0, OPT_WINDOW, CMD_RUN | CMD_PLAN, "HOURS", "01:00-06:00",
 	  "outside of 01:00-06:00, Mon-Fri@22:00-06:00, ... a scavenger" },
 	{ "not-before", 0, OPT_NOT_BEFORE, CMD_RUN, "TIME", "01:00",
 	  "when to start the program, as --deadline" },

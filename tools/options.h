@@ -56,7 +56,7 @@ struct options {
 	uint64_t not_before_ns;		/* run: as deadline_ns; 0: at once */
 	uint64_t stop_at_ns;		/* 0: never */
 	uint64_t max_rate_Bps;		/* run: 0: any */
-	struct windows windows;		/* run: in which it competes; none: always */
+	struct windows windows;		/* in which it competes; none: always */
 	struct dalbe_params params;	/* flags say which were given */
 	uint64_t interval_ns;		/* watch */
 	const char *json_path;		/* run: NULL is stderr */

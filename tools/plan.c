@@ -56,8 +56,36 @@ static int64_t seconds_for(uint64_t bytes, uint64_t rate_Bps)
 	return s < 1e12 ? (int64_t)s + 1 : (int64_t)1e12;
 }
 
+static double needs_Bps(const struct plan_job *job)
+{
+	return (double)job->bytes / (double)job->open_s;
+}
+
+/*
+ * What a job has for certain beside the others, which begin with it: where all together need more
+ * than the line carries at the least, those that need much have equal parts of it.
+ */
+static double certain_Bps(const struct plan_line *line, const struct plan_job *jobs, size_t n)
+{
+	double low = 0, high = (double)line->low_Bps;
+
+	for (int step = 0; step < 50; step++) {
+		double share = (low + high) / 2, sum = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			double need = needs_Bps(&jobs[i]);
+
+			if (jobs[i].verdict != PLAN_NOT)
+				sum += need < share ? need : share;
+		}
+		*(sum > (double)line->low_Bps ? &high : &low) = share;
+	}
+	return high;
+}
+
 void plan_judge(const struct plan_line *line, struct plan_job *jobs, size_t n)
 {
+	double certain;
 	uint64_t before = 0;
 
 	qsort(jobs, n, sizeof(*jobs), by_deadline);
@@ -67,15 +95,20 @@ void plan_judge(const struct plan_line *line, struct plan_job *jobs, size_t n)
 
 		job->soonest_s = seconds_for(bytes, line->most_Bps);
 		job->latest_s = seconds_for(bytes, line->low_Bps);
-		job->verdict = job->latest_s <= job->deadline_s ? PLAN_FITS :
-			       job->soonest_s <= job->deadline_s ? PLAN_PERHAPS : PLAN_NOT;
+		job->verdict = job->latest_s <= job->open_s ? PLAN_FITS :
+			       job->soonest_s <= job->open_s ? PLAN_PERHAPS : PLAN_NOT;
 		if (job->verdict != PLAN_NOT)
 			before = bytes;
+	}
+	certain = certain_Bps(line, jobs, n);
+	for (size_t i = 0; i < n; i++) {
+		if (jobs[i].verdict == PLAN_FITS && needs_Bps(&jobs[i]) > certain)
+			jobs[i].verdict = PLAN_PERHAPS;
 	}
 }
 
 /* NAME[=SIZE]@TIME. The text is taken apart. */
-static void parse_job(char *text, struct plan_job *job)
+static void parse_job(char *text, const struct windows *windows, struct plan_job *job)
 {
 	static struct records runs;
 	char *at = strrchr(text, '@'), *equals, err[HUMAN_ERR_LEN], whole[100];
@@ -97,6 +130,7 @@ static void parse_job(char *text, struct plan_job *job)
 	*job = (struct plan_job){
 		.name = text, .deadline_s = (int64_t)((deadline_ns - now_ns) / NSEC_PER_SEC),
 	};
+	job->open_s = windows_open_s(windows, now.tv_sec, now.tv_sec + job->deadline_s);
 	if (equals && strcmp(equals, "auto")) {
 		if (human_parse_size(equals, &job->bytes, err))
 			usage_error("'%s': %s", whole, err);
@@ -150,7 +184,15 @@ static char *clock_text(int64_t ahead_s, char *text)
 	return human_clock(now, ahead_s * (int64_t)NSEC_PER_SEC, text);
 }
 
-static void print_job(const struct plan_job *job)
+/* So long within the windows is so long by the clock. */
+static int64_t by_clock(const struct windows *windows, int64_t open_s)
+{
+	time_t now = time(NULL);
+
+	return open_s > (int64_t)UINT32_MAX ? open_s : windows_after(windows, now, open_s) - now;
+}
+
+static void print_job(const struct plan_job *job, const struct windows *windows)
 {
 	static const char *const verdicts[] = { "fits", "perhaps", "does not fit" };
 	char size[HUMAN_LEN], by[HUMAN_LEN], soonest[HUMAN_LEN], latest[HUMAN_LEN];
@@ -158,10 +200,12 @@ static void print_job(const struct plan_job *job)
 	printf("%s: %s by %s: %s, done between %s and %s\n", job->name,
 	       human_size(job->bytes, size), clock_text(job->deadline_s, by),
 	       verdicts[job->verdict],
-	       clock_text(job->soonest_s, soonest), clock_text(job->latest_s, latest));
+	       clock_text(by_clock(windows, job->soonest_s), soonest),
+	       clock_text(by_clock(windows, job->latest_s), latest));
 }
 
-static void print_json(const struct plan_job *jobs, size_t n, const struct plan_line *line)
+static void print_json(const struct plan_job *jobs, size_t n, const struct plan_line *line,
+		       const struct windows *windows)
 {
 	static const char *const verdicts[] = { "fits", "perhaps", "not" };
 	struct json js = { .out = stdout };
@@ -176,8 +220,9 @@ static void print_json(const struct plan_job *jobs, size_t n, const struct plan_
 		json_string(&js, "name", jobs[i].name);
 		json_uint(&js, "bytes", jobs[i].bytes);
 		json_int(&js, "deadline_s", jobs[i].deadline_s);
-		json_int(&js, "soonest_s", jobs[i].soonest_s);
-		json_int(&js, "latest_s", jobs[i].latest_s);
+		json_int(&js, "open_s", jobs[i].open_s);
+		json_int(&js, "soonest_s", by_clock(windows, jobs[i].soonest_s));
+		json_int(&js, "latest_s", by_clock(windows, jobs[i].latest_s));
 		json_string(&js, "verdict", verdicts[jobs[i].verdict]);
 		json_end(&js, '}');
 	}
@@ -197,7 +242,7 @@ int cmd_plan(const struct options *opts, char **operands)
 	for (; *operands; operands++) {
 		if (n == sizeof(jobs) / sizeof(*jobs))
 			usage_error("plan: there are too many jobs; type 64 at most");
-		parse_job(*operands, &jobs[n++]);
+		parse_job(*operands, &opts->windows, &jobs[n++]);
 	}
 	if (!n)
 		usage_error("plan: the jobs are missing; type NAME=SIZE@TIME, such as nightly=40G@06:00");
@@ -211,13 +256,13 @@ int cmd_plan(const struct options *opts, char **operands)
 	for (size_t i = 0; i < n; i++)
 		all &= jobs[i].verdict != PLAN_NOT;
 	if (opts->json) {
-		print_json(jobs, n, &line);
+		print_json(jobs, n, &line, &opts->windows);
 	} else {
 		printf("The line has carried from %s over a whole run to %s at most (%zu run%s).\n",
 		       human_rate(line.low_Bps, low), human_rate(line.most_Bps, most), line.runs,
 		       line.runs == 1 ? "" : "s");
 		for (size_t i = 0; i < n; i++)
-			print_job(&jobs[i]);
+			print_job(&jobs[i], &opts->windows);
 	}
 	return written() && all ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -230,9 +275,11 @@ void plan_warn(const struct options *opts)
 	};
 	char size[HUMAN_LEN], most[HUMAN_LEN];
 	struct plan_line line;
+	time_t now = time(NULL);
 
 	if (!opts->size_bytes || job.deadline_s <= 0)
 		return;
+	job.open_s = windows_open_s(&opts->windows, now, now + job.deadline_s);
 	learn_line(&line, &job, 1);
 	if (!line.low_Bps || !line.most_Bps)
 		return;

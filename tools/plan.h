@@ -19,7 +19,8 @@ struct plan_job {
 	const char *name;
 	uint64_t bytes;
 	int64_t deadline_s;	/* from now on */
-	int64_t soonest_s, latest_s;	/* done by then, at the most and at the least */
+	int64_t open_s;		/* of these, within the windows */
+	int64_t soonest_s, latest_s;	/* as open_s: done by then, at the most and at the least */
 	enum plan_verdict { PLAN_FITS, PLAN_PERHAPS, PLAN_NOT } verdict;
 };
 
@@ -35,7 +36,8 @@ void plan_learn(struct plan_line *line, const struct records *runs);
 /*
  * Sorts the jobs by deadline, and judges them as if all began now on one line, each once those
  * before it are done: no other order meets more of the first. One that does not fit at the
- * most takes no part in what follows.
+ * most takes no part in what follows. But they do begin together, so that one that needs more than
+ * it has for certain beside the others fits only perhaps.
  */
 void plan_judge(const struct plan_line *line, struct plan_job *jobs, size_t n);
 

@@ -27,7 +27,7 @@ bool record_name_valid(const char *name)
 
 bool record_met(const struct record *run)
 {
-	return run->deadline_s && !run->status && run->late_s <= 0;
+	return run->deadline_s && !run->status && run->bytes && run->late_s <= 0;
 }
 
 /* root's is one for the services of systemd, which have no HOME, and for sudo. */

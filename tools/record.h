@@ -37,7 +37,7 @@ struct records {
 /* Letters, digits, and . _ - but not at its beginning: it becomes a file's. */
 bool record_name_valid(const char *name);
 
-/* In time, and the program did not fail; where there was a deadline. */
+/* In time, with some bytes, and the program did not fail; where there was a deadline. */
 bool record_met(const struct record *run);
 
 /* Returns 0, also where there is none yet; -1 with errno. A line that is none is left out. */

@@ -49,6 +49,8 @@ static const char *result(const struct record *run, char *text, size_t len)
 	human_duration((int64_t)((run->late_s < 0 ? -run->late_s : run->late_s) * 1e9), off);
 	if (run->status)
 		snprintf(text, len, "failed with status %d", run->status);
+	else if (!run->bytes)
+		snprintf(text, len, "sent nothing");
 	else if (!run->deadline_s)
 		snprintf(text, len, "done");
 	else if (record_met(run))
@@ -200,7 +202,7 @@ static bool print_prometheus(void)
 		{ "duration_seconds", "how long it took", get_took, false },
 		{ "sent_bytes", "what was acknowledged", get_bytes, false },
 		{ "exit_status", "of the program", get_status, false },
-		{ "met", "in time, and not failed", get_met, true },
+		{ "met", "in time, with some bytes, and not failed", get_met, true },
 		{ "late_seconds", "after the deadline; before it: negative", get_late, true },
 	};
 	struct counters counters;

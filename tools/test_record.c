@@ -137,6 +137,36 @@ static void test_estimate(void)
 	check(learn_estimate(5, 7, -1) == 7 && learn_estimate(5, 0, 2) == 5, "no fraction", NULL);
 }
 
+/* A thousand seconds, of which some are past, at one byte a second. */
+static void test_late(void)
+{
+	static const struct {
+		const char *what;
+		uint64_t past, left;
+		bool want;
+	} cases[] = {
+		{ "twice the rate, early", 300, 1400, false },
+		{ "twice the rate, after a third", 340, 1330, true },
+		{ "five times, after an eighth", 125, 4375, true },
+		{ "a third of the share at first, and in time", 130, 2350, false },
+		{ "a fourth more, after half", 500, 625, false },
+		{ "a fourth more, after two thirds", 670, 415, true },
+		{ "a tenth more, near the end", 900, 110, false },
+		{ "a seventh more, near the end", 900, 115, true },
+		{ "less than that", 500, 490, false },
+		{ "past the deadline", 1000, 1, true },
+		{ "nothing moves", 0, 1, true },
+	};
+	const uint64_t s = 1000000000;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t past = cases[i].past;
+
+		check(learn_late(cases[i].left, (1000 - past) * s, past, past * s + 1) ==
+		      cases[i].want, cases[i].what, NULL);
+	}
+}
+
 /* The message for people has the same words in it: they are text, not members. */
 #define RCLONE \
 	"{\"msg\":\"\\\"stats\\\":{\\\"bytes\\\":9\",\"stats\":{\"bytes\":25,\"checks\":0,\"totalBytes\":100,\"transferring\":[{\"bytes\":7}]}}"
@@ -185,15 +215,20 @@ static void test_plan(void)
 		{ .end_s = 1, .bytes = 900, .rate_Bps = 1, .most_Bps = 2 },	/* had little */
 	};
 	struct plan_job jobs[] = {
-		{ .name = "late", .bytes = 1000, .deadline_s = 50 },
-		{ .name = "fits", .bytes = 999, .deadline_s = 40 },
-		{ .name = "not", .bytes = 10000, .deadline_s = 45 },
-		{ .name = "last", .bytes = 1000, .deadline_s = 1000 },
-		{ .name = "huge", .bytes = UINT64_MAX, .deadline_s = 900 },
+		{ .name = "late", .bytes = 1000, .deadline_s = 50, .open_s = 50 },
+		{ .name = "fits", .bytes = 999, .deadline_s = 40, .open_s = 40 },
+		{ .name = "not", .bytes = 10000, .deadline_s = 45, .open_s = 45 },
+		{ .name = "last", .bytes = 1000, .deadline_s = 1000, .open_s = 1000 },
+		{ .name = "huge", .bytes = UINT64_MAX, .deadline_s = 900, .open_s = 900 },
 	};
 	static const char *const order[] = { "fits", "not", "late", "huge", "last" };
 	static const enum plan_verdict want[] = {
-		PLAN_FITS, PLAN_NOT, PLAN_PERHAPS, PLAN_NOT, PLAN_FITS
+		PLAN_PERHAPS, PLAN_NOT, PLAN_PERHAPS, PLAN_NOT, PLAN_FITS
+	};
+	struct plan_job three[] = {
+		{ .name = "soon", .bytes = 500, .deadline_s = 25, .open_s = 25 },
+		{ .name = "little", .bytes = 50, .deadline_s = 50, .open_s = 50 },
+		{ .name = "much", .bytes = 600, .deadline_s = 60, .open_s = 60 },
 	};
 	static struct records runs;
 	struct plan_line line;
@@ -212,6 +247,16 @@ static void test_plan(void)
 		check(!strcmp(jobs[i].name, order[i]) && jobs[i].verdict == want[i], order[i],
 		      detail);
 	}
+	jobs[0].open_s = 39;	/* its deadline is a second after the window's end */
+	plan_judge(&line, jobs, 1);
+	check(jobs[0].verdict == PLAN_PERHAPS, "the hours of a window", NULL);
+	/* each alone after the other is in time, but 20, 1 and 10 B/s are more than 25 */
+	plan_judge(&line, three, ARRAY_SIZE(three));
+	check(three[0].verdict == PLAN_PERHAPS && three[1].verdict == PLAN_FITS &&
+	      three[2].verdict == PLAN_FITS, "jobs that begin together", NULL);
+	three[0].bytes = 250;
+	plan_judge(&line, three, ARRAY_SIZE(three));
+	check(three[0].verdict == PLAN_FITS, "and need what there is", NULL);
 	check(jobs[4].soonest_s == 30 && jobs[4].latest_s == 120, "after those that fit", NULL);
 }
 
@@ -227,6 +272,7 @@ int main(void)
 	test_file();
 	test_learn();
 	test_estimate();
+	test_late();
 	test_progress();
 	test_plan();
 	snprintf(command, sizeof(command), "rm -r %s", directory);

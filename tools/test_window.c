@@ -220,6 +220,21 @@ static void test_edges(void)
 }
 
 /* The time until the kernel's deadline is that in which the job competes. */
+/* Each second is open or not, and counts where it is. */
+static void check_open(const struct windows *windows, time_t from, time_t until)
+{
+	time_t open_s = 0, edge = from, ignored, next;
+
+	for (time_t at = from; at < until; at += 300)
+		open_s += !windows->n || windows_open(windows, at, &ignored) ? 300 : 0;
+	check(windows_open_s(windows, from, until) == open_s, "so long it is open", NULL);
+	edge = windows_after(windows, from, open_s);
+	check(open_s ? edge <= until : edge == from, "and has been by then", NULL);
+	next = windows_open_s(windows, from, edge);
+	check(next == open_s && (!open_s || windows_open_s(windows, from, edge - 1) == open_s - 1),
+	      "not sooner", NULL);
+}
+
 static void test_deadline(void)
 {
 	static const struct {
@@ -258,6 +273,7 @@ static void test_deadline(void)
 		t = windows_deadline(&windows, utc(nights[i].now), utc(nights[i].deadline));
 		strftime(got, sizeof(got), "%F %T", gmtime_r(&t, &tm));
 		check(!strcmp(got, nights[i].want), nights[i].what, got);
+		check_open(&windows, utc(nights[i].now), utc(nights[i].deadline));
 	}
 	/* The night on which the clock is set back has an hour more. */
 	setenv("TZ", BERLIN, 1);

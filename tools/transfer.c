@@ -40,6 +40,7 @@
 
 #include "array.h"
 #include "human.h"
+#include "learn.h"
 #include "libdalbe.h"
 #include "procs.h"
 #include "tally.h"
@@ -715,22 +716,18 @@ static void shape(struct transfer *t, struct conn *conn, size_t n_open)
  * Half: of one in two. Twice: it tells after two fifths of the time.
  *
  * A connection is called infeasible by how it did lately, and is so until it has made up for that.
- * So at the rate since then the rest has to take longer than there is, too, by a quarter. Half: of
- * three jobs beside CUBIC that were in time by 5 of 150 s, one was still called late, and without
- * this three of four. Twice: one that will be late by a little is told of when half as much time
- * is left.
+ * So at the rate since then the rest has to be late, too, see learn_late().
  */
 #define FORETELL_PART	8
-#define FORETELL_MARGIN	4
 
 /* Will the rest arrive late, at the rate since all became infeasible? */
 static bool runs_late(const struct transfer *t)
 {
-	uint64_t done = total_done(t), past_ns = t->now_ns - t->infeasible_ns;
-	double left_ns = t->opts->deadline_ns > t->now_ns ? t->opts->deadline_ns - t->now_ns : 0;
-	double left = t->opts->size_bytes > done ? t->opts->size_bytes - done : 0;
+	uint64_t done = total_done(t), deadline_ns = t->opts->deadline_ns;
 
-	return left * past_ns > left_ns * (1 + 1.0 / FORETELL_MARGIN) * (done - t->infeasible_done);
+	return learn_late(t->opts->size_bytes > done ? t->opts->size_bytes - done : 0,
+			  deadline_ns > t->now_ns ? deadline_ns - t->now_ns : 0,
+			  done - t->infeasible_done, t->now_ns - t->infeasible_ns);
 }
 
 static void foretell(struct transfer *t)

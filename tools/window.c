@@ -151,17 +151,47 @@ bool windows_open(const struct windows *windows, time_t now, time_t *until)
 	return open;
 }
 
+time_t windows_open_s(const struct windows *windows, time_t from, time_t until)
+{
+	time_t far = from + FAR_S, open_s = 0, at, edge;
+	bool open;
+
+	if (!windows->n)
+		return until > from ? until - from : 0;
+	for (at = from; at < until && at < far; at = edge) {
+		open = windows_open(windows, at, &edge);
+		if (edge > until)
+			edge = until;
+		open_s += open ? edge - at : 0;
+	}
+	return at < until ? open_s + until - at : open_s;
+}
+
+time_t windows_after(const struct windows *windows, time_t from, time_t open_s)
+{
+	time_t far = from + FAR_S, at = from, edge;
+
+	if (!windows->n)
+		return from + open_s;
+	while (open_s && at < far) {
+		if (windows_open(windows, at, &edge)) {
+			if (edge - at >= open_s)
+				return at + open_s;
+			open_s -= edge - at;
+		}
+		at = edge;
+	}
+	return at + open_s;
+}
+
 time_t windows_deadline(const struct windows *windows, time_t now, time_t deadline)
 {
-	time_t from = now, until, closed_s = 0;
+	time_t from = now, open_s, until;
 
 	if (!windows->n)
 		return deadline;
 	if (!windows_open(windows, from, &until))
 		from = until;
-	for (time_t at = from; at < deadline && at < now + FAR_S; at = until) {
-		if (!windows_open(windows, at, &until))
-			closed_s += (until < deadline ? until : deadline) - at;
-	}
-	return deadline - closed_s > from ? deadline - closed_s : deadline;
+	open_s = windows_open_s(windows, from, deadline);
+	return open_s ? from + open_s : deadline;
 }

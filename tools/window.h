@@ -39,6 +39,12 @@ int windows_add(struct windows *windows, const char *text, char *err);
  */
 bool windows_open(const struct windows *windows, time_t now, time_t *until);
 
+/* For how long they are open between these two. Hours count as with windows_deadline(). */
+time_t windows_open_s(const struct windows *windows, time_t from, time_t until);
+
+/* When they have been open for so long. */
+time_t windows_after(const struct windows *windows, time_t from, time_t open_s);
+
 /*
  * When a job that competes from now on has to be done, had it no closed hours: as long after now
  * as the windows are open until the deadline. Where they are closed now it is as long after they

@@ -236,6 +236,22 @@ static void counts_exactly(void)
 	}
 }
 
+/* A policy leaves those alone that a program has given something itself. */
+static void own_params(void)
+{
+	struct pair pair = pair_open(DALBE_CC_CDG);
+
+	sysctl_write(NS_TX, "dalbe/scavenger", "1");
+	CHECK(!(state_get(pair.tx).flags & DALBE_STATE_OWN_PARAMS));
+	goal_set(pair.tx, 10000 * KB, 60000);
+	CHECK(!(state_get(pair.tx).flags & DALBE_STATE_OWN_PARAMS));
+	params_set(pair.tx, (struct dalbe_params){ .flags = DALBE_PARAM_TW });
+	CHECK(state_get(pair.tx).flags & DALBE_STATE_OWN_PARAMS);
+	goal_clear(pair.tx);
+	CHECK(state_get(pair.tx).flags & DALBE_STATE_OWN_PARAMS);
+	sysctl_write(NS_TX, "dalbe/scavenger", "0");
+}
+
 static void app_limited(void)
 {
 	struct pair pair = pair_open(DALBE_CC_CDG);
@@ -436,6 +452,7 @@ const struct test tests_status[] = {
 	{ "after the deadline: scavenger", late_scavenger },
 	{ "after the deadline: keep w", late_keep },
 	{ "bytes_done counts exactly", counts_exactly },
+	{ "parameters that somebody has set are said to be so", own_params },
 	{ "an application that does not send leaves w alone", app_limited },
 	{ "the tracepoint fires at each update", tracepoint_update },
 	{ "the tracepoint tells each round, without a goal", tracepoint_round },

@@ -391,6 +391,8 @@ static void get_state(struct shim_socket *s, struct dalbe_state *state)
 	state->g_ns = 3000000;
 	state->srtt_us = 50000;
 	state->group = s->group;
+	if (s->params.flags)
+		state->flags |= DALBE_STATE_OWN_PARAMS;
 	if (!s->bytes && state->controller != DALBE_CONTROLLER_WEIGHT)
 		return;
 	if (listens(state->fd)) {	/* the kernel begins when it is connected */

@@ -345,7 +345,7 @@ def test_congestion_control_that_stays(b: Bench) -> None:
 def test_a_deadline_that_cannot_be_met(b: Bench) -> None:
     """It is said once, while the program runs, where all connections are infeasible for long."""
     b.env["SHIM_STATUS"] = "3"
-    goal = ("--size", "3M", "--deadline", "+8s")  # which would take 15 s
+    goal = ("--size", "30M", "--deadline", "+8s")  # which would take 150 s
     sender = (SENDER, str(b.sink.port), *EACH_SECOND, "0")  # and an idle one
     process = b.start("run", *goal, "--loopback", "--", *sender)
     assert process.stderr
@@ -355,7 +355,7 @@ def test_a_deadline_that_cannot_be_met(b: Bench) -> None:
     assert process.poll() is None
     assert len(process.communicate()[1].splitlines()) == 1  # the last line
     in_time = ("--size", "1M", *goal[2:])  # which would take 5 s, whatever the status
-    for status, options in (("3", GOAL), ("2", goal), ("3", in_time)):  # GOAL's eighth is 7.5 s
+    for status, options in (("3", GOAL), ("2", goal), ("3", in_time)):
         b.env["SHIM_STATUS"] = status
         b.summary(*options, "--", *sender)
         assert b.warnings == [], (status, options)
@@ -1299,6 +1299,7 @@ def test_report(b: Bench) -> None:
     run("nightly", 7200, late_s=-754.0)
     run("photos", 3600, late_s=4320.0)
     run("broken", 60, status=20)
+    run("empty", 55, bytes=0)
     run("free", 50, deadline=None, late_s=None)
     run("absent", 3 * 86400)
     run("forgotten", 30 * 86400)
@@ -1306,11 +1307,13 @@ def test_report(b: Bench) -> None:
     results = {" ".join(row.split()[7:]) for row in rows if " has not " not in row}
     assert results == {
         "met, 12m34s before the deadline", "late by 1h12m", "failed with status 20", "done",
+        "sent nothing",
     }, rows  # fmt: skip
     assert [row.split()[0] for row in rows if " has not run since " in row] == ["absent"], rows
     js = json.loads(b.run("report", "--json").stdout)
     met = {run["name"]: run["met"] for run in js["runs"]}
-    assert met == {"nightly": True, "photos": False, "broken": False, "free": None}, js
+    assert met.pop("free") is None and met.pop("nightly") is True, js
+    assert met == {"photos": False, "broken": False, "empty": False}, js
     text = b.run("report", "--prometheus").stdout
     samples = dict(re.findall(r'^(dalbe_job_\w+\{job="\w+"\}) (\S+)$', text, re.MULTILINE))
     assert samples['dalbe_job_met{job="nightly"}'] == "1", text
@@ -1333,6 +1336,12 @@ def test_plan(b: Bench) -> None:
     _line, *rows = done.stdout.splitlines()
     assert [row.split(":")[0] for row in rows] == ["small", "n", "big"], rows
     assert [row.split(": ")[2].split(",")[0] for row in rows] == ["fits", "fits", "does not fit"]
+    at = time.localtime(time.time() + 7200)
+    hours = f"{at.tm_hour}:{at.tm_min:02}-{at.tm_hour}:{(at.tm_min + 1) % 60:02}"
+    done = b.run("plan", "--json", "--window", hours, "n@+1h", "small=1M@+3h")
+    js = {job["name"]: job for job in json.loads(done.stdout)["jobs"]}
+    assert js["n"]["verdict"] == "not" and js["n"]["open_s"] == 0, js
+    assert js["small"]["verdict"] == "fits" and 7000 < js["small"]["latest_s"] < 7300, js
     js = json.loads(b.run("plan", "--json", "n@+1h").stdout)
     assert js["jobs"][0]["bytes"] == 112500 and js["jobs"][0]["verdict"] == "fits", js
     assert 0 < js["low"] <= js["most"] and js["runs"] == 1, js

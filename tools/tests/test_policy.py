@@ -180,6 +180,25 @@ def test_polling(b: Bench) -> None:
         assert not given(b, old) and not given(b, plain), b.log.read_text()
 
 
+def test_polling_leaves_what_was_asked_for(b: Bench) -> None:
+    """A scavenger that run --scavenger asked for stays one, whatever the policy says."""
+    file = b.directory / "policy.conf"
+    file.write_text("weight 0.9\n")
+    cookie_of = "int.from_bytes(s.getsockopt(socket.SOL_SOCKET, 57, 8), sys.byteorder)"
+    then = f"print({cookie_of}, flush=True); time.sleep(2)"
+    code = test_dalbectl.send_and(b.sink.port, then)
+    with polling(b, "policy", "apply", str(file)):
+        asked = b.start("run", "--scavenger", "--loopback", "--quiet", "--", *code)
+        assert asked.stdout
+        cookie = asked.stdout.readline().strip()
+        plain = socket.create_connection(("127.0.0.1", b.sink.port))
+        wait_for(lambda: any(x.startswith("params") for x in given(b, plain)), "the rule", 2)
+        asked.communicate(timeout=20)
+    lines = b.log.read_text().splitlines()
+    params = [x for x in lines if x.startswith(f"params {cookie} ")]
+    assert len(params) == 1, lines
+
+
 def test_attach_to_a_process(b: Bench) -> None:
     """attach --pid is about that process and its descendants, and ends with it."""
     code = (
