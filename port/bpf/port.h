@@ -53,8 +53,6 @@ enum {
 
 /* No call by pointer: each object has one base. */
 #define PORT_BASE	scavenger_base
-/* ... and asks it at each ACK: it gathers none, and its verifier need not look at that */
-#define PORT_EACH_ACK
 #define PORT_MODEL	cdg_base_model_q40
 
 #define get_random_u32()	bpf_get_prandom_u32()
