@@ -344,8 +344,9 @@ void BPF_PROG(dalbe_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct dalbe_flow *f = dalbe_flow(sk);
+	struct ack_result result;
 	struct tcp_path p;
-	bool set = false, more;
+	bool more;
 
 	if (!f) {
 		tcp_reno_cong_avoid(sk, ack, acked);
@@ -357,16 +358,9 @@ void BPF_PROG(dalbe_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 	    sender_gather(&f->sender, tp->snd_una, tp->snd_cwnd, acked, more))
 		return;
 	dalbe_path_read(sk, &p, tp->tcp_mstamp);
-	if (sender_acked(&f->sender, &p, more)) {
-		if (sender_wants_hystart(&f->sender, &p))
-			sender_hystart(&f->sender, &p, sk->sk_pacing_status != SK_PACING_NONE);
-		if (sender_round_over(&f->sender, &p)) {
-			f->sender.heuristics.hystart = settings.hystart;
-			set = sender_end_round(&f->sender, &p).set && !sender_not_alone(&f->sender);
-		}
-		if (!set)
-			sender_update_cwnd(&f->sender, &p, acked);
-	}
+	sender_ack(&f->sender, &p, acked, more, sk->sk_pacing_status != SK_PACING_NONE, &result);
+	if (result.round_over)
+		f->sender.heuristics.hystart = settings.hystart;
 	dalbe_path_write(sk, f, &p);
 }
 
