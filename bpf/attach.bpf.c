@@ -8,8 +8,8 @@
  * that a cgroup below has given something: its program runs first.
  */
 #include "port.h"
-#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
+#include "port_path.h"
 #include "bpf/goal.h"
 
 char _license[] SEC("license") = "GPL";
@@ -31,31 +31,6 @@ struct cgroup {
 	struct cgroup_subsys_state self;
 	int level;
 	struct kernfs_node *kn;
-};
-
-struct sock_cgroup_data {
-	struct cgroup *cgroup;
-};
-
-typedef struct {
-	u32 val;
-} kuid_t;
-
-struct sock {
-	kuid_t sk_uid;
-	struct sock_cgroup_data sk_cgrp_data;
-};
-
-struct inet_sock {
-	struct sock sk;
-};
-
-struct inet_connection_sock {
-	struct inet_sock icsk_inet;
-};
-
-struct tcp_sock {
-	struct inet_connection_sock inet_conn;
 };
 
 #pragma clang attribute pop
