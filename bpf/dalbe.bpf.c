@@ -444,25 +444,11 @@ static __noinline int dalbe_tell_base(struct sock *sk, struct dalbe_flow *f, enu
 	return 0;
 }
 
-SEC("struct_ops/dalbe_pkts_acked")
-void BPF_PROG(dalbe_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+/* By itself, as all that is called from dalbe_end_interval() has 512 bytes of stack with it. */
+static __noinline int dalbe_take_sample(struct sock *sk, struct dalbe_flow *f,
+					const struct ack_sample *sample)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	struct dalbe_flow *f = dalbe_flow(sk);
-	bool finished;
-
-	if (!f) {
-		if (BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_initialized) &&
-		    sk->__sk_common.skc_state != TCP_SYN_SENT)
-			dalbe_begin(sk);
-		return;
-	}
-	if (f->goal_changed) {
-		if (f->goal_restarts)
-			dalbe_apply_goal(sk, f);
-		else
-			dalbe_change_goal(sk, f);
-	}
 	struct rtt_sample rtt = {
 		.now_us = tp->tcp_mstamp,
 		.silence_us = tp->tcp_mstamp - tp->delivered_mstamp,
@@ -488,6 +474,29 @@ void BPF_PROG(dalbe_pkts_acked, struct sock *sk, const struct ack_sample *sample
 		dalbe_begin_round(sk, f);
 	if (!tp->packets_out)
 		dalbe_tell_base(sk, f, BASE_IDLE);
+	return 0;
+}
+
+SEC("struct_ops/dalbe_pkts_acked")
+void BPF_PROG(dalbe_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct dalbe_flow *f = dalbe_flow(sk);
+	bool finished;
+
+	if (!f) {
+		if (BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_initialized) &&
+		    sk->__sk_common.skc_state != TCP_SYN_SENT)
+			dalbe_begin(sk);
+		return;
+	}
+	if (f->goal_changed) {
+		if (f->goal_restarts)
+			dalbe_apply_goal(sk, f);
+		else
+			dalbe_change_goal(sk, f);
+	}
+	dalbe_take_sample(sk, f, sample);
 	finished = dalbe_finish(sk, f);
 	if (finished || tp->tcp_mstamp >= f->tw_end_us) {
 		dalbe_settle(sk, f);
