@@ -354,9 +354,6 @@ void BPF_PROG(dalbe_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 	}
 	dalbe_redo(sk, f);
 	more = tp->write_seq - tp->snd_nxt >= tp->mss_cache;
-	if (dalbe_cwnd_limited(tp) &&
-	    sender_gather(&f->sender, tp->snd_una, tp->snd_cwnd, acked, more))
-		return;
 	dalbe_path_read(sk, &p, tp->tcp_mstamp);
 	sender_ack(&f->sender, &p, acked, more, sk->sk_pacing_status != SK_PACING_NONE, &result);
 	if (result.round_over)
@@ -426,15 +423,6 @@ static __noinline int dalbe_begin_round(struct sock *sk, struct dalbe_flow *f)
 	return 0;
 }
 
-static __noinline int dalbe_settle(struct sock *sk, struct dalbe_flow *f)
-{
-	struct tcp_path p;
-
-	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
-	sender_settle(&f->sender, &p);
-	return 0;
-}
-
 static __noinline int dalbe_tell_base(struct sock *sk, struct dalbe_flow *f, enum base_event event)
 {
 	struct tcp_path p;
@@ -498,10 +486,8 @@ void BPF_PROG(dalbe_pkts_acked, struct sock *sk, const struct ack_sample *sample
 	}
 	dalbe_take_sample(sk, f, sample);
 	finished = dalbe_finish(sk, f);
-	if (finished || tp->tcp_mstamp >= f->tw_end_us) {
-		dalbe_settle(sk, f);
+	if (finished || tp->tcp_mstamp >= f->tw_end_us)
 		dalbe_end_interval(sk, f);
-	}
 }
 
 SEC("struct_ops/dalbe_ssthresh")

@@ -404,8 +404,10 @@ static inline bool sender_restarted(const struct sender *s, const struct tcp_pat
  */
 static inline void sender_settle(struct sender *s, struct tcp_path *p)
 {
+#ifndef PORT_EACH_ACK
 	if (s->gathered.left)
 		sender_settle_now(s, p);
+#endif
 }
 
 /**
@@ -420,6 +422,9 @@ static inline void sender_settle(struct sender *s, struct tcp_path *p)
  */
 static inline bool sender_gather(struct sender *s, u32 una, u32 cwnd, u32 acked, bool waiting)
 {
+#ifdef PORT_EACH_ACK
+	return false;
+#else
 	if (acked >= s->gathered.left || cwnd != s->gathered.cwnd ||
 	    seq_after(una, s->round.end))
 		return false;
@@ -429,6 +434,7 @@ static inline bool sender_gather(struct sender *s, u32 una, u32 cwnd, u32 acked,
 	s->interval.acks++;
 	s->interval.acks_cwnd_limited += waiting;
 	return true;
+#endif
 }
 
 /**
