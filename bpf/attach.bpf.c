@@ -8,8 +8,8 @@
  * that a cgroup below has given something: its program runs first.
  */
 #include "port.h"
-#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
+#include "port_path.h"
 #include "bpf/goal.h"
 
 char _license[] SEC("license") = "GPL";
@@ -33,31 +33,6 @@ struct cgroup {
 	struct kernfs_node *kn;
 };
 
-struct sock_cgroup_data {
-	struct cgroup *cgroup;
-};
-
-typedef struct {
-	u32 val;
-} kuid_t;
-
-struct sock {
-	kuid_t sk_uid;
-	struct sock_cgroup_data sk_cgrp_data;
-};
-
-struct inet_sock {
-	struct sock sk;
-};
-
-struct inet_connection_sock {
-	struct inet_sock icsk_inet;
-};
-
-struct tcp_sock {
-	struct inet_connection_sock inet_conn;
-};
-
 #pragma clang attribute pop
 
 #define DEPTH_SEEN	16	/* a connection deeper than that is in no cgroup of a rule */
@@ -71,14 +46,14 @@ static __always_inline void give(struct bpf_sock_ops *ctx, const struct dalbe_ru
 	struct dalbe_goal_of *g;
 
 	g = sk ? bpf_sk_storage_get(&goals, sk, 0, BPF_SK_STORAGE_GET_F_CREATE) : NULL;
-	if (!g || g->count)
+	if (!g || g->given)
 		return;
 	g->bytes = rule->bytes;
 	g->deadline_ns = bpf_ktime_get_boot_ns() + rule->time_ns;
 	g->acked_before = ctx->bytes_acked;
 	g->group = rule->group;
 	goal_set_params(&g->settings, &params);
-	dalbe_changed(g, true);
+	dalbe_given(g);
 }
 
 static __always_inline void find_cgroup(struct dalbe_conn *c, struct cgroup *cgroup)

@@ -19,7 +19,6 @@ enum { TCP_LAST_ACK = 9, TCP_CLOSING = 11 };
 enum { CA_EVENT_CWND_RESTART = 1, CA_EVENT_COMPLETE_CWR = 2 };	/* from 6.1 to 7.2 */
 enum { SK_PACING_NONE, SK_PACING_NEEDED, SK_PACING_FQ };
 enum { TCP_CHRONO_RWND_LIMITED = 2 };
-#define CA_ACK_ECE		4
 #define TCP_CONG_NON_RESTRICTED	1
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -29,7 +28,6 @@ struct tcp_congestion_ops {
 	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
 	void (*set_state)(struct sock *sk, u8 new_state);
 	void (*cwnd_event)(struct sock *sk, u32 event);
-	void (*in_ack_event)(struct sock *sk, u32 flags);
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
 	u32 (*min_tso_segs)(struct sock *sk);
 	u32 (*undo_cwnd)(struct sock *sk);
@@ -253,8 +251,8 @@ static __noinline int dalbe_apply_goal(struct sock *sk, struct dalbe_flow *f)
 	struct control_config c;
 	struct tcp_path p;
 
-	f->goal_count = g->count;
-	f->goal_restarts = g->restarts;
+	f->goal_changed = false;
+	f->goal_restarts = false;
 	dalbe_path_join(sk, f, g->group);
 	s->heuristics = (struct cdg_heuristics) { .hystart = settings.hystart };
 	dalbe_path_read(sk, &p, tcp_clock_us());
@@ -271,18 +269,16 @@ static __noinline int dalbe_apply_goal(struct sock *sk, struct dalbe_flow *f)
 	return 0;
 }
 
-/* The user has changed a goal or settings since. */
-static __noinline int dalbe_look_at_goal(struct sock *sk, struct dalbe_flow *f)
+/* The user has changed a goal or settings since, and the transfer goes on. */
+static __noinline int dalbe_change_goal(struct sock *sk, struct dalbe_flow *f)
 {
 	const struct dalbe_goal_of *g = dalbe_goal_of(sk);
 	struct sender *s = &f->sender;
 	struct control_config c;
 
-	if (!g || g->count == f->goal_count)
+	f->goal_changed = false;
+	if (!g)
 		return 0;
-	if (g->restarts != f->goal_restarts)
-		return dalbe_apply_goal(sk, f);
-	f->goal_count = g->count;
 	dalbe_path_join(sk, f, g->group);
 	if (f->job.id) {	/* the job has it already: hand in, and have its control */
 		f->tw_end_us = 0;
@@ -349,25 +345,20 @@ void BPF_PROG(dalbe_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct dalbe_flow *f = dalbe_flow(sk);
+	struct ack_result result;
 	struct tcp_path p;
-	bool set = false;
+	bool more;
 
 	if (!f) {
 		tcp_reno_cong_avoid(sk, ack, acked);
 		return;
 	}
 	dalbe_redo(sk, f);
+	more = tp->write_seq - tp->snd_nxt >= tp->mss_cache;
 	dalbe_path_read(sk, &p, tp->tcp_mstamp);
-	if (sender_acked(&f->sender, &p, tp->write_seq - tp->snd_nxt >= tp->mss_cache)) {
-		if (sender_wants_hystart(&f->sender, &p))
-			sender_hystart(&f->sender, &p, sk->sk_pacing_status != SK_PACING_NONE);
-		if (sender_round_over(&f->sender, &p)) {
-			f->sender.heuristics.hystart = settings.hystart;
-			set = sender_end_round(&f->sender, &p).set && !sender_not_alone(&f->sender);
-		}
-		if (!set)
-			sender_update_cwnd(&f->sender, &p, acked);
-	}
+	sender_ack(&f->sender, &p, acked, more, sk->sk_pacing_status != SK_PACING_NONE, &result);
+	if (result.round_over)
+		f->sender.heuristics.hystart = settings.hystart;
 	dalbe_path_write(sk, f, &p);
 }
 
@@ -379,21 +370,18 @@ static __noinline int dalbe_end_interval(struct sock *sk, struct dalbe_flow *f)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 elapsed_us = tp->tcp_mstamp - min(tp->tcp_mstamp, f->tw_start_us);
 	u64 busy_us = (u64)(dalbe_busy_jiffies(tp) - f->busy_jiffies) * USEC_PER_SEC / hz;
-	struct job_part part = {
-		.sample = sender_sample_interval(&f->sender, busy_us, elapsed_us),
-		.now_us = tp->tcp_mstamp,
-		.busy_us = busy_us,
-	};
+	struct job_part part = { .now_us = tp->tcp_mstamp, .busy_us = busy_us };
 	struct tcp_path p;
 	struct control_model model = { .arg = &p };
 	u64 price_q40;
 
+	dalbe_path_read(sk, &p, tp->tcp_mstamp);
+	part.sample = sender_sample_interval(&f->sender, busy_us, elapsed_us);
 	part.sample.now_ns = bpf_ktime_get_boot_ns();
 	part.sample.elapsed_ns = elapsed_us * NSEC_PER_USEC;
 	part.sample.bytes_done = dalbe_bytes_done(tp->bytes_acked, g);
 	part.sample.srtt_us = tp->srtt_us >> 3;
 	price_q40 = part.sample.price_standard_q40;
-	dalbe_path_read(sk, &p, tp->tcp_mstamp);
 	if (job && own) {
 		job_hand_in(job, &f->sender.control, &part, &model);
 		own->acked_before = tp->bytes_acked;
@@ -410,10 +398,13 @@ static __noinline int dalbe_end_interval(struct sock *sk, struct dalbe_flow *f)
 /* True once: at the ACK of the goal's last byte. Of a job's, whenever nothing is under way. */
 static __always_inline bool dalbe_finish(struct sock *sk, const struct dalbe_flow *f)
 {
-	struct dalbe_goal_of *g = dalbe_goal_of(sk);
 	u8 state = sk->__sk_common.skc_state;
+	struct dalbe_goal_of *g;
 	u64 done;
 
+	if (!f->sender.control.goal.bytes)
+		return false;
+	g = dalbe_goal_of(sk);
 	if (!g || !g->bytes)
 		return false;
 	/* bytes_acked counts the FIN, which is no payload */
@@ -429,22 +420,29 @@ static __always_inline bool dalbe_finish(struct sock *sk, const struct dalbe_flo
 	return true;
 }
 
-SEC("struct_ops/dalbe_pkts_acked")
-void BPF_PROG(dalbe_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+static __noinline int dalbe_begin_round(struct sock *sk, struct dalbe_flow *f)
+{
+	struct tcp_path p;
+
+	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
+	sender_begin_round(&f->sender, &p);
+	return 0;
+}
+
+static __noinline int dalbe_tell_base(struct sock *sk, struct dalbe_flow *f, enum base_event event)
+{
+	struct tcp_path p;
+
+	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
+	sender_tell_base(&f->sender, &p, event);
+	return 0;
+}
+
+/* By itself, as all that is called from dalbe_end_interval() has 512 bytes of stack with it. */
+static __noinline int dalbe_take_sample(struct sock *sk, struct dalbe_flow *f,
+					const struct ack_sample *sample)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	struct dalbe_flow *f = dalbe_flow(sk);
-	struct tcp_path p;
-	bool finished;
-
-	if (!f) {
-		if (BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_initialized) &&
-		    sk->__sk_common.skc_state != TCP_SYN_SENT)
-			dalbe_begin(sk);
-		return;
-	}
-	dalbe_look_at_goal(sk, f);
-	dalbe_path_read(sk, &p, tp->tcp_mstamp);
 	struct rtt_sample rtt = {
 		.now_us = tp->tcp_mstamp,
 		.silence_us = tp->tcp_mstamp - tp->delivered_mstamp,
@@ -453,7 +451,7 @@ void BPF_PROG(dalbe_pkts_acked, struct sock *sk, const struct ack_sample *sample
 		.una = tp->snd_una,
 		.cwnd = tp->snd_cwnd,
 		.sacked = tp->sacked_out,
-		.recovering = path_recovering(&p),
+		.recovering = dalbe_ca_state(tp) >= PATH_CWR,
 	};
 	struct rtt_doubts doubts = {
 		.tsval = tp->rx_opt.rcv_tsval,
@@ -467,9 +465,32 @@ void BPF_PROG(dalbe_pkts_acked, struct sock *sk, const struct ack_sample *sample
 
 	f->last_bytes_acked = tp->bytes_acked;
 	if (sender_rtt(&f->sender, &rtt, &doubts, sender_heeds(&f->sender, rtt.silence_us)))
-		sender_begin_round(&f->sender, &p);
+		dalbe_begin_round(sk, f);
 	if (!tp->packets_out)
-		sender_tell_base(&f->sender, &p, BASE_IDLE);
+		dalbe_tell_base(sk, f, BASE_IDLE);
+	return 0;
+}
+
+SEC("struct_ops/dalbe_pkts_acked")
+void BPF_PROG(dalbe_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct dalbe_flow *f = dalbe_flow(sk);
+	bool finished;
+
+	if (!f) {
+		if (BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_initialized) &&
+		    sk->__sk_common.skc_state != TCP_SYN_SENT)
+			dalbe_begin(sk);
+		return;
+	}
+	if (f->goal_changed) {
+		if (f->goal_restarts)
+			dalbe_apply_goal(sk, f);
+		else
+			dalbe_change_goal(sk, f);
+	}
+	dalbe_take_sample(sk, f, sample);
 	finished = dalbe_finish(sk, f);
 	if (finished || tp->tcp_mstamp >= f->tw_end_us)
 		dalbe_end_interval(sk, f);
@@ -492,7 +513,6 @@ SEC("struct_ops/dalbe_undo_cwnd")
 u32 BPF_PROG(dalbe_undo_cwnd, struct sock *sk)
 {
 	struct dalbe_flow *f = dalbe_flow(sk);
-	struct tcp_path p;
 
 	if (!f)
 		return tcp_reno_undo_cwnd(sk);
@@ -500,8 +520,7 @@ u32 BPF_PROG(dalbe_undo_cwnd, struct sock *sk)
 		f->undo_ssthresh = tcp_sk(sk)->snd_ssthresh;
 		return tcp_sk(sk)->snd_cwnd;
 	}
-	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
-	sender_tell_base(&f->sender, &p, BASE_UNDO);
+	dalbe_tell_base(sk, f, BASE_UNDO);
 	return tcp_reno_undo_cwnd(sk);
 }
 
@@ -523,21 +542,6 @@ void BPF_PROG(dalbe_set_state, struct sock *sk, u8 state)
 		return;
 	sender_begin_repair(&f->sender, &p, state);
 	dalbe_path_write(sk, f, &p);
-}
-
-SEC("struct_ops/dalbe_in_ack_event")
-void BPF_PROG(dalbe_in_ack_event, struct sock *sk, u32 flags)
-{
-	struct dalbe_flow *f;
-	struct tcp_path p;
-
-	if (!(flags & CA_ACK_ECE) || !tcp_sk(sk)->packets_out)
-		return;
-	f = dalbe_flow(sk);
-	if (!f)
-		return;
-	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
-	sender_count_mark(&f->sender, &p);
 }
 
 SEC("struct_ops/dalbe_cwnd_event")
@@ -577,27 +581,37 @@ static __always_inline u64 dalbe_pair_rate(const struct tcp_sock *tp, struct dal
 	return USEC_PER_SEC * (u64)tp->mss_cache / max(gap_us, 1ull);
 }
 
-/* TCP asks before it sends. */
+static __always_inline bool dalbe_paces_alone(const struct dalbe_flow *f)
+{
+	return !sender_not_alone(&f->sender) &&
+	       cdg_base_rtt_us(&f->sender.cdg) >= QUEUE_SHORTEST_US;
+}
+
+static __noinline int dalbe_pace_again(struct sock *sk, struct dalbe_flow *f)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	bool few = sender_below_min_cwnd(&f->sender);
+	u32 status;
+
+	f->fq |= sk->sk_pacing_status == SK_PACING_FQ;
+	status = f->fq ? SK_PACING_FQ : SK_PACING_NONE;
+	if (few || dalbe_paces_alone(f) || sk->sk_max_pacing_rate != ~0ul ||
+	    tp->tcp_wstamp_ns > tp->tcp_clock_cache)
+		status = SK_PACING_NEEDED;
+	sk->sk_pacing_status = status;
+	if (few)
+		sk->sk_pacing_rate = min(dalbe_pair_rate(tp, f), sk->sk_max_pacing_rate);
+	return 0;
+}
+
+/* TCP asks before it sends. Mostly a flow is alone, and paced. */
 SEC("struct_ops/dalbe_min_tso_segs")
 u32 BPF_PROG(dalbe_min_tso_segs, struct sock *sk)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
 	struct dalbe_flow *f = dalbe_flow(sk);
-	bool few, on;
-	u32 status;
 
-	if (f) {
-		few = sender_below_min_cwnd(&f->sender);
-		on = few || (!sender_not_alone(&f->sender) &&
-			     cdg_base_rtt_us(&f->sender.cdg) >= QUEUE_SHORTEST_US);
-		f->fq |= sk->sk_pacing_status == SK_PACING_FQ;
-		status = f->fq ? SK_PACING_FQ : SK_PACING_NONE;
-		if (on || sk->sk_max_pacing_rate != ~0ul || tp->tcp_wstamp_ns > tp->tcp_clock_cache)
-			status = SK_PACING_NEEDED;
-		sk->sk_pacing_status = status;
-		if (few)
-			sk->sk_pacing_rate = min(dalbe_pair_rate(tp, f), sk->sk_max_pacing_rate);
-	}
+	if (f && (sk->sk_pacing_status != SK_PACING_NEEDED || !dalbe_paces_alone(f)))
+		dalbe_pace_again(sk, f);
 	return sk->__sk_common.skc_net.net->ipv4.sysctl_tcp_min_tso_segs;
 }
 
@@ -612,7 +626,6 @@ struct tcp_congestion_ops dalbe_cdg = {
 	.pkts_acked	= (void *)dalbe_pkts_acked,
 	.undo_cwnd	= (void *)dalbe_undo_cwnd,
 	.set_state	= (void *)dalbe_set_state,
-	.in_ack_event	= (void *)dalbe_in_ack_event,
 	.cwnd_event	= (void *)dalbe_cwnd_event,
 	.min_tso_segs	= (void *)dalbe_min_tso_segs,
 	.name		= DALBE_CC_CDG,

@@ -71,8 +71,8 @@ struct path_ref {
  * @path: what it shares
  * @job: in which it has a part
  * @own: what it knows of the path where it shares none
- * @goal_count: dalbe_goal_of.count as it was when that came into force
- * @goal_restarts: likewise
+ * @goal_changed: by the user: the next ACK looks there
+ * @goal_restarts: and a transfer begins with that, or none is left
  * @no_undo: TCP must not take its last cut back
  * @pair_segs: below the least window: tcp_sock.data_segs_out before the two packets under way
  * @undo_ssthresh: TCP has done so all the same: ssthresh is to be this again; 0: it has not
@@ -82,10 +82,10 @@ struct dalbe_flow {
 	u32 last_bytes_acked;
 	bool fq;
 	bool no_undo;
+	bool goal_changed;
+	bool goal_restarts;
 	u32 undo_ssthresh;
 	u32 pair_segs;
-	u32 goal_count;
-	u32 goal_restarts;
 	u64 tw_end_us;
 	u64 tw_start_us;
 	struct path_ref path;

@@ -16,8 +16,7 @@ enum { IPPROTO_TCP = 6, TCP_CONGESTION = 13 };
  * @acked_before: tcp_sock.bytes_acked when the goal was set; of a job's connection, at the end of
  *	its last part
  * @done_ns: when its last byte was acknowledged; 0: not yet, or a job's
- * @count: of the calls that have changed any of these: the flow looks whether there was one
- * @restarts: of those, the ones with which a transfer begins, or none is left
+ * @given: somebody has set any of these
  * @group: see struct dalbe_group
  * @job: see struct dalbe_goal
  * @each: @deadline_ns counts from when the connection is established, which is still to come
@@ -29,11 +28,10 @@ struct dalbe_goal_of {
 	u64 check;
 	u64 acked_before;
 	u64 done_ns;
-	u32 count;
-	u32 restarts;
 	u32 group;
 	u32 job;
 	bool each;
+	bool given;
 	struct goal_settings settings;
 };
 
@@ -49,11 +47,10 @@ static __always_inline u64 dalbe_goal_check(const struct dalbe_goal_of *g)
 	return g->bytes ^ g->deadline_ns ^ g->job ^ ((u64)g->each << 32);
 }
 
-static __always_inline void dalbe_changed(struct dalbe_goal_of *g, bool restart)
+static __always_inline void dalbe_given(struct dalbe_goal_of *g)
 {
 	g->check = dalbe_goal_check(g);
-	g->count++;
-	g->restarts += restart;
+	g->given = true;
 }
 
 #endif /* DALBE_BPF_GOAL_H */

@@ -60,6 +60,19 @@ static __always_inline int dalbe_check_socket(struct bpf_sock *sk)
 	return 0;
 }
 
+/* Have the next ACK look there. */
+static __always_inline void dalbe_changed(struct bpf_sock *sk, struct dalbe_goal_of *g,
+					  bool restart)
+{
+	struct dalbe_flow *f = bpf_sk_storage_get(&flows, sk, 0, 0);
+
+	dalbe_given(g);
+	if (!f)
+		return;
+	f->goal_changed = true;
+	f->goal_restarts |= restart;
+}
+
 static __noinline int dalbe_set_goal(struct bpf_sockopt *ctx)
 {
 	const struct dalbe_goal *in = ctx->optval;
@@ -116,7 +129,7 @@ static __noinline int dalbe_set_goal(struct bpf_sockopt *ctx)
 	g->deadline_ns = goal.deadline_ns;
 	g->job = goal.job;
 	g->each = each;
-	dalbe_changed(g, !update);
+	dalbe_changed(sk, g, !update);
 	return 0;
 }
 
@@ -156,7 +169,7 @@ static __noinline int dalbe_clear_goal(struct bpf_sockopt *ctx)
 	g->deadline_ns = 0;
 	g->job = 0;
 	g->each = false;
-	dalbe_changed(g, true);
+	dalbe_changed(sk, g, true);
 	return 0;
 }
 
@@ -182,7 +195,7 @@ static __noinline int dalbe_set_params(struct bpf_sockopt *ctx)
 	if (!g)
 		return err;
 	goal_set_params(&g->settings, &p);
-	dalbe_changed(g, false);
+	dalbe_changed(ctx->sk, g, false);
 	f = bpf_sk_storage_get(&flows, ctx->sk, 0, 0);
 	job = f ? job_of(f) : NULL;
 	if (job) {
@@ -207,7 +220,7 @@ static __noinline int dalbe_set_group(struct bpf_sockopt *ctx)
 	if (!g)
 		return err;
 	g->group = group;
-	dalbe_changed(g, false);
+	dalbe_changed(ctx->sk, g, false);
 	return 0;
 }
 
@@ -309,7 +322,7 @@ static __noinline int dalbe_get_state(struct bpf_sockopt *ctx)
 		job = job_of(f);
 		if (job)
 			job_read(job, &known);
-		else if (f->goal_count == g->count)
+		else if (!f->goal_changed)
 			known.control = f->sender.control;
 		if (known.control.config.wmin_q16)
 			goal_tell_control(out, &known.control, out->srtt_us);

@@ -2,7 +2,7 @@
 /*
  * The sending side of one connection: events of TCP go in, a window comes out.
  *
- *	ACK:   sender_rtt(), sender_acked(), sender_end_round() if one ends, sender_update_cwnd()
+ *	ACK:   sender_rtt(), sender_ack()
  *	loss:  sender_ssthresh() says ssthresh, sender_count_loss() counts what TCP deals with
  *
  * Pure code: it knows no socket. One caller at a time per struct sender.
@@ -270,6 +270,18 @@ struct round_result {
 	bool set;
 };
 
+/**
+ * struct ack_result - what an ACK has led to
+ * @found: the end of slow start
+ * @round_over: a round has ended
+ * @round: how, if so
+ */
+struct ack_result {
+	enum cdg_hystart found;
+	bool round_over;
+	struct round_result round;
+};
+
 void sender_init(struct sender *s, struct tcp_path *p, u32 answer_end);
 void sender_set_base(struct sender *s, struct tcp_path *p, const struct lbe_base *base);
 void sender_tell_base(struct sender *s, struct tcp_path *p, enum base_event event);
@@ -404,9 +416,9 @@ static inline void sender_settle(struct sender *s, struct tcp_path *p)
  * @una: path_una()
  * @cwnd: congestion window, packets, which is in use
  * @acked: packets that the ACK covers
- * @waiting: as for sender_acked()
+ * @waiting: as for sender_ack()
  *
- * Return: true: it has been dealt with. Else sender_acked() and what follows it are to be called.
+ * Return: true: it has been dealt with. Else sender_ack() is to be called.
  */
 static inline bool sender_gather(struct sender *s, u32 una, u32 cwnd, u32 acked, bool waiting)
 {
@@ -488,6 +500,30 @@ static inline void sender_update_cwnd(struct sender *s, struct tcp_path *p, u32 
 		sender_grow_or_phantom_cut(s, p, acked);
 	else
 		sender_base(s)->grow(s, p, acked, cwnd_limited);
+}
+
+/**
+ * sender_ack - an ACK that may let the window grow, and that sender_gather() leaves
+ * @s: the sender
+ * @p: the connection; not in CWR and Recovery
+ * @acked: packets that the ACK covers
+ * @waiting: the program has more to send than is under way
+ * @paced: TCP spaces the packets
+ * @result: is filled in
+ */
+static inline void sender_ack(struct sender *s, struct tcp_path *p, u32 acked, bool waiting,
+			      bool paced, struct ack_result *result)
+{
+	*result = (struct ack_result) {};
+	if (!sender_acked(s, p, waiting))
+		return;
+	if (sender_wants_hystart(s, p))
+		result->found = sender_hystart(s, p, paced);
+	result->round_over = sender_round_over(s, p);
+	if (result->round_over)
+		result->round = sender_end_round(s, p);
+	if (!result->round.set || sender_not_alone(s))
+		sender_update_cwnd(s, p, acked);
 }
 
 /**

@@ -97,33 +97,21 @@ static bool dalbe_more_to_send(const struct tcp_sock *tp)
 	return tp->write_seq - tp->snd_nxt >= tp->mss_cache;
 }
 
-/* True where the round's end has set the window of a flow that is alone: this ACK does not. */
-static bool dalbe_end_round(struct sock *sk, struct tcp_path *p)
-{
-	struct sender *s = &dalbe_sk(sk)->flow->sender;
-	struct round_result result;
-
-	s->heuristics = dalbe_heuristics(sk);
-	result = sender_end_round(s, p);
-	dalbe_path_write(sk, p);
-	trace_dalbe_round(sk, s, &result);
-	return result.set && !sender_not_alone(s);
-}
-
 /* An ACK that changes more than counts. */
 static noinline void dalbe_update_cwnd(struct sock *sk, u32 acked)
 {
 	struct sender *s = &dalbe_sk(sk)->flow->sender;
+	struct ack_result result;
 	struct tcp_path p;
 
 	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
-	if (sender_acked(s, &p, dalbe_more_to_send(tcp_sk(sk)))) {
-		if (sender_wants_hystart(s, &p))
-			dalbe_count_hystart(sk, &p, sender_hystart(s, &p, dalbe_paced(sk)));
-		if (!sender_round_over(s, &p) || !dalbe_end_round(sk, &p))
-			sender_update_cwnd(s, &p, acked);
-	}
+	sender_ack(s, &p, acked, dalbe_more_to_send(tcp_sk(sk)), dalbe_paced(sk), &result);
 	dalbe_path_write(sk, &p);
+	dalbe_count_hystart(sk, &p, result.found);
+	if (!result.round_over)
+		return;
+	s->heuristics = dalbe_heuristics(sk);
+	trace_dalbe_round(sk, s, &result.round);
 }
 
 /* Not called in CWR and Recovery. */

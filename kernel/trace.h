@@ -155,8 +155,7 @@ TRACE_EVENT(dalbe_loss,
 
 /**
  * trace_dalbe_round - an RTT round has been judged, C(1) to C(5)
- * @sk: the socket, after the decision: cwnd is what the round ended with,
- *      ssthresh what a backoff cuts to
+ * @sk: the socket, after the ACK that ended the round: ssthresh is what a backoff cuts to
  * @s: the sender, likewise; all of the regime is 0 where the base does not look for others
  * @r: how the round has ended
  *

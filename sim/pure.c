@@ -75,19 +75,12 @@ void pure_acked(struct sender *s, struct tcp_path *p, const struct rtt_sample *s
 /* The same for cong_avoid(). Return: a cut for delay has begun, which the kernel traces. */
 bool pure_avoid(struct sender *s, struct tcp_path *p, u32 packets)
 {
-	struct round_result result = {};
+	struct ack_result result;
 
 	if (p->cwnd_limited && sender_gather(s, p->una, p->cwnd, packets, true))
 		return false;
-	if (!sender_acked(s, p, true))
-		return false;
-	if (sender_wants_hystart(s, p))
-		sender_hystart(s, p, pure_paced(s));
-	if (sender_round_over(s, p))
-		result = sender_end_round(s, p);
-	if (!result.set || sender_not_alone(s))
-		sender_update_cwnd(s, p, packets);
-	return result.backoff;
+	sender_ack(s, p, packets, true, pure_paced(s), &result);
+	return result.round.backoff;
 }
 
 /* An ACK, for which TCP calls both, but sets the window itself in CWR and Recovery. Return: as

@@ -53,7 +53,7 @@ enum {
 
 /* No call by pointer: each object has one base. */
 #define PORT_BASE	scavenger_base
-/* ... and asks it at each ACK: it gathers none, and its verifier need not look at that */
+/* ... and asks it at each ACK: with sender_settle() Linux 7.2's verifier refuses dalbe_init() */
 #define PORT_EACH_ACK
 #define PORT_MODEL	cdg_base_model_q40
 

@@ -876,27 +876,19 @@ static void cong_avoid(struct flow *f, const struct record *r, u32 acked)
 	struct tcp_path *p = &f->p;
 	struct sender *s = &f->s;
 	struct flow was = *f;
-	bool set = false, ended = false, waiting = !(r->flags & (ACK_IDLE | ACK_HALF));
+	bool waiting = !(r->flags & (ACK_IDLE | ACK_HALF));
+	struct ack_result result;
 
 	p->no_undo = false;
 	if (p->cwnd_limited && sender_gather(s, p->una, p->cwnd, acked, waiting))
 		return;
-	if (sender_acked(s, p, waiting)) {
-		if (sender_wants_hystart(s, p))
-			sender_hystart(s, p, r->doubts & DOUBT_PACED);
-		if (sender_round_over(s, p)) {
-			ended = true;
-			set = sender_end_round(s, p).set && !sender_not_alone(s);
-		}
-		if (!set)
-			sender_update_cwnd(s, p, acked);
-	}
+	sender_ack(s, p, acked, waiting, r->doubts & DOUBT_PACED, &result);
 	if (p->no_undo)
 		f->prior_ssthresh = 0;
 	if (p->cwnd >= 2)
 		f->floor = 2;
 	check_growth(f, &was, acked);
-	if (ended && scavenges(f))
+	if (result.round_over && scavenges(f))
 		check_regime(f, &was, &before);
 }
 

@@ -35,7 +35,7 @@ USAGE
 
 die() { echo "run.sh: $*" >&2; exit 2; }
 
-variant=debug out='' seed=1 series=() only=() virtual_s=7200
+variant=debug out='' seed=1 series=() only=() virtual_s=10800
 while getopts hpck:o:s:t: opt; do
 	case $opt in
 	h) usage; exit 0 ;;
