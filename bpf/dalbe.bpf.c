@@ -370,23 +370,25 @@ static __noinline int dalbe_end_interval(struct sock *sk, struct dalbe_flow *f)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 elapsed_us = tp->tcp_mstamp - min(tp->tcp_mstamp, f->tw_start_us);
 	u64 busy_us = (u64)(dalbe_busy_jiffies(tp) - f->busy_jiffies) * USEC_PER_SEC / hz;
-	struct job_part part = { .now_us = tp->tcp_mstamp, .busy_us = busy_us };
+	struct job_part *part = &f->part;
 	struct tcp_path p;
 	struct control_model model = { .arg = &p };
 	u64 price_q40;
 
 	dalbe_path_read(sk, &p, tp->tcp_mstamp);
-	part.sample = sender_sample_interval(&f->sender, busy_us, elapsed_us);
-	part.sample.now_ns = bpf_ktime_get_boot_ns();
-	part.sample.elapsed_ns = elapsed_us * NSEC_PER_USEC;
-	part.sample.bytes_done = dalbe_bytes_done(tp->bytes_acked, g);
-	part.sample.srtt_us = tp->srtt_us >> 3;
-	price_q40 = part.sample.price_standard_q40;
+	part->now_us = tp->tcp_mstamp;
+	part->busy_us = busy_us;
+	part->sample = sender_sample_interval(&f->sender, busy_us, elapsed_us);
+	part->sample.now_ns = bpf_ktime_get_boot_ns();
+	part->sample.elapsed_ns = elapsed_us * NSEC_PER_USEC;
+	part->sample.bytes_done = dalbe_bytes_done(tp->bytes_acked, g);
+	part->sample.srtt_us = tp->srtt_us >> 3;
+	price_q40 = part->sample.price_standard_q40;
 	if (job && own) {
-		job_hand_in(job, &f->sender.control, &part, &model);
+		job_hand_in(job, &f->sender.control, part, &model);
 		own->acked_before = tp->bytes_acked;
 	} else {
-		control_update(&f->sender.control, &part.sample, &model);
+		control_update(&f->sender.control, &part->sample, &model);
 	}
 	sender_steer(&f->sender, price_q40);
 	cdg_age_histogram(&f->sender.cdg);

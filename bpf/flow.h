@@ -71,6 +71,8 @@ struct path_ref {
  * @path: what it shares
  * @job: in which it has a part
  * @own: what it knows of the path where it shares none
+ * @part: the interval that ends: the controller's functions hand it down several times, and of a
+ *	pointer to the stack the verifier of Linux 7.2 then loses what they read there
  * @goal_changed: by the user: the next ACK looks there
  * @goal_restarts: and a transfer begins with that, or none is left
  * @no_undo: TCP must not take its last cut back
@@ -91,6 +93,7 @@ struct dalbe_flow {
 	struct path_ref path;
 	struct path_ref job;
 	struct path_memory own;
+	struct job_part part;
 	struct sender sender;
 };
 
