@@ -111,6 +111,21 @@ def test_use_is_in_percent_of_the_yardstick_at_equal_other_settings(two_rtts: Si
     assert ours.mean(tradeoff.USE.name) is None
 
 
+def test_harm_is_what_the_others_lose_of_what_they_have_beside_nobody(tmp_path: Path):
+    site = Site(tmp_path, TWO_RTTS.replace("vegas", "nobody"))
+    found = points(site.sweep)
+    ours, nobody = (
+        Group(found[who], [{"seed": 1, "others_mbps": mbps}])
+        for who, mbps in (("w0.01", 7.2), ("nobody", 8.0))
+    )
+    tradeoff.HARM.add([ours, nobody])
+    harm = ours.mean(tradeoff.HARM.name)
+    assert harm is not None
+    assert harm.mean == pytest.approx(10)
+    assert nobody.mean(tradeoff.HARM.name) is None
+    assert tradeoff.HARM.name in (tradeoff.STUDY.means or ())
+
+
 @pytest.mark.parametrize(
     ("alone", "queue", "share", "met"),
     [

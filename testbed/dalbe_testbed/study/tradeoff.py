@@ -211,5 +211,6 @@ def draw(found: Finding) -> Picture:
     return (points + shares + names).properties(width=600, height=330, title=said)
 
 
+HARM = harm(NOBODY)
 MEANS = (MEASURES[0], USE.name, *MEASURES[1:])
-STUDY = Study(measure, _require, MEANS, against=[USE, harm(NOBODY)], draw=draw)
+STUDY = Study(measure, _require, (*MEANS, HARM.name), against=[USE, HARM], draw=draw)
