@@ -4,7 +4,8 @@
 #
 # scripts/bpf-test.sh starts it in a directory with life.sh, the Python files of this one, sink,
 # bin/dalbectl and lib/dalbe.
-# With VIRTUAL=1 the clock counts instructions, and rates are judged as well.
+# With VIRTUAL=1 the clock counts instructions, and rates are judged as well. With LOAD_ONLY=1 the
+# edition serves nobody.
 # Prints TAP, and "guest done" when it got to its end.
 set -uo pipefail # not -e: what fails is reported, and the rest still runs
 
@@ -15,6 +16,17 @@ refuses()
 {
 	"${@:2}" >said.all 2>&1 && { echo "it succeeds"; return 1; }
 	grep -e "$1" said.all || { cat said.all; false; }
+}
+
+unload()
+{
+	check "it is unloaded" "$dalbectl" unload
+	check "nothing is pinned any more" test ! -e /sys/fs/bpf/dalbe
+	check "dalbe_cdg is gone" grep -vw dalbe_cdg /proc/sys/net/ipv4/tcp_available_congestion_control
+	dmesg >dmesg.log
+	echo "# no module of dalbe here" >>dmesg.log # what judge_log looks for
+	judge_log dmesg.log
+	echo "guest done"
 }
 
 most=500000 # instructions for the verifier, of its million
@@ -37,6 +49,7 @@ check "the verifier looks at $worst instructions for the largest of $count progr
 check "and not twice" grep 'it is loaded' twice
 check "congestion control dalbe_cdg is there, for ordinary users" \
 	grep -qw dalbe_cdg /proc/sys/net/ipv4/tcp_allowed_congestion_control
+[[ ${LOAD_ONLY:-0} == 0 ]] || { unload; exit; }
 
 link
 near sysctl -q -w net.ipv4.tcp_ecn=1
@@ -252,10 +265,4 @@ marks=$(near tc -s qdisc show dev veth0 | sed -n 's/.*ce_mark \([0-9]*\).*/\1/p'
 check "packets were marked ($marks)" test "$marks" -ge 1
 
 kill "$server" && wait "$server" 2>/dev/null
-check "it is unloaded" "$dalbectl" unload
-check "nothing is pinned any more" test ! -e /sys/fs/bpf/dalbe
-check "dalbe_cdg is gone" grep -vw dalbe_cdg /proc/sys/net/ipv4/tcp_available_congestion_control
-dmesg >dmesg.log
-echo "# no module of dalbe here" >>dmesg.log # what judge_log looks for
-judge_log dmesg.log
-echo "guest done"
+unload
