@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Statistics of repeated runs: intervals of means, differences, inversions, agreement.
 
-Samples are one value per seed. Nothing here depends on chance: the bootstrap's generator has a
-fixed seed.
+Samples are one value per seed.
 """
 
 from collections.abc import Sequence
@@ -13,10 +12,6 @@ import numpy as np
 from scipy import stats
 
 CONFIDENCE = 0.95
-RESAMPLES = 9_999
-# A bootstrap of fewer values resamples little but their extremes: of three, its 95 % interval is
-# their range and covers the mean three times in four. Student's t is honest about so few.
-BOOTSTRAP_FROM = 8
 
 
 @dataclass(frozen=True)
@@ -40,7 +35,10 @@ class Estimate:
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """Return the mean with its confidence interval: BCa bootstrap, Student's t below 8 values.
+    """Return the mean with its confidence interval, Student's t.
+
+    A bootstrap resamples little but the extremes of so few values: BCa's 95 % interval covers the
+    mean of ten normal values in 90 % of the cases, and of three in 75 %.
 
     Raises ValueError without any value, or if one is not a number.
     """
@@ -51,17 +49,7 @@ def estimate(values: Sequence[float]) -> Estimate:
         return Estimate(mean, None, None, n)
     if np.ptp(values) == 0:
         return Estimate(mean, mean, mean, n)
-    if n < BOOTSTRAP_FROM:
-        low, high = stats.t.interval(CONFIDENCE, n - 1, loc=mean, scale=stats.sem(values))
-    else:
-        low, high = stats.bootstrap(
-            (values,),
-            np.mean,
-            confidence_level=CONFIDENCE,
-            n_resamples=RESAMPLES,
-            method="BCa",
-            rng=np.random.default_rng(0),
-        ).confidence_interval
+    low, high = stats.t.interval(CONFIDENCE, n - 1, loc=mean, scale=stats.sem(values))
     return Estimate(mean, float(low), float(high), n)
 
 
