@@ -62,8 +62,9 @@ static double needs_Bps(const struct plan_job *job)
 }
 
 /*
- * What a job has for certain beside the others, which begin with it: where all together need more
- * than the line carries at the least, those that need much have equal parts of it.
+ * The line gives each job so much for certain, in bytes per second, as all begin together: a job
+ * that needs less leaves the rest to the others, and those that need more have equal parts. Judged
+ * one after the other, as if each had the line to itself, a job fits on paper and is late.
  */
 static double certain_Bps(const struct plan_line *line, const struct plan_job *jobs, size_t n)
 {
