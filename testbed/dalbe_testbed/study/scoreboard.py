@@ -35,7 +35,8 @@ from dalbe_testbed.study.results import (
     rivals,
     window,
 )
-from dalbe_testbed.study.short_flows import NOBODY, NOBODY_BYTES
+from dalbe_testbed.study.short_flows import NOBODY_BYTES
+from dalbe_testbed.study.tradeoff import NOBODY
 
 PACED, SIZE = "flows.ours.paced_s", "flows.ours.link_s"
 """Axes: the seconds that a transfer is paced to take; its size, in seconds of the link."""

@@ -18,10 +18,10 @@ from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Case, Finding, Found, Study, Verdict, judge, place, who
 from dalbe_testbed.study.results import Group, Results, Row, frame, names
-from dalbe_testbed.study.tradeoff import CORNER
+from dalbe_testbed.study.tradeoff import CORNER, NOBODY
 
-NOBODY, NOBODY_BYTES = "nobody", 100_000
-"""The value of `who` for an empty place, and the most that its flows may have sent."""
+NOBODY_BYTES = 100_000
+"""The most that the flows of NOBODY may have sent."""
 
 QUANTILES = {"median": 0.5, "p95": 0.95}
 SLOWER_PERCENT = {NOBODY: 10.0, CORNER: 5.0}

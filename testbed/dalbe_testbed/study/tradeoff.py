@@ -26,6 +26,9 @@ SETTLED_S = 10.0
 YARDSTICK = "cubic"
 """The congestion control whose use of the idle link counts as all of it."""
 
+NOBODY = "nobody"
+"""The value of `who` whose runs say what the others get where ours do not send."""
+
 STANDARD = EXPERIMENTS / "scavenger.toml"
 """The standard cell."""
 
@@ -126,10 +129,6 @@ def harm(who: str, *whatever: str) -> Against:
         itself=False,
         whatever=whatever,
     )
-
-
-NOBODY = "nobody"
-"""Whose runs say what the others get beside nobody."""
 
 
 def judge_use(found: Found, least_percent: float) -> Verdict:

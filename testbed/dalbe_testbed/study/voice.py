@@ -13,7 +13,8 @@ from dalbe_testbed.plan.sweep import Point, Run, Sweep
 from dalbe_testbed.study import engine
 from dalbe_testbed.study.engine import Against, Finding, Found, Study, Verdict
 from dalbe_testbed.study.results import Results, Row
-from dalbe_testbed.study.short_flows import NOBODY, check_nobody
+from dalbe_testbed.study.short_flows import check_nobody
+from dalbe_testbed.study.tradeoff import NOBODY
 
 FAST_MBPS, FAST_MS = 5.0, 15.0
 """From this rate on, the 95th percentile of the added delay must be below so much."""
