@@ -582,12 +582,6 @@ static __always_inline u64 dalbe_pair_rate(const struct tcp_sock *tp, struct dal
 	return USEC_PER_SEC * (u64)tp->mss_cache / max(gap_us, 1ull);
 }
 
-static __always_inline bool dalbe_paces_alone(const struct dalbe_flow *f)
-{
-	return !sender_not_alone(&f->sender) &&
-	       cdg_base_rtt_us(&f->sender.cdg) >= QUEUE_SHORTEST_US;
-}
-
 static __noinline int dalbe_pace_again(struct sock *sk, struct dalbe_flow *f)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -596,7 +590,7 @@ static __noinline int dalbe_pace_again(struct sock *sk, struct dalbe_flow *f)
 
 	f->fq |= sk->sk_pacing_status == SK_PACING_FQ;
 	status = f->fq ? SK_PACING_FQ : SK_PACING_NONE;
-	if (few || dalbe_paces_alone(f) || sk->sk_max_pacing_rate != ~0ul ||
+	if (few || sender_paces_alone(&f->sender) || sk->sk_max_pacing_rate != ~0ul ||
 	    tp->tcp_wstamp_ns > tp->tcp_clock_cache)
 		status = SK_PACING_NEEDED;
 	sk->sk_pacing_status = status;
@@ -611,7 +605,7 @@ u32 BPF_PROG(dalbe_min_tso_segs, struct sock *sk)
 {
 	struct dalbe_flow *f = dalbe_flow(sk);
 
-	if (f && (sk->sk_pacing_status != SK_PACING_NEEDED || !dalbe_paces_alone(f)))
+	if (f && (sk->sk_pacing_status != SK_PACING_NEEDED || !sender_paces_alone(&f->sender)))
 		dalbe_pace_again(sk, f);
 	return sk->__sk_common.skc_net.net->ipv4.sysctl_tcp_min_tso_segs;
 }

@@ -61,6 +61,8 @@ PORT_U64 fp_mul_div(u64 a, u64 b, u64 c)
 		return 0;
 	if (!c)
 		return U64_MAX;
+	if ((a | b | c) <= U32_MAX)	/* the same, for a third of the instructions */
+		return div_u64(a * b, c);
 
 	excess = max(fls64(a) - 32, 0);
 	a >>= excess;

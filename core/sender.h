@@ -351,12 +351,42 @@ static inline bool sender_heeds(const struct sender *s, u32 silence_us)
 }
 
 /**
+ * sender_rtt_is_plain - is an RTT one that the base does not look at, and no ACKs have waited?
+ * @s: the sender
+ * @rtt_us: of struct rtt_sample
+ * @silence_us: of struct rtt_sample
+ * @now_us: of struct rtt_sample
+ * @timestamp: of struct rtt_doubts, of which the caller knows no other but app_limited
+ * @tsval: of struct rtt_doubts
+ *
+ * Most are. The socket's fields are handed in, and no structs: so each is read where it is asked
+ * for.
+ *
+ * Return: true: sender_rtt_plain() does the same as sender_rtt(), and may be called instead.
+ */
+static __always_inline bool sender_rtt_is_plain(struct sender *s, s32 rtt_us, u32 silence_us,
+						u64 now_us, bool timestamp, u32 tsval)
+{
+	return silence_us < SENDER_HELD_BACK_US / 4 * 3 && !sender_heeds(s, silence_us) &&
+	       rtt_us > 0 && rtt_us <= CDG_RTT_MAX_US &&
+	       !(timestamp && owd_acks_waited(&s->owd, tsval, now_us, rtt_us,
+					      cdg_base_rtt_us(&s->cdg)));
+}
+
+static __always_inline void sender_rtt_plain(struct sender *s, s32 rtt_us, u32 packets, bool sacked,
+					     bool app_limited)
+{
+	if (app_limited)
+		s->round.app_limited = true;
+	cdg_rtt_sample(&s->cdg, rtt_us, packets, sacked);
+}
+
+/**
  * sender_rtt - an ACK of packets that were not acknowledged before
  * @s: the sender
  * @sample: what it tells
  * @doubts: and how far that is to be trusted
- * @heed: sender_heeds() says so. Where it is false, and the compiler knows, only what is needed of
- *	@sample is read from the socket
+ * @heed: sender_heeds() says so
  *
  * The wait of an ACK that the receiver held back is taken off (SENDER_HELD_BACK_US). Without this a
  * program that asks and waits for an answer, as rsync does first, would be taken for one that fills
@@ -367,8 +397,8 @@ static inline bool sender_heeds(const struct sender *s, u32 silence_us)
  * Return: true where sender_begin_round() is to be called: of ACKs that tell no RTT the round would
  * not end.
  */
-static __always_inline bool sender_rtt(struct sender *s, const struct rtt_sample *sample,
-				       const struct rtt_doubts *doubts, bool heed)
+static inline bool sender_rtt(struct sender *s, const struct rtt_sample *sample,
+			      const struct rtt_doubts *doubts, bool heed)
 {
 	s32 rtt_us;
 
@@ -390,6 +420,22 @@ static __always_inline bool sender_rtt(struct sender *s, const struct rtt_sample
 	else
 		cdg_rtt_sample(&s->cdg, rtt_us, sample->packets, sample->sacked);
 	return false;
+}
+
+/* sender_rtt(), or sender_rtt_plain() where that will do: for user space, as kernel/hooks.c. */
+static inline bool sender_take_rtt(struct sender *s, const struct rtt_sample *sample,
+				   const struct rtt_doubts *doubts)
+{
+	bool heed = sender_heeds(s, sample->silence_us);
+
+	if (!doubts->retransmitted &&
+	    sender_rtt_is_plain(s, sample->rtt_us, sample->silence_us, sample->now_us,
+				doubts->timestamp, doubts->tsval)) {
+		sender_rtt_plain(s, sample->rtt_us, sample->packets, sample->sacked,
+				 doubts->app_limited);
+		return false;
+	}
+	return sender_rtt(s, sample, doubts, heed);
 }
 
 /* May the window grow? As Linux' tcp_is_cwnd_limited(): in slow start half of the window in use
@@ -537,6 +583,20 @@ static inline void sender_ack(struct sender *s, struct tcp_path *p, u32 acked, b
 		result->round = sender_end_round(s, p);
 	if (!result->round.set || sender_not_alone(s))
 		sender_update_cwnd(s, p, acked);
+}
+
+/**
+ * sender_paces_alone - are packets spaced while the flow is alone?
+ * @s: the sender
+ *
+ * Else its bursts would pass for a newcomer's. On a path shorter than the shortest queue that we
+ * judge by there is nothing to be gained by it, and where the processor is the bottleneck TCP's
+ * timers cost a third of the rate.
+ */
+static inline bool sender_paces_alone(const struct sender *s)
+{
+	return sender_base(s)->paced && !sender_not_alone(s) &&
+	       cdg_base_rtt_us(&s->cdg) >= QUEUE_SHORTEST_US;
 }
 
 /**

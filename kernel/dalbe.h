@@ -60,7 +60,7 @@ struct dalbe_defaults {
  * struct dalbe_flow - what an established connection needs beside its sender: the times of Tw
  * @busy_jiffies: time in which data was outstanding, since the connection began, when Tw began
  * @last_bytes_acked: tcp_sock.bytes_acked at the last ACK, its lower 32 bits
- * @tw_end_us: TCP's clock when the Tw under way ends
+ * @tw_end_us: TCP's clock when the Tw under way ends; without a controller never
  * @tw_start_us: and when it began
  * @fq: the fq qdisc has asked to pace it
  * @job: in which it has a part; NULL: its goal is its own, or it has none

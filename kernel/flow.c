@@ -128,6 +128,7 @@ void dalbe_apply_goal(struct sock *sk)
 		cdg_set_g(&s->cdg, settings.g_ns);
 		cdg_set_idle_g(&s->cdg, 0);
 		s->mu_q16 = 0;
+		flow->tw_end_us = U64_MAX;
 	} else {
 		control_start(&s->control, &config, ca->goal_bytes,
 			      flow->job ? 0 : dalbe_bytes_done(sk), ktime_get_boottime_ns(),

@@ -169,38 +169,21 @@ static noinline void dalbe_tell_base(struct sock *sk, enum base_event event)
 	sender_tell_base(&dalbe_sk(sk)->flow->sender, &p, event);
 }
 
-/* Inline in two callers: where @plain is true rtt_sample is not made, and no doubt asked for. */
-static __always_inline void dalbe_take_sample(struct sock *sk, const struct ack_sample *sample,
-					      bool plain)
+/* Since the ACK before: TCP sets delivered_mstamp after pkts_acked(). */
+static u32 dalbe_silence_us(const struct tcp_sock *tp)
 {
-	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
-	const struct tcp_sock *tp = tcp_sk(sk);
-	struct rtt_sample rtt = {
-		.now_us = tp->tcp_mstamp,
-		.silence_us = tp->tcp_mstamp - tp->delivered_mstamp,
-		.rtt_us = sample->rtt_us,
-		.packets = sample->pkts_acked,
-		.una = tp->snd_una,
-		.cwnd = tcp_snd_cwnd(tp),
-		.sacked = tp->sacked_out,
-		.recovering = inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR,
-	};
-	const struct rtt_doubts doubts = {
-		.tsval = tp->rx_opt.rcv_tsval,
-		.timestamp = tp->rx_opt.saw_tstamp,
-		.retransmitted = !plain && (tp->tlp_high_seq || tp->retrans_stamp),
-		.single = !plain &&
-			  (u32)tp->bytes_acked - flow->last_bytes_acked <= tp->mss_cache,
-		.app_limited = tp->app_limited || tp->chrono_type == TCP_CHRONO_RWND_LIMITED,
-	};
+	return tp->tcp_mstamp - tp->delivered_mstamp;
+}
 
-	flow->last_bytes_acked = tp->bytes_acked;
-	if (sender_rtt(&flow->sender, &rtt, &doubts, !plain))
-		dalbe_begin_round(sk);
-	if (!plain && flow->sender.base->hystart)
-		dalbe_base_hystart(sk, &rtt);
-	if (!plain && !tp->packets_out)
-		dalbe_tell_base(sk, BASE_IDLE);
+/* Has TCP sent something again lately? */
+static bool dalbe_retransmitted(const struct tcp_sock *tp)
+{
+	return tp->tlp_high_seq | tp->retrans_stamp;
+}
+
+static bool dalbe_app_limited(const struct tcp_sock *tp)
+{
+	return tp->app_limited || tp->chrono_type == TCP_CHRONO_RWND_LIMITED;
 }
 
 /* tcp_sock.bytes_acked counts the FIN, which is no payload. Its ACK is the last that acknowledges
@@ -215,20 +198,53 @@ static void dalbe_skip_fin(struct sock *sk)
 		dalbe_sk(sk)->acked_before_goal++;
 }
 
-static noinline void dalbe_take_any_sample(struct sock *sk, const struct ack_sample *sample)
+/* Most ACKs leave packets under way, of which none was sent again; false of another. */
+static __always_inline bool dalbe_take_plain_sample(const struct tcp_sock *tp,
+						    struct dalbe_flow *flow,
+						    const struct ack_sample *sample)
 {
-	dalbe_skip_fin(sk);
-	dalbe_take_sample(sk, sample, false);
+	s32 rtt_us = sample->rtt_us;
+
+	if (!tp->packets_out || dalbe_retransmitted(tp) ||
+	    !sender_rtt_is_plain(&flow->sender, rtt_us, dalbe_silence_us(tp), tp->tcp_mstamp,
+				 tp->rx_opt.saw_tstamp, tp->rx_opt.rcv_tsval))
+		return false;
+	sender_rtt_plain(&flow->sender, rtt_us, sample->pkts_acked, tp->sacked_out,
+			 dalbe_app_limited(tp));
+	flow->last_bytes_acked = tp->bytes_acked;
+	return true;
 }
 
-/* Does the base not look at this RTT, and is it beyond doubt, but for a queue of the ACKs? */
-static bool dalbe_plain_sample(const struct tcp_sock *tp, const struct sender *s)
+static void dalbe_take_sample(struct sock *sk, const struct ack_sample *sample)
 {
-	/* delivered_mstamp is the ACK's before: TCP sets it after this hook */
-	u32 silence_us = tp->tcp_mstamp - tp->delivered_mstamp;
+	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct rtt_sample rtt = {
+		.now_us = tp->tcp_mstamp,
+		.silence_us = dalbe_silence_us(tp),
+		.rtt_us = sample->rtt_us,
+		.packets = sample->pkts_acked,
+		.una = tp->snd_una,
+		.cwnd = tcp_snd_cwnd(tp),
+		.sacked = tp->sacked_out,
+		.recovering = inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR,
+	};
+	const struct rtt_doubts doubts = {
+		.tsval = tp->rx_opt.rcv_tsval,
+		.timestamp = tp->rx_opt.saw_tstamp,
+		.retransmitted = dalbe_retransmitted(tp),
+		.single = (u32)tp->bytes_acked - flow->last_bytes_acked <= tp->mss_cache,
+		.app_limited = dalbe_app_limited(tp),
+	};
 
-	return silence_us < SENDER_HELD_BACK_US / 4 * 3 && !sender_heeds(s, silence_us) &&
-	       tp->packets_out && !tp->tlp_high_seq && !tp->retrans_stamp;
+	dalbe_skip_fin(sk);
+	flow->last_bytes_acked = tp->bytes_acked;
+	if (sender_rtt(&flow->sender, &rtt, &doubts, true))
+		dalbe_begin_round(sk);
+	if (flow->sender.base->hystart)
+		dalbe_base_hystart(sk, &rtt);
+	if (!tp->packets_out)
+		dalbe_tell_base(sk, BASE_IDLE);
 }
 
 /* True once: at the ACK of the goal's last byte. Of a job's, whenever nothing is under way. */
@@ -244,28 +260,43 @@ static bool dalbe_finish(struct sock *sk)
 	return true;
 }
 
-static void dalbe_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+/* The last byte need not wait for the end of Tw: nothing may follow it. */
+static noinline void dalbe_judge_interval(struct sock *sk)
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
-	bool finished;
+	bool finished = dalbe_finish(sk);
 
-	if (unlikely(!dalbe_flow(sk))) {
+	if (ca->controlled &&
+	    (finished || tcp_sk(sk)->tcp_mstamp >= ca->flow->tw_end_us))
+		dalbe_end_interval(sk);
+}
+
+/* An ACK that is not plain, or of a connection that had no memory. */
+static noinline void dalbe_any_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+{
+	if (!dalbe_flow(sk)) {
 		if (!inet_csk(sk)->icsk_ca_initialized || sk->sk_state == TCP_SYN_SENT)
 			return;
 		dalbe_claim(sk);
 		if (!dalbe_alloc_flow(sk))
 			return;
 	}
-	if (likely(dalbe_plain_sample(tp, &ca->flow->sender)))
-		dalbe_take_sample(sk, sample, true);
-	else
-		dalbe_take_any_sample(sk, sample);
-	/* The last byte need not wait for the end of Tw: nothing may follow it. */
-	finished = dalbe_finish(sk);
-	if (ca->controlled &&
-	    (finished || tp->tcp_mstamp >= ca->flow->tw_end_us))
-		dalbe_end_interval(sk);
+	dalbe_take_sample(sk, sample);
+	dalbe_judge_interval(sk);
+}
+
+/* What few ACKs need is called last, so that the others save no registers for it. */
+static void dalbe_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+{
+	const struct dalbe_sock *ca = dalbe_sk(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct dalbe_flow *flow = dalbe_flow(sk);
+
+	if (!flow || !dalbe_take_plain_sample(tp, flow, sample))
+		dalbe_any_pkts_acked(sk, sample);
+	else if (tp->tcp_mstamp >= flow->tw_end_us ||
+		 (ca->goal_bytes && !ca->goal_done_ns && dalbe_bytes_done(sk) >= ca->goal_bytes))
+		dalbe_judge_interval(sk);
 }
 
 static u32 dalbe_ssthresh(struct sock *sk)
@@ -306,18 +337,21 @@ static void dalbe_set_state(struct sock *sk, u8 state)
 }
 
 /* A mark on an ACK that leaves nothing under way counts when TCP enters CWR for it, if it does. */
-static void dalbe_in_ack_event(struct sock *sk, u32 flags)
+static noinline void dalbe_take_mark(struct sock *sk)
 {
-	struct dalbe_flow *flow;
+	struct dalbe_flow *flow = dalbe_flow(sk);
 	struct tcp_path p;
 
-	if (!(flags & CA_ACK_ECE) || !tcp_sk(sk)->packets_out)
-		return;
-	flow = dalbe_flow(sk);
-	if (!flow)
+	if (!flow || !tcp_sk(sk)->packets_out)
 		return;
 	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
 	sender_count_mark(&flow->sender, &p);
+}
+
+static void dalbe_in_ack_event(struct sock *sk, u32 flags)
+{
+	if (flags & CA_ACK_ECE)
+		dalbe_take_mark(sk);
 }
 
 /* TCP sends, and nothing was under way. */

@@ -74,18 +74,6 @@ static void dalbe_wait_for_departure(struct sock *sk)
 	sock_hold(sk);
 }
 
-/* A flow that is alone is paced, as its bursts would pass for a newcomer's. On a path shorter
- * than the shortest queue that we judge by there is nothing to be gained by it, and where the
- * processor is the bottleneck TCP's timers cost a third of the rate.
- */
-static bool dalbe_paces_alone(const struct dalbe_flow *flow)
-{
-	const struct sender *s = &flow->sender;
-
-	return s->base->paced && !sender_not_alone(s) &&
-	       cdg_base_rtt_us(&s->cdg) >= QUEUE_SHORTEST_US;
-}
-
 /* A contended flow is paced only while its packets wait: at the rate of one or two packets per
  * round trip retransmissions would wait as well, and a best-effort flow of six packets loses some
  * percent of its rate by that.
@@ -104,12 +92,12 @@ static void dalbe_pace_few(struct sock *sk)
 
 static noinline void dalbe_pace_again(struct sock *sk)
 {
-	const struct dalbe_flow *flow = dalbe_sk(sk)->flow;
+	const struct sender *s = &dalbe_sk(sk)->flow->sender;
 
-	if (sender_below_min_cwnd(&flow->sender))
+	if (sender_below_min_cwnd(s))
 		dalbe_pace_few(sk);
 	else
-		dalbe_pace(sk, dalbe_paces_alone(flow));
+		dalbe_pace(sk, sender_paces_alone(s));
 }
 
 /**
@@ -124,8 +112,8 @@ u32 dalbe_min_tso_segs(struct sock *sk)
 {
 	const struct dalbe_flow *flow = dalbe_flow(sk);
 
-	if (flow && flow->sender.sets_pacing &&
-	    (READ_ONCE(sk->sk_pacing_status) != SK_PACING_NEEDED || !dalbe_paces_alone(flow)))
+	if (flow && (READ_ONCE(sk->sk_pacing_status) != SK_PACING_NEEDED ||
+		     !sender_paces_alone(&flow->sender)) && flow->sender.sets_pacing)
 		dalbe_pace_again(sk);
 	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
 }

@@ -47,18 +47,11 @@ u32 pure_owd_rtt_us(struct owd *o, u32 val, u64 now_us, u32 rtt_us, u32 base_rtt
 	return owd_rtt_us(o, val, now_us, rtt_us, base_rtt_us);
 }
 
-/* Are packets spaced? As kernel/pacing.c. */
-bool pure_paced(const struct sender *s)
-{
-	return s->sets_pacing && s->base->paced && !sender_not_alone(s) &&
-	       cdg_base_rtt_us(&s->cdg) >= QUEUE_SHORTEST_US;
-}
-
 /* As kernel/hooks.c does where TCP calls pkts_acked(). */
 void pure_acked_doubts(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample,
 		       const struct rtt_doubts *doubts)
 {
-	if (sender_rtt(s, sample, doubts, sender_heeds(s, sample->silence_us)))
+	if (sender_take_rtt(s, sample, doubts))
 		sender_begin_round(s, p);
 	if (s->base->hystart)
 		s->base->hystart(s, p, sample);
@@ -79,7 +72,7 @@ bool pure_avoid(struct sender *s, struct tcp_path *p, u32 packets)
 
 	if (p->cwnd_limited && sender_gather(s, p->una, p->cwnd, packets, true))
 		return false;
-	sender_ack(s, p, packets, true, pure_paced(s), &result);
+	sender_ack(s, p, packets, true, sender_paces_alone(s), &result);
 	return result.round.backoff;
 }
 

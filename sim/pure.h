@@ -40,7 +40,6 @@ s32 pure_cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool sacked);
 u32 pure_owd_rtt_us(struct owd *o, u32 val, u64 now_us, u32 rtt_us, u32 base_rtt_us);
 void pure_seed(u32 seed);
 extern const struct lbe_base least_base;
-bool pure_paced(const struct sender *s);
 void pure_acked_doubts(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample,
 		       const struct rtt_doubts *doubts);
 void pure_acked(struct sender *s, struct tcp_path *p, const struct rtt_sample *sample);

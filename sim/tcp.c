@@ -220,7 +220,7 @@ static u64 tcp_departure_ns(const struct flow *f, bool again)
 
 	if (sender_below_min_cwnd(s))
 		return again || f->path.state >= PATH_RECOVERY ? 0 : s->departure_ns;
-	return pure_paced(&f->sender) ? f->pace_ns : 0;
+	return sender_paces_alone(&f->sender) ? f->pace_ns : 0;
 }
 
 /**
@@ -249,7 +249,7 @@ void tcp_send(struct flow *f, struct link *l, u64 now_ns)
 				f->send_ns = departure_ns;
 				break;
 			}
-			gap_ns = pure_paced(&f->sender) ? tcp_pacing_gap_ns(f) : 0;
+			gap_ns = sender_paces_alone(&f->sender) ? tcp_pacing_gap_ns(f) : 0;
 			burst = gap_ns ? tcp_burst(gap_ns) : 1;
 			/* being late is made good by half of the time, as in Linux */
 			if (gap_ns && f->tx_nxt - f->tx_first >= TCP_PACING_FREE)

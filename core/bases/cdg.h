@@ -275,7 +275,8 @@ static inline s32 cdg_rtt_sample(struct cdg *c, s32 rtt_us, u32 pkts_acked, bool
 
 	if (!c->rtt.min_us || rtt_us < c->rtt.min_us)
 		c->rtt.min_us = rtt_us;
-	c->rtt.max_us = max(c->rtt.max_us, rtt_us);
+	if (rtt_us > c->rtt.max_us)
+		c->rtt.max_us = rtt_us;
 	return rtt_us;
 }
 

@@ -49,27 +49,27 @@ struct owd {
 
 bool owd_clock_usable(const struct owd *o, u32 val, u64 now_us);
 
+/* Our clock's ticks that the peer's is ahead by, where the packet that it answers took no time. */
+static __always_inline u32 owd_ticks(u32 val, u64 now_us, u32 rtt_us)
+{
+	return val - (u32)div_u64(now_us - rtt_us, OWD_TICK_US);
+}
+
 /**
- * owd_rtt_us - an RTT sample, without the queue of the way back
+ * owd_acks_waited - is an RTT longer than the queue of the way there explains?
  * @o: the flow; all zero at first
  * @val: TSval of the ACK
  * @now_us: our clock at any offset, us; must not be turned back
  * @rtt_us: the sample, above 0
- * @base_rtt_us: lowest RTT known; 0: none, and the sample is returned
+ * @base_rtt_us: lowest RTT known; 0: none
  *
- * Timestamps are whole milliseconds, so the queue is only known within two ticks. Where the
- * RTT is longer than that explains, ACKs have waited, and the queue is what the timestamps
- * say, less than a tick being none: else a flow that is alone would give way to each clump
- * of its own ACKs.
- *
- * Return: us, from the lesser of @rtt_us and @base_rtt_us up to @rtt_us; @rtt_us
- * where the peer's clock is not known to be of use.
+ * Timestamps are whole milliseconds, so the queue is only known within two ticks. Told of an ACK
+ * once more it answers the same.
  */
-static __always_inline u32 owd_rtt_us(struct owd *o, u32 val, u64 now_us, u32 rtt_us,
-				      u32 base_rtt_us)
+static __always_inline bool owd_acks_waited(struct owd *o, u32 val, u64 now_us, u32 rtt_us,
+					    u32 base_rtt_us)
 {
-	u32 ticks = val - (u32)div_u64(now_us - rtt_us, OWD_TICK_US);
-	u64 queue_us;
+	u32 ticks = owd_ticks(val, now_us, rtt_us);
 
 	if (!o->known) {
 		o->known = true;
@@ -79,14 +79,29 @@ static __always_inline u32 owd_rtt_us(struct owd *o, u32 val, u64 now_us, u32 rt
 	}
 	if (rtt_us <= (u64)base_rtt_us + OWD_TICK_US || (s32)(o->base_ticks - ticks) > 0)
 		o->base_ticks = ticks;
-	/* the way of most ACKs: two ticks explain such an RTT, whatever the clocks say */
-	if (rtt_us <= (u64)base_rtt_us + 2 * OWD_TICK_US)
-		return rtt_us;
-	queue_us = (u64)(ticks - o->base_ticks) * OWD_TICK_US;
-	if (rtt_us <= base_rtt_us + queue_us + 2 * OWD_TICK_US || !base_rtt_us ||
+	return rtt_us > base_rtt_us + (u64)(ticks - o->base_ticks + 2) * OWD_TICK_US;
+}
+
+/**
+ * owd_rtt_us - an RTT sample, without the queue of the way back
+ * @o: the flow; and all else as for owd_acks_waited()
+ *
+ * Where ACKs have waited the queue is what the timestamps say, less than a tick being none: else a
+ * flow that is alone would give way to each clump of its own ACKs.
+ *
+ * Return: us, from the lesser of @rtt_us and @base_rtt_us up to @rtt_us; @rtt_us
+ * where no base RTT is known, or the peer's clock is not known to be of use.
+ */
+static __always_inline u32 owd_rtt_us(struct owd *o, u32 val, u64 now_us, u32 rtt_us,
+				      u32 base_rtt_us)
+{
+	u32 queue_ticks;
+
+	if (!owd_acks_waited(o, val, now_us, rtt_us, base_rtt_us) || !base_rtt_us ||
 	    !owd_clock_usable(o, val, now_us))
 		return rtt_us;
-	return base_rtt_us + queue_us + OWD_TICK_US - 1;
+	queue_ticks = owd_ticks(val, now_us, rtt_us) - o->base_ticks;
+	return base_rtt_us + (u64)queue_ticks * OWD_TICK_US + OWD_TICK_US - 1;
 }
 
 #endif /* DALBE_OWD_H */

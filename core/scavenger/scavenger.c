@@ -287,12 +287,16 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 		cdg_rtt_sample(&s->cdg, rtt_us, sample->packets, sample->sacked);
 }
 
-/* Until B, or the level, has another packet, ACKs change nothing but counts. */
+/* Until B, or the level, has another packet, ACKs change nothing but counts. While the base is
+ * told of those that were gathered, the sender forgets what we say.
+ */
 static void scavenger_let_gather(struct sender *s, u32 cwnd)
 {
 	const struct cubic *best_effort = &s->scavenger.best_effort;
 	u64 next_q16 = ((best_effort->window_q16 >> 16) + 1) << 16;
 
+	if (s->gathered.left)
+		return;
 	if (sender_not_alone(s))
 		next_q16 = min(next_q16, fp_mul_div((u64)(cwnd + 1) << 16, Q16_ONE,
 						    s->control.w_q16));

@@ -933,7 +933,7 @@ static void take_sample(struct flow *f, const struct record *r, s32 rtt_us, u32 
 		.app_limited = r->doubts & DOUBT_APP_LIMITED,
 	};
 
-	if (sender_rtt(&f->s, &sample, &doubts, sender_heeds(&f->s, silence_us)))
+	if (sender_take_rtt(&f->s, &sample, &doubts))
 		sender_begin_round(&f->s, &f->p);
 	if (f->s.base->hystart)
 		f->s.base->hystart(&f->s, &f->p, &sample);

@@ -60,15 +60,18 @@ unsigned int fault_disarm(void)
 	return strtoul(text, NULL, 10);
 }
 
-/* Let all atomic allocations from a slab cache fail, whoever asks. */
-void fault_cache(const char *cache, bool on)
+/* Let so many of the atomic allocations from a slab cache fail, whoever asks. */
+void fault_cache(const char *cache, unsigned int percent)
 {
-	char path[96];
+	char path[96], probability[16];
+	bool on = percent;
+
+	snprintf(probability, sizeof(probability), "%u", percent);
 
 	snprintf(path, sizeof(path), "/sys/kernel/slab/%s/failslab", cache);
 	file_write(path, on ? "1" : "0");
 	file_write(FAILSLAB "cache-filter", on ? "Y" : "N");
 	file_write(FAILSLAB "task-filter", "N");
 	file_write(FAILSLAB "times", on ? "-1" : "1");
-	file_write(FAILSLAB "probability", on ? "100" : "0");
+	file_write(FAILSLAB "probability", probability);
 }

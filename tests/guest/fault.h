@@ -15,6 +15,6 @@
 void fault_require(bool sleeping_too);
 void fault_arm(unsigned int nth);
 unsigned int fault_disarm(void);
-void fault_cache(const char *cache, bool on);
+void fault_cache(const char *cache, unsigned int percent);
 
 #endif /* FAULT_H */

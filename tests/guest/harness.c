@@ -82,9 +82,8 @@ const char *harness_errno(int err)
 	return name ? name : "unknown errno";
 }
 
-void harness_in_child(void (*run)(const void *arg), const void *arg)
+pid_t harness_start_child(void (*run)(const void *arg), const void *arg)
 {
-	int status;
 	pid_t pid;
 
 	fflush(stdout);
@@ -97,8 +96,20 @@ void harness_in_child(void (*run)(const void *arg), const void *arg)
 		run(arg);
 		_exit(EXIT_SUCCESS);
 	}
+	return pid;
+}
+
+void harness_end_child(pid_t pid)
+{
+	int status;
+
 	TRY(waitpid(pid, &status, 0));
 	CHECK_EQ(status, 0);
+}
+
+void harness_in_child(void (*run)(const void *arg), const void *arg)
+{
+	harness_end_child(harness_start_child(run, arg));
 }
 
 static enum outcome run_one(const struct test *test, void (*prepare)(void),

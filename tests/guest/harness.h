@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define __noreturn	__attribute__((__noreturn__))
 #define __printf(a, b)	__attribute__((__format__(printf, a, b)))
@@ -32,8 +33,10 @@ void harness_fail(const char *file, int line, const char *fmt, ...)
 	__noreturn __printf(3, 4);
 void harness_skip(const char *why) __noreturn;
 
-/* Run part of a test in a child process; what fails there fails here. */
+/* Run part of a test in a child process; what fails there fails here, when it has ended. */
 void harness_in_child(void (*run)(const void *arg), const void *arg);
+pid_t harness_start_child(void (*run)(const void *arg), const void *arg);
+void harness_end_child(pid_t pid);
 
 /* A check that fails inside a loop does not say which turn it
  * was: name the turn here, "" after the loop.

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
  * If that changes, the tests below notice that no allocation has failed.
  */
 #define FLOW_CACHE	"kmalloc-cg-1k"
+#define PATH_CACHE	"kmalloc-cg-512"	/* likewise struct dalbe_path */
 
 /* A connection of ours whose flow could not be allocated. GET_STATE tells: with
  * a goal it goes on waiting, although connected.
@@ -87,12 +89,12 @@ static void long_shortage(void)
 	tx = sock_open(NS_TX, IPV4, SOCK_STREAM);
 	cc_set(tx, DALBE_CC_CDG);
 	goal_set(tx, 3000 * KB, 30000);
-	fault_cache(FLOW_CACHE, true);
+	fault_cache(FLOW_CACHE, 100);
 	pair = pair_around(tx, IPV4);
 	flow_for(&pair, 1000);
 	s = state_get(tx);
 	before = pair.received;
-	fault_cache(FLOW_CACHE, false);
+	fault_cache(FLOW_CACHE, 0);
 	CHECK_EQ(s.status, DALBE_STATUS_WAITING);
 	CHECK_OP(s.cwnd, >, 10);		/* Reno has grown it */
 
@@ -112,15 +114,93 @@ static void children_without_flow(void)
 	fault_require(false);
 	listener = sock_listen(IPV4, DALBE_CC_CDG);
 	goal_set(listener, 100 * KB, 10000);
-	fault_cache(FLOW_CACHE, true);
+	fault_cache(FLOW_CACHE, 100);
 	pair.rx = sock_open(NS_TX, IPV4, SOCK_STREAM);
 	sock_connect(pair.rx, listener, IPV4);
 	pair.tx = sock_accept(listener);
-	fault_cache(FLOW_CACHE, false);
+	fault_cache(FLOW_CACHE, 0);
 	CHECK_EQ(state_get(pair.tx).status, DALBE_STATUS_WAITING);
 	transfer(&pair, 100 * KB);
 	CHECK_EQ(state_get(pair.tx).bytes_done, 100 * KB);
 	CHECK_EQ(state_get(pair.tx).status, DALBE_STATUS_DONE);
+}
+
+#define SHORT_PAIRS	3
+#define SHORT_CALLS	200
+
+/* A call at random for a connection that other processes call for as well. Return: true where memory
+ * was short.
+ */
+static bool call_at_random(int fd)
+{
+	static const char *const cc[] = { "cubic", DALBE_CC_CDG, DALBE_CC_CDG, DALBE_CC_CDG };
+	struct dalbe_state state;
+	int ret = 0, n = rand();
+
+	switch (rand() % 5) {
+	case 0:
+		ret = job_set_raw(fd, n % 3, 500 * KB, 20 * NS_PER_S, DALBE_GOAL_RELATIVE |
+				  (n & 4 ? DALBE_GOAL_UPDATE : 0));
+		break;
+	case 1:
+		ret = group_set_raw(fd, n);	/* a path that is new */
+		break;
+	case 2:
+		ret = params_set_raw(fd, (struct dalbe_params) {
+			.flags = DALBE_PARAM_CONTROLLER,
+			.controller = n & 1 ? DALBE_CONTROLLER_WEIGHT : DALBE_CONTROLLER_FIXED });
+		break;
+	case 3:
+		cc_set(fd, cc[n % ARRAY_SIZE(cc)]);
+		break;
+	default:
+		ret = state_get_raw(fd, &state);
+	}
+	/* no goal to update; another congestion control just now */
+	CHECK(!ret || errno == ENOMEM || errno == ENODATA || errno == ENOPROTOOPT);
+	return ret && errno == ENOMEM;
+}
+
+static void calls_at_random(const void *pairs)
+{
+	unsigned int refused = 0;
+
+	srand(getpid());
+	for (int i = 0; i < SHORT_CALLS; i++) {
+		refused += call_at_random(((const struct pair *)pairs)[rand() % SHORT_PAIRS].tx);
+		sleep_ms(3);
+	}
+	CHECK_OP(refused, >, 0);
+}
+
+static void calls_without_memory(void)
+{
+	struct pair pairs[SHORT_PAIRS];
+	pid_t children[SHORT_PAIRS];
+	int i, turn;
+
+	fault_require(false);
+	for (i = 0; i < SHORT_PAIRS; i++)
+		pairs[i] = pair_open(DALBE_CC_CDG);
+	fault_cache(FLOW_CACHE, 50);
+	fault_cache(PATH_CACHE, 50);
+	for (i = 0; i < SHORT_PAIRS; i++)
+		children[i] = harness_start_child(calls_at_random, pairs);
+	for (turn = 0; turn < SHORT_CALLS / 20; turn++)
+		for (i = 0; i < SHORT_PAIRS; i++)
+			pump(&pairs[i], NO_END, 20, NULL);
+	for (i = 0; i < SHORT_PAIRS; i++)
+		harness_end_child(children[i]);
+	fault_cache(PATH_CACHE, 0);
+	fault_cache(FLOW_CACHE, 0);
+	for (i = 0; i < SHORT_PAIRS; i++) {
+		cc_set(pairs[i].tx, DALBE_CC_CDG);
+		transfer(&pairs[i], 1000);	/* all that was under way */
+		goal_set(pairs[i].tx, 100 * KB, 10000);
+		transfer(&pairs[i], 100 * KB);
+		CHECK_EQ(state_get(pairs[i].tx).bytes_done, 100 * KB);
+		CHECK_EQ(state_get(pairs[i].tx).status, DALBE_STATUS_DONE);
+	}
 }
 
 /* Those of the module come late in the life of a namespace. */
@@ -165,6 +245,8 @@ const struct test tests_memory[] = {
 	{ "no memory for a connection, for long: Reno, then CDG",
 	  long_shortage },
 	{ "no memory for a child of a listener", children_without_flow },
+	{ "no memory for half of all calls, of several processes",
+	  calls_without_memory },
 	{ "no memory for a namespace", namespace_without_memory },
 	{}
 };
