@@ -88,8 +88,8 @@ static __always_inline void dalbe_path_write(struct sock *sk, struct dalbe_flow 
 	f->no_undo |= p->no_undo;
 }
 
-/* TCP keeps a word for us in each socket: not 0 while the flow is alone, and paced. To find the flow
- * takes half of what a call before a packet is sent may cost.
+/* TCP keeps this word for us in each socket: not 0 while the flow is alone, and paced. TCP asks
+ * before it sends, twice for each ACK, and a third of such a call went into finding the flow.
  */
 static __always_inline u64 *dalbe_calm(struct sock *sk)
 {
