@@ -40,7 +40,7 @@ path()
 	ip netns exec mid tc qdisc add dev to_far root handle 1: tbf rate 10mbit burst 1600 limit "$1"
 	ip netns exec mid tc qdisc add dev to_near root netem delay 50ms limit 1000
 	[[ ! -e /sys/module/dalbe ]] || near sysctl -q -w net.dalbe.scavenger=1
-	far ./sink 5001 &
+	ip netns exec far ./sink 5001 & # not by far(), which would be a process of its own
 	sink=$!
 	for ((i = 0; i < 50; i++)); do far ss -tln | grep -q :5001 && break; sleep 0.1; done
 }
