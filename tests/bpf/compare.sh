@@ -123,7 +123,7 @@ for ((seed = 1; seed <= SEEDS; seed++)); do
 	fi
 	check "rmmod" gone
 	check "the BPF edition is loaded" "$dalbectl" load
-	runs bpf $seed
+	[[ -e /sys/module/dalbe ]] || runs bpf $seed # else they would be the module's
 	check "it is unloaded" "$dalbectl" unload
 done
 dmesg >dmesg.log
