@@ -88,6 +88,14 @@ static __always_inline void dalbe_path_write(struct sock *sk, struct dalbe_flow 
 	f->no_undo |= p->no_undo;
 }
 
+/* TCP keeps this word for us in each socket: not 0 while the flow is alone, and paced. TCP asks
+ * before it sends, twice for each ACK, and a third of such a call went into finding the flow.
+ */
+static __always_inline u64 *dalbe_paces_alone(struct sock *sk)
+{
+	return &tcp_sk(sk)->inet_conn.icsk_ca_priv[0];
+}
+
 /* TCP has undone a cut all the same: we have kept the window, and put ssthresh back. */
 static __always_inline void dalbe_redo(struct sock *sk, struct dalbe_flow *f)
 {
@@ -357,8 +365,10 @@ void BPF_PROG(dalbe_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 	more = tp->write_seq - tp->snd_nxt >= tp->mss_cache;
 	dalbe_path_read(sk, &p, tp->tcp_mstamp);
 	sender_ack(&f->sender, &p, acked, more, sk->sk_pacing_status != SK_PACING_NONE, &result);
-	if (result.round_over)
+	if (result.round_over) {
 		f->sender.heuristics.hystart = settings.hystart;
+		*dalbe_paces_alone(sk) = false;
+	}
 	dalbe_path_write(sk, f, &p);
 }
 
@@ -534,6 +544,7 @@ void BPF_PROG(dalbe_set_state, struct sock *sk, u8 state)
 	if (!f)
 		return;
 	dalbe_redo(sk, f);
+	*dalbe_paces_alone(sk) = false;
 	dalbe_path_read(sk, &p, tcp_sk(sk)->tcp_mstamp);
 	if (state < PATH_CWR) {
 		sender_end_repair(&f->sender, &p, state);
@@ -588,9 +599,10 @@ static __noinline int dalbe_pace_again(struct sock *sk, struct dalbe_flow *f)
 	bool few = sender_below_min_cwnd(&f->sender);
 	u32 status;
 
+	*dalbe_paces_alone(sk) = sender_paces_alone(&f->sender);
 	f->fq |= sk->sk_pacing_status == SK_PACING_FQ;
 	status = f->fq ? SK_PACING_FQ : SK_PACING_NONE;
-	if (few || sender_paces_alone(&f->sender) || sk->sk_max_pacing_rate != ~0ul ||
+	if (few || *dalbe_paces_alone(sk) || sk->sk_max_pacing_rate != ~0ul ||
 	    tp->tcp_wstamp_ns > tp->tcp_clock_cache)
 		status = SK_PACING_NEEDED;
 	sk->sk_pacing_status = status;
@@ -603,10 +615,13 @@ static __noinline int dalbe_pace_again(struct sock *sk, struct dalbe_flow *f)
 SEC("struct_ops/dalbe_min_tso_segs")
 u32 BPF_PROG(dalbe_min_tso_segs, struct sock *sk)
 {
-	struct dalbe_flow *f = dalbe_flow(sk);
+	struct dalbe_flow *f;
 
-	if (f && (sk->sk_pacing_status != SK_PACING_NEEDED || !sender_paces_alone(&f->sender)))
-		dalbe_pace_again(sk, f);
+	if (sk->sk_pacing_status != SK_PACING_NEEDED || !*dalbe_paces_alone(sk)) {
+		f = dalbe_flow(sk);
+		if (f)
+			dalbe_pace_again(sk, f);
+	}
 	return sk->__sk_common.skc_net.net->ipv4.sysctl_tcp_min_tso_segs;
 }
 

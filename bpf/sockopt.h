@@ -42,85 +42,56 @@ static __always_inline s64 dalbe_clock_ahead_ns(void)
 	       task->nsproxy->time_ns->offsets.boottime.tv_nsec;
 }
 
-static __always_inline bool dalbe_is_tcp(struct bpf_sock *sk)
+/* NULL: it is no socket of TCP's. */
+static __always_inline struct bpf_tcp_sock *dalbe_tcp(struct bpf_sock *sk)
 {
-	return sk && sk->protocol == IPPROTO_TCP && bpf_tcp_sock(sk);
+	return sk && sk->protocol == IPPROTO_TCP ? bpf_tcp_sock(sk) : NULL;
 }
 
-/* Is the socket ours? 0, or why not. For setsockopt(2): the other cannot ask. */
-static __always_inline int dalbe_check_socket(struct bpf_sock *sk)
-{
-	char name[16] = {};
+/* Is the user's struct there, and of this length? */
+#define sockopt_has(ctx, in)	((void *)((in) + 1) <= (ctx)->optval_end && \
+				 (ctx)->optlen == sizeof(*(in)))
 
-	if (!dalbe_is_tcp(sk))
-		return -EOPNOTSUPP;
-	if (bpf_getsockopt(sk, IPPROTO_TCP, TCP_CONGESTION, name, sizeof(name)) ||
-	    __builtin_memcmp(name, DALBE_CC_CDG, sizeof(DALBE_CC_CDG)))
-		return -ENOPROTOOPT;
-	return 0;
-}
-
-/* Have the next ACK look there. */
-static __always_inline void dalbe_changed(struct bpf_sock *sk, struct dalbe_goal_of *g,
-					  bool restart)
-{
-	struct dalbe_flow *f = bpf_sk_storage_get(&flows, sk, 0, 0);
-
-	dalbe_given(g);
-	if (!f)
-		return;
-	f->goal_changed = true;
-	f->goal_restarts |= restart;
-}
-
-static __noinline int dalbe_set_goal(struct bpf_sockopt *ctx)
+/* Of the following each returns 0, 1 where a transfer begins, or none is left, or an error. */
+static __noinline int dalbe_set_goal(struct bpf_sockopt *ctx, struct dalbe_goal_of *g,
+				     struct dalbe_flow *f, u64 bytes_acked)
 {
 	const struct dalbe_goal *in = ctx->optval;
 	u64 now_ns = bpf_ktime_get_boot_ns();
 	struct bpf_sock *sk = ctx->sk;
 	struct dalbe_goal goal;
 	struct job *job = NULL;
-	struct bpf_tcp_sock *tp;
-	struct dalbe_goal_of *g;
-	struct dalbe_flow *f;
 	bool update, each;
 	int err;
 
-	if ((void *)(in + 1) > ctx->optval_end || ctx->optlen != sizeof(*in))
+	if (!sockopt_has(ctx, in))
 		return -EINVAL;
 	goal = *in;
-	err = goal_check(&goal) ?: dalbe_check_socket(sk);
+	err = goal_check(&goal);
 	if (err)
 		return err;
 	if (!(goal.flags & DALBE_GOAL_RELATIVE))
 		goal.deadline_ns -= min(dalbe_clock_ahead_ns(), (s64)goal.deadline_ns);
-	f = bpf_sk_storage_get(&flows, sk, 0, 0);
 	each = !f && goal.flags & DALBE_GOAL_EACH;
 	err = goal_set_deadline(&goal.deadline_ns, goal.flags, each ? 0 : now_ns);
 	if (err)
 		return err;
-	g = bpf_sk_storage_get(&goals, sk, 0, 0);
 	if (f && goal.job)
 		job = job_of(f);
 	update = goal.flags & DALBE_GOAL_UPDATE;
-	if (update && (!g || !g->bytes || g->job != goal.job || (goal.job && !job)))
+	if (update && (!g->bytes || g->job != goal.job || (goal.job && !job)))
 		return -ENODATA;
-	if (!g)
-		g = bpf_sk_storage_get(&goals, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
-	tp = bpf_tcp_sock(sk);
-	if (!g || !tp)
-		return -ENOMEM;
 	if (!update) {
 		if (f)
-			dalbe_job_leave(f, g, tp->bytes_acked);
+			dalbe_job_leave(f, g, bytes_acked);
 		g->done_ns = 0;
-		g->acked_before = tp->bytes_acked;
+		g->acked_before = bytes_acked;
 		/* bytes_acked is going to count the SYN */
-		if ((sk->state == TCP_CLOSE || sk->state == TCP_SYN_SENT) && !g->acked_before)
+		if ((sk->state == TCP_CLOSE || sk->state == TCP_SYN_SENT) && !bytes_acked)
 			g->acked_before = 1;
 	} else if (job) {
 		job_change_goal(job, goal.bytes, now_ns, goal.deadline_ns);
-	} else if (dalbe_bytes_done(tp->bytes_acked, g) < goal.bytes) {
+	} else if (dalbe_bytes_done(bytes_acked, g) < goal.bytes) {
 		g->done_ns = 0;
 	} else if (!g->done_ns) {
 		g->done_ns = now_ns;
@@ -129,61 +100,35 @@ static __noinline int dalbe_set_goal(struct bpf_sockopt *ctx)
 	g->deadline_ns = goal.deadline_ns;
 	g->job = goal.job;
 	g->each = each;
-	dalbe_changed(sk, g, !update);
-	return 0;
+	return !update;
 }
 
-/* The goal of a socket, which we make where it has none: else there is nothing to change. */
-static __always_inline struct dalbe_goal_of *sockopt_goal(struct bpf_sockopt *ctx, int *err)
-{
-	struct dalbe_goal_of *g;
-
-	*err = dalbe_check_socket(ctx->sk);
-	if (*err)
-		return NULL;
-	g = bpf_sk_storage_get(&goals, ctx->sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!g)
-		*err = -ENOMEM;
-	return g;
-}
-
-static __noinline int dalbe_clear_goal(struct bpf_sockopt *ctx)
+static __noinline int dalbe_clear_goal(struct bpf_sockopt *ctx, struct dalbe_goal_of *g,
+				       struct dalbe_flow *f, u64 bytes_acked)
 {
 	const struct dalbe_clear *in = ctx->optval;
-	struct bpf_sock *sk = ctx->sk;
-	struct bpf_tcp_sock *tp;
-	struct dalbe_goal_of *g;
-	struct dalbe_flow *f;
-	int err;
 
-	if ((void *)(in + 1) > ctx->optval_end || ctx->optlen != sizeof(*in) || in->flags)
+	if (!sockopt_has(ctx, in) || in->flags)
 		return -EINVAL;
-	g = sockopt_goal(ctx, &err);
-	if (!g)
-		return err;
-	f = bpf_sk_storage_get(&flows, sk, 0, 0);
-	tp = bpf_tcp_sock(sk);
-	if (f && tp)
-		dalbe_job_leave(f, g, tp->bytes_acked);
+	if (f)
+		dalbe_job_leave(f, g, bytes_acked);
 	g->bytes = 0;
 	g->deadline_ns = 0;
 	g->job = 0;
 	g->each = false;
-	dalbe_changed(sk, g, true);
-	return 0;
+	return 1;
 }
 
-static __noinline int dalbe_set_params(struct bpf_sockopt *ctx)
+static __noinline int dalbe_set_params(struct bpf_sockopt *ctx, struct dalbe_goal_of *g,
+				       struct dalbe_flow *f)
 {
 	const struct dalbe_params *in = ctx->optval;
 	struct control_config c;
-	struct dalbe_goal_of *g;
 	struct dalbe_params p;
-	struct dalbe_flow *f;
 	struct job *job;
 	int err;
 
-	if ((void *)(in + 1) > ctx->optval_end || ctx->optlen != sizeof(*in))
+	if (!sockopt_has(ctx, in))
 		return -EINVAL;
 	p = *in;
 	err = goal_check_params(&p);
@@ -191,12 +136,7 @@ static __noinline int dalbe_set_params(struct bpf_sockopt *ctx)
 		return err;
 	if (p.flags & DALBE_PARAM_CONTROLLER && p.controller == DALBE_CONTROLLER_FIXED)
 		return -ERANGE;
-	g = sockopt_goal(ctx, &err);
-	if (!g)
-		return err;
 	goal_set_params(&g->settings, &p);
-	dalbe_changed(ctx->sk, g, false);
-	f = bpf_sk_storage_get(&flows, ctx->sk, 0, 0);
 	job = f ? job_of(f) : NULL;
 	if (job) {
 		dalbe_config(&c, g);
@@ -205,22 +145,50 @@ static __noinline int dalbe_set_params(struct bpf_sockopt *ctx)
 	return 0;
 }
 
-static __noinline int dalbe_set_group(struct bpf_sockopt *ctx)
+static __noinline int dalbe_set_group(struct bpf_sockopt *ctx, struct dalbe_goal_of *g)
 {
 	const struct dalbe_group *in = ctx->optval;
-	struct dalbe_goal_of *g;
-	u32 group;
-	int err;
 
-	if ((void *)(in + 1) > ctx->optval_end || ctx->optlen != sizeof(*in) || in->flags ||
-	    in->reserved)
+	if (!sockopt_has(ctx, in) || in->flags || in->reserved)
 		return -EINVAL;
-	group = in->group;
-	g = sockopt_goal(ctx, &err);
+	g->group = in->group;
+	return 0;
+}
+
+/* The goal is made where the socket has none: else there is nothing to change. */
+static __always_inline int dalbe_set(struct bpf_sockopt *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+	struct bpf_tcp_sock *tp = dalbe_tcp(sk);
+	struct dalbe_goal_of *g;
+	struct dalbe_flow *f;
+	char name[16] = {};
+	int result = -EINVAL;
+
+	if (!tp)
+		return -EOPNOTSUPP;
+	if (bpf_getsockopt(sk, IPPROTO_TCP, TCP_CONGESTION, name, sizeof(name)) ||
+	    __builtin_memcmp(name, DALBE_CC_CDG, sizeof(DALBE_CC_CDG)))
+		return -ENOPROTOOPT;
+	g = bpf_sk_storage_get(&goals, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!g)
-		return err;
-	g->group = group;
-	dalbe_changed(ctx->sk, g, false);
+		return -ENOMEM;
+	f = bpf_sk_storage_get(&flows, sk, 0, 0);
+	if (ctx->optname == DALBE_SO_GOAL)
+		result = dalbe_set_goal(ctx, g, f, tp->bytes_acked);
+	else if (ctx->optname == DALBE_SO_CLEAR)
+		result = dalbe_clear_goal(ctx, g, f, tp->bytes_acked);
+	else if (ctx->optname == DALBE_SO_PARAMS)
+		result = dalbe_set_params(ctx, g, f);
+	else if (ctx->optname == DALBE_SO_GROUP)
+		result = dalbe_set_group(ctx, g);
+	if (result < 0)
+		return result;
+	dalbe_given(g);
+	if (f) {	/* the next ACK looks there */
+		f->goal_changed = true;
+		f->goal_restarts |= result;
+	}
 	return 0;
 }
 
@@ -241,7 +209,7 @@ static __always_inline void dalbe_chosen(struct bpf_sockopt *ctx)
 	const char *name = ctx->optval;
 	const u32 len = sizeof(DALBE_CC_CDG) - 1;
 
-	if ((void *)name + len <= ctx->optval_end && ctx->optlen >= len && dalbe_is_tcp(ctx->sk) &&
+	if ((void *)name + len <= ctx->optval_end && ctx->optlen >= len && dalbe_tcp(ctx->sk) &&
 	    !__builtin_memcmp(name, DALBE_CC_CDG, len))
 		bpf_sk_storage_get(&goals, ctx->sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 }
@@ -249,20 +217,13 @@ static __always_inline void dalbe_chosen(struct bpf_sockopt *ctx)
 SEC("cgroup/setsockopt")
 int dalbe_setsockopt(struct bpf_sockopt *ctx)
 {
-	int err = -EINVAL;
+	int err;
 
 	if (ctx->level == IPPROTO_TCP && ctx->optname == TCP_CONGESTION)
 		dalbe_chosen(ctx);
 	if (ctx->level != SOL_DALBE)
 		return leave_to_kernel(ctx);
-	if (ctx->optname == DALBE_SO_GOAL)
-		err = dalbe_set_goal(ctx);
-	else if (ctx->optname == DALBE_SO_CLEAR)
-		err = dalbe_clear_goal(ctx);
-	else if (ctx->optname == DALBE_SO_PARAMS)
-		err = dalbe_set_params(ctx);
-	else if (ctx->optname == DALBE_SO_GROUP)
-		err = dalbe_set_group(ctx);
+	err = dalbe_set(ctx);
 	if (err) {
 		bpf_set_retval(err);
 		return 0;
@@ -278,17 +239,14 @@ static __noinline int dalbe_get_state(struct bpf_sockopt *ctx)
 	const struct dalbe_goal_of *g;
 	struct control_config c;
 	struct job_known known = {};
-	struct bpf_tcp_sock *tp;
+	struct bpf_tcp_sock *tp = dalbe_tcp(sk);
 	struct path_entry *e;
 	struct dalbe_flow *f;
 	struct job *job;
 	u64 now_ns;
 
-	if ((void *)(out + 1) > ctx->optval_end || ctx->optlen != sizeof(*out))
+	if (!sockopt_has(ctx, out))
 		return -EINVAL;
-	if (!dalbe_is_tcp(sk))
-		return -EOPNOTSUPP;
-	tp = bpf_tcp_sock(sk);
 	if (!tp)
 		return -EOPNOTSUPP;
 	g = bpf_sk_storage_get(&goals, sk, 0, 0);

@@ -62,6 +62,7 @@ struct inet_connection_sock {
 	struct inet_sock icsk_inet;
 	u8 icsk_ca_state:5;
 	u8 icsk_ca_initialized:1;
+	u64 icsk_ca_priv[13];
 };
 
 struct tcp_options_received {

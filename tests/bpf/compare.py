@@ -24,8 +24,15 @@ SIZE, DEADLINE_S = 7_500_000, 40  # 1.5 of 10 Mbit/s
 DEVICE_SET_GOAL = 1 << 30 | 40 << 16 | 0xDA << 8 | 1  # DALBE_IOC_SET_GOAL
 
 
-def begin(name: bytes) -> socket.socket:
+def opened(name: bytes) -> socket.socket:
+    """A connection that ends with us, whatever is left to send: until then it holds the module."""
     sock = connected(ADDRESS, name)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    return sock
+
+
+def begin(name: bytes) -> socket.socket:
+    sock = opened(name)
     threading.Thread(target=feed, args=(sock,), daemon=True).start()
     return sock
 
@@ -60,7 +67,7 @@ def finish(edition: str, draw: random.Random) -> list[float]:
         others.append(begin(b"cubic"))
         time.sleep(draw.random())
     time.sleep(3)
-    ours = connected(ADDRESS, b"dalbe_cdg")
+    ours = opened(b"dalbe_cdg")
     set_goal(edition, ours)
     start = time.monotonic()
     before = sum(acked(sock) for sock in others)

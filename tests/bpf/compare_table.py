@@ -50,9 +50,10 @@ def main() -> None:
         writer.writerows(rows)
     print("# cell, figure: mean of the module, of the BPF edition; the difference, seed by seed")
     for (cell, name), editions in figures.items():
-        said = [f"{e} {statistics.mean(v.values()):.3f}" for e, v in editions.items()]
-        if MODULE in editions and BPF in editions:
-            pairs = [editions[BPF][s] - editions[MODULE][s] for s in editions[MODULE]]
+        said = [f"{e} {statistics.mean(v.values()):.3f}" for e, v in editions.items() if v]
+        module, bpf = editions[MODULE], editions[BPF]
+        pairs = [bpf[s] - module[s] for s in module if s in bpf]
+        if pairs:
             said.append(f"difference {statistics.mean(pairs):+.3f}")
             said.append(f"({' '.join(f'{p:+.3f}' for p in pairs)})")
         print(f"# {cell}, {name}: {', '.join(said)}")
