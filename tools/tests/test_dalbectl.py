@@ -1342,13 +1342,23 @@ def test_plan(b: Bench) -> None:
     js = {job["name"]: job for job in json.loads(done.stdout)["jobs"]}
     assert js["n"]["verdict"] == "not" and js["n"]["open_s"] == 0, js
     assert js["small"]["verdict"] == "fits" and 7000 < js["small"]["latest_s"] < 7300, js
+    js = json.loads(b.run("plan", "--json", "n@+30m-+1h").stdout)["jobs"][0]
+    assert js["from_s"] == 1800 and 1800 <= js["soonest_s"] <= js["latest_s"] < 1900, js
+    early, late = (time.strftime("%H:%M", time.localtime(time.time() + s)) for s in (-3600, 3600))
+    dates = (time.strftime("%F %T", time.localtime(time.time() + s)) for s in (1800, 3600))
+    for times, from_s in ((f"{early}-{late}", 0), ("-".join(dates), 1799)):
+        js = json.loads(b.run("plan", "--json", f"n@{times}").stdout)["jobs"][0]
+        assert from_s <= js["from_s"] <= from_s + 1 and js["deadline_s"] > 3400, (times, js)
+    done = b.run("plan", "n@+30m-+1h")
+    assert "112500 B from " in done.stdout or "kB from " in done.stdout, done
     js = json.loads(b.run("plan", "--json", "n@+1h").stdout)
     assert js["jobs"][0]["bytes"] == 112500 and js["jobs"][0]["verdict"] == "fits", js
     assert 0 < js["low"] <= js["most"] and js["runs"] == 1, js
     big = ("--name", "n", "--size", "1000T", "--deadline", "+60s", "--")
     b.summary(*big, *send_and(b.sink.port, ""))
     assert any("do not fit: the line has carried" in w for w in b.warnings), b.warnings
-    for bad in ("n", "n=1G", "n@", "n@+1q", "n=x@+1h", "/n=1G@+1h", "other@+1h"):
+    for bad in ("n", "n=1G", "n@", "n@+1q", "n=x@+1h", "/n=1G@+1h", "other@+1h",
+                "n@+2h-+1h", "n@x-+1h", "n@+1h-"):  # fmt: skip
         assert b.run("plan", bad).returncode == 2, bad
 
 
