@@ -23,7 +23,8 @@ PROGRAM  rsync   over ssh, one connection
          none    what the CUBIC flows have without it
 HOW      goal, scavenger     under dalbectl run; goal-le, scavenger-le: with --dscp le
          goal-xF             with a size that is F times the right one: goal-x20, goal-x0.05
-         auto-xF             --size auto --progress, after a run of F times the size (rsync, restic)
+         guess-xF            the same with --progress, which corrects it (not borg)
+         auto                --size auto --progress, and no earlier run (not borg)
          plain, cap          without; cap: by the program's own option, to size/deadline
 
   -b MBIT   of the bottleneck (default 20), whose queue is one bandwidth-delay product

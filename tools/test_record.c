@@ -134,6 +134,7 @@ static void test_estimate(void)
 				      "between what was learned and what is seen", detail);
 		}
 	}
+	check(learn_estimate(0, 7, 0.01) == 700, "nothing but its words", NULL);
 	check(learn_estimate(5, 7, -1) == 7 && learn_estimate(5, 0, 2) == 5, "no fraction", NULL);
 }
 

@@ -1251,6 +1251,15 @@ def test_progress(b: Bench) -> None:
     assert done.stderr.splitlines().count("a line") == 4, done.stderr
     sizes = [goal.bytes for goal in b.goals()]
     assert sizes[0] == 4500000 and 150000 <= sizes[-1] <= 250000, sizes
+    # A size that is stated is a guess then, and the first run of a name has a goal.
+    unknown = ("--name", "u", *auto[2:])
+    for size, first in ((("--size", "4M", "--deadline", "+60s"), 4000000), (unknown, 1)):
+        b.log.unlink(missing_ok=True)
+        line, js = b.summary(*size, "--fail-late", "--progress", "--", *program)
+        assert " of " not in line and js["complete"] and js["on_time"], (line, js)
+        assert js["bytes_goal"] == (first if first > 1 else None), js
+        sizes = [goal.bytes for goal in b.goals()]
+        assert sizes[0] == first and 150000 <= sizes[-1] <= 250000, sizes
     # A pipe that another process keeps open does not hold us up, nor a reader that has gone.
     begin = time.monotonic()
     done = b.run("run", "--loopback", *auto, "--progress", "--", "sh", "-c", "sleep 20 & echo x")
