@@ -226,7 +226,7 @@ static uint64_t with_overhead(uint64_t bytes)
 	return bytes + bytes / 16 + 65536;
 }
 
-/* The size that the user has given; 0: none, as with --size auto, or a guess, as with --progress. */
+/* The size that the user has given; 0: none, or with --progress a guess. */
 static uint64_t announced(const struct transfer *t)
 {
 	return t->opts->size_auto || t->opts->progress ? 0 : t->opts->size_bytes;

@@ -130,9 +130,9 @@ static u64 control_zeta_Bps(const struct control *c, u64 now_ns)
  * @now_ns: time
  * @deadline_ns: soft deadline
  *
- * phi, MBC's trim and headroom and PID's integral stay, but after a goal that was done or late
- * nothing was needed, and the headroom is measured anew. It does not follow the needed rate at once:
- * where `dalbectl run` lets a goal grow each second, of which nearly all is done, that doubles each
+ * phi, MBC's trim and headroom and PID's integral stay. After a goal that was done or late nothing
+ * was needed, and the headroom is measured anew. It does not follow the needed rate at once: where
+ * `dalbectl run` lets a goal grow each second, of which nearly all is done, that rate doubles each
  * time, and w would be 1. The interval under way still tells of the model, as w stays. With another
  * deadline the window begins now, and Tw, margin and limits follow it.
  */
