@@ -401,7 +401,6 @@ static __noinline int dalbe_end_interval(struct sock *sk, struct dalbe_flow *f)
 		control_update(&f->sender.control, &part->sample, &model);
 	}
 	sender_steer(&f->sender, price_q40);
-	cdg_age_histogram(&f->sender.cdg);
 	dalbe_path_join(sk, f, g->group);
 	dalbe_begin_interval(tp, f);
 	return 0;

@@ -112,8 +112,11 @@ struct base_report {
  *	@gradient_sum_us is cdg_round()'s.
  *	May be NULL: ROUND_NONE
  * @steer: a Tw has ended, and sender.mu_q16 is new. Where the unit is per round
- *	control.price_target_q40 is what to pay, of which @price_standard_q40 is for losses.
+ *	control.price_target_q40 is what to pay, of which @price_standard_q40 is for losses. Of a
+ *	job's connection it is called eight times per Tw.
  *	May be NULL: the base looks at mu when it needs it
+ * @forget: a Tw has ended, of a job's connection the job's: forget a part of what @price tells of.
+ *	May be NULL: the prices are of one Tw
  *
  * Of a base that looks for others, and is steered by a window, as the scavenger:
  *
@@ -139,6 +142,7 @@ struct lbe_base {
 	enum round_effect (*round)(struct sender *s, struct tcp_path *p, u32 before_us,
 				   s32 gradient_sum_us);
 	void (*steer)(struct sender *s, u64 price_standard_q40);
+	void (*forget)(struct sender *s);
 
 	void (*report)(const struct sender *s, struct base_report *report);
 	u64 (*level_q16)(const struct sender *s);

@@ -419,6 +419,34 @@ void sender_steer(struct sender *s, u64 price_standard_q40)
 }
 
 /**
+ * sender_end_interval - Tw has ended, or a job's connection is to hand in a part: set w
+ * @s: the sender
+ * @job: in which it has a part; NULL: the goal is its own
+ * @part: what it has done since the last call; of a goal of its own only the sample counts, whose
+ *	bytes are then all that are done
+ * @model: the base's steady state
+ *
+ * A base forgets by Tw: by the parts of a job it would forget all but the last of them.
+ *
+ * Return: as job_hand_in(); true for a goal of its own.
+ */
+bool sender_end_interval(struct sender *s, struct job *job, struct job_part *part,
+			 const struct control_model *model)
+{
+	u64 price_standard_q40 = part->sample.price_standard_q40;
+	bool renewed = true;
+
+	if (job)
+		renewed = job_hand_in(job, &s->control, part, model);
+	else
+		control_update(&s->control, &part->sample, model);
+	sender_steer(s, price_standard_q40);
+	if (renewed && sender_base(s)->forget)
+		sender_base(s)->forget(s);
+	return renewed;
+}
+
+/**
  * sender_begin_goal - a goal, or a weight without one, comes into force
  * @s: the sender, whose control has begun
  * @p: the connection

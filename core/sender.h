@@ -15,7 +15,7 @@
 #include "core/bases/cubictcp.h"
 #include "core/bases/signals.h"
 #include "core/bases/vegas.h"
-#include "core/control/control.h"
+#include "core/control/job.h"
 #include "core/path.h"
 #include "core/scavenger/owd.h"
 #include "core/scavenger/scavenger.h"
@@ -304,6 +304,8 @@ void sender_complete_cwr(struct sender *s, struct tcp_path *p);
 
 void sender_configure(struct sender *s, const struct control_config *config);
 void sender_steer(struct sender *s, u64 price_standard_q40);
+bool sender_end_interval(struct sender *s, struct job *job, struct job_part *part,
+			 const struct control_model *model);
 void sender_begin_goal(struct sender *s, struct tcp_path *p);
 void sender_begin_interval(struct sender *s);
 struct control_sample sender_sample_interval(const struct sender *s, u64 busy_us,

@@ -160,10 +160,10 @@ void dalbe_end_interval(struct sock *sk)
 		      USEC_PER_MSEC;
 	struct dalbe_state state = {};
 	struct control_sample sample;
+	struct job_part part;
 	struct tcp_path p;
 	struct control_model model = { .model_q40 = s->base->model_q40, .arg = &p };
 	struct job *job = flow->job;
-	bool updated = true;
 
 	dalbe_path_read(sk, &p, tp->tcp_mstamp);
 	sender_settle(s, &p);
@@ -172,23 +172,13 @@ void dalbe_end_interval(struct sock *sk)
 	sample.elapsed_ns = elapsed_us * NSEC_PER_USEC;
 	sample.bytes_done = dalbe_bytes_done(sk);
 	sample.srtt_us = tp->srtt_us >> 3;
-	if (job) {
-		struct job_part part = {
-			.sample = sample, .now_us = p.now_us, .busy_us = busy_us,
-		};
-
-		updated = job_hand_in(job, &s->control, &part, &model);
-		dalbe_sk(sk)->acked_before_goal = tp->bytes_acked;
-	} else {
-		control_update(&s->control, &sample, &model);
-	}
-	/* for a base that mu steers; the scavenger reads w at each ACK (level_q16) */
-	sender_steer(s, sample.price_standard_q40);
-	if (updated) {
+	part = (struct job_part) { .sample = sample, .now_us = p.now_us, .busy_us = busy_us };
+	if (sender_end_interval(s, job, &part, &model)) {
 		goal_tell_sender(&state, s, tp->mss_cache, sample.srtt_us);
 		trace_dalbe_update(sk, s, &sample, &state);
 	}
-	cdg_age_histogram(&s->cdg);
+	if (job)
+		dalbe_sk(sk)->acked_before_goal = tp->bytes_acked;
 	if (s->memory)
 		dalbe_path_join(sk);	/* the route, or the user, may be another */
 	/* in another job, its user's from now on: at once, as nothing more may be sent for long */

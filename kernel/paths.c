@@ -53,6 +53,13 @@
  */
 #define DALBE_PATHS_MAX		4096
 
+/* A full table still has place for so many jobs. Without that each connection of a job would have
+ * the whole goal to itself, and take what that needs. With half of this a server with thousands of
+ * clients that are paths in use has place for 128 jobs at a time; with twice users can make the
+ * kernel keep 256 KB.
+ */
+#define DALBE_PATHS_FOR_JOBS	256
+
 /* An idle entry is kept for ten minutes. With half of this a job that runs every ten minutes has to
  * learn the path each time that it takes less than five; with twice it believes what may be from
  * before somebody else came, or from another network behind the same gateway's address.
@@ -352,15 +359,16 @@ static bool dalbe_path_spare(struct dalbe_paths *paths, struct dalbe_path *path)
 	return true;
 }
 
-/* Is there place for one more entry? The lock is held. */
-static bool dalbe_paths_make_place(struct dalbe_paths *paths)
+/* Is there place for one more entry, of a job or of a path? The lock is held. */
+static bool dalbe_paths_make_place(struct dalbe_paths *paths, bool job)
 {
+	u32 most = DALBE_PATHS_MAX + (job ? DALBE_PATHS_FOR_JOBS : 0);
 	struct dalbe_path *path;
 	int spared = 0;
 
 	if (paths->ended)
 		return false;
-	if (paths->entries < DALBE_PATHS_MAX)
+	if (paths->entries < most)
 		return true;
 	if (list_empty(&paths->idle))
 		return false;
@@ -381,7 +389,7 @@ static struct dalbe_path *dalbe_path_insert(struct dalbe_paths *paths, struct da
 
 	spin_lock_bh(&paths->lock);
 	there = dalbe_path_count(paths, &path->key);
-	if (!there && dalbe_paths_make_place(paths)) {
+	if (!there && dalbe_paths_make_place(paths, path->key.job)) {
 		rcu_assign_pointer(path->paths, paths);
 		hlist_add_head_rcu(&path->node, &paths->buckets[dalbe_path_hash(&path->key)]);
 		paths->entries++;

@@ -103,14 +103,6 @@ none) command=(sleep 130) ;;
 esac
 sleep 3	# until the server is there
 
-# As if the job had run yesterday, with $1 bytes.
-leave_record()
-{
-	export XDG_STATE_HOME=$work/state
-	mkdir -p "$XDG_STATE_HOME/dalbe"
-	printf '{"start": 1, "end": 2, "bytes": %d, "status": 0, "to": "10.0.2.1"}\n' "$1" >"$XDG_STATE_HOME/dalbe/night.jsonl"
-}
-
 # $bytes times $1.
 times() { bc <<<"($bytes * $1 + 0.5) / 1"; }
 
@@ -119,12 +111,15 @@ case $how in
 plain | cap) run=() ;;
 goal) run+=(--size "$bytes" --deadline "+${deadline_s}s" --) ;;
 goal-x*) run+=(--size "$(times "${how#goal-x}")" --deadline "+${deadline_s}s" --) ;;
-auto-x*)
-	leave_record "$(times "${how#auto-x}")"
-	run+=(--name night --size auto --progress --deadline "+${deadline_s}s" --)
+guess-x* | auto)
+	size=(--size auto --name night)
+	[[ $how == auto ]] || size=(--size "$(times "${how#guess-x}")")
+	run+=("${size[@]}" --progress --deadline "+${deadline_s}s" --)
+	export XDG_STATE_HOME=$work
 	case $program in
 	rsync) command+=(--info=progress2 --no-inc-recursive) ;;
 	restic) command+=(--json) ;;
+	rclone*) command+=(--use-json-log --stats 1s --stats-log-level NOTICE) ;;
 	*) usage >&2; exit 2 ;;
 	esac
 	;;

@@ -51,9 +51,9 @@ static const struct {
 	{ { "detach", CMD_DETACH, "--cgroup PATH|--unit NAME",
 	    "Take that back: connections that are there keep what they have.", "" },
 	  cmd_detach },
-	{ { "plan", CMD_PLAN, "[OPTIONS] NAME[=SIZE]@TIME...",
+	{ { "plan", CMD_PLAN, "[OPTIONS] NAME[=SIZE]@[FROM-]TIME...",
 	    "Say whether jobs fit, by what earlier runs have carried (run --name).",
-	    "All jobs are taken to begin now, and to share one line. Without SIZE it is that of\n"
+	    "All jobs share one line. Without FROM one is taken to begin now, without SIZE it is that of\n"
 	    "--size auto. The exit status is 1 where one does not fit, or nothing is known.\n" },
 	  cmd_plan },
 	{ { "report", CMD_REPORT, "[OPTIONS]",

@@ -44,7 +44,7 @@ uint64_t learn_estimate(uint64_t first, uint64_t done, double fraction)
 
 	if (!(fraction > 0 && fraction <= 1))
 		return first > done ? first : done;
-	if (trust > 1)
+	if (trust > 1 || !first)
 		trust = 1;
 	seen = (double)done / fraction * trust;
 	return done + (uint64_t)(left * (seen + (1 - trust) * (double)first));

@@ -21,9 +21,9 @@
 uint64_t learn_size(const struct records *runs);
 
 /*
- * While it runs: first is what was learned, done what is acknowledged, and fraction, 0 to 1,
- * what the program says is done of the whole. In its first quarter what is still to come is
- * taken from both, weighed by how far it is; then from what it says alone.
+ * While it runs: first is what was learned, or stated, done what is acknowledged, and fraction,
+ * 0 to 1, what the program says is done of the whole. In its first quarter what is still to come is
+ * taken from both, weighed by how far it is; then, or where first is 0, from what it says alone.
  */
 uint64_t learn_estimate(uint64_t first, uint64_t done, double fraction);
 

@@ -507,8 +507,8 @@ static void check_operands(const struct command *cmd,
 	if (cmd->bit & CMD_RUN) {
 		if (opts->size_auto && !opts->name)
 			usage_error("--size auto needs the job's name; type for example --name nightly");
-		if (opts->progress && !opts->size_auto)
-			usage_error("--progress corrects a size that was learned; type --size auto --name NAME with it");
+		if (opts->progress && !opts->size_auto && !opts->size_bytes)
+			usage_error("--progress corrects a size; type --size 40G with it, or --size auto --name NAME");
 		if (opts->windows.n && options_scavenger(opts))
 			usage_error("--window and a scavenger are both given; type a goal or nothing with --window: outside of it the job is a scavenger");
 		if (!opts->size_bytes && !opts->size_auto && !options_scavenger(opts) &&

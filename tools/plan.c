@@ -56,17 +56,58 @@ static int64_t seconds_for(uint64_t bytes, uint64_t rate_Bps)
 	return s < 1e12 ? (int64_t)s + 1 : (int64_t)1e12;
 }
 
+/*
+ * When is the last of the jobs done, if each time the first of them that has begun has the line,
+ * but for those that do not fit? Sent since the line was last idle are whole bytes, so that nothing
+ * is lost by rounding.
+ */
+static int64_t last_done_s(const struct plan_job *jobs, size_t n, uint64_t rate_Bps)
+{
+	uint64_t left[PLAN_JOBS_MAX], sent = 0;
+	int64_t idle_s = 0;
+
+	for (size_t i = 0; i < n; i++)
+		left[i] = jobs[i].verdict == PLAN_NOT ? 0 : jobs[i].bytes;
+	while (left[n - 1]) {
+		double now_s = (double)idle_s + (double)sent / (double)rate_Bps;
+		int64_t next_s = INT64_MAX;
+		size_t i;
+
+		for (i = 0; i < n; i++) {
+			if (left[i] && (double)jobs[i].from_s <= now_s)
+				break;
+			if (left[i] && jobs[i].from_s < next_s)
+				next_s = jobs[i].from_s;
+		}
+		if (i == n) {
+			idle_s = next_s;
+			sent = 0;
+			continue;
+		}
+		double until = ((double)next_s - (double)idle_s) * (double)rate_Bps - (double)sent;
+		uint64_t part = until < (double)left[i] ? (uint64_t)until + 1 : left[i];
+
+		if (sent + part < sent)
+			return (int64_t)1e12;
+		sent += part;
+		left[i] -= part;
+	}
+	return idle_s + seconds_for(sent, rate_Bps);
+}
+
 static double needs_Bps(const struct plan_job *job)
 {
-	return (double)job->bytes / (double)job->open_s;
+	return (double)job->bytes / (double)(job->open_s - job->from_s);
 }
 
 /*
- * The line gives each job so much for certain, in bytes per second, as all begin together: a job
- * that needs less leaves the rest to the others, and those that need more have equal parts. Judged
- * one after the other, as if each had the line to itself, a job fits on paper and is late.
+ * The line gives this job so much for certain, in bytes per second, beside those that run at some
+ * time of its own: a job that needs less leaves the rest to the others, and those that need more
+ * have equal parts. Judged one after the other, as if each had the line to itself, a job fits on
+ * paper and is late.
  */
-static double certain_Bps(const struct plan_line *line, const struct plan_job *jobs, size_t n)
+static double certain_Bps(const struct plan_line *line, const struct plan_job *jobs, size_t n,
+			  const struct plan_job *job)
 {
 	double low = 0, high = (double)line->low_Bps;
 
@@ -76,7 +117,8 @@ static double certain_Bps(const struct plan_line *line, const struct plan_job *j
 		for (size_t i = 0; i < n; i++) {
 			double need = needs_Bps(&jobs[i]);
 
-			if (jobs[i].verdict != PLAN_NOT)
+			if (jobs[i].verdict != PLAN_NOT && jobs[i].from_s < job->open_s &&
+			    job->from_s < jobs[i].open_s)
 				sum += need < share ? need : share;
 		}
 		*(sum > (double)line->low_Bps ? &high : &low) = share;
@@ -86,35 +128,61 @@ static double certain_Bps(const struct plan_line *line, const struct plan_job *j
 
 void plan_judge(const struct plan_line *line, struct plan_job *jobs, size_t n)
 {
-	double certain;
-	uint64_t before = 0;
-
 	qsort(jobs, n, sizeof(*jobs), by_deadline);
 	for (size_t i = 0; i < n; i++) {
 		struct plan_job *job = &jobs[i];
-		uint64_t bytes = before + job->bytes < before ? UINT64_MAX : before + job->bytes;
 
-		job->soonest_s = seconds_for(bytes, line->most_Bps);
-		job->latest_s = seconds_for(bytes, line->low_Bps);
+		job->verdict = PLAN_FITS;
+		job->soonest_s = last_done_s(jobs, i + 1, line->most_Bps);
+		job->latest_s = last_done_s(jobs, i + 1, line->low_Bps);
 		job->verdict = job->latest_s <= job->open_s ? PLAN_FITS :
 			       job->soonest_s <= job->open_s ? PLAN_PERHAPS : PLAN_NOT;
-		if (job->verdict != PLAN_NOT)
-			before = bytes;
 	}
-	certain = certain_Bps(line, jobs, n);
 	for (size_t i = 0; i < n; i++) {
-		if (jobs[i].verdict == PLAN_FITS && needs_Bps(&jobs[i]) > certain)
+		if (jobs[i].verdict == PLAN_FITS &&
+		    needs_Bps(&jobs[i]) > certain_Bps(line, jobs, n, &jobs[i]))
 			jobs[i].verdict = PLAN_PERHAPS;
 	}
 }
 
-/* NAME[=SIZE]@TIME. The text is taken apart. */
+/*
+ * [FROM-]TIME, each as that of --deadline, which may have a '-' of its own. A time of the day that
+ * comes only after the other has passed today: the job has begun. Returns 0, or -1 with a phrase in
+ * err.
+ */
+static int parse_times(char *text, struct timespec now, uint64_t now_ns, uint64_t *from_ns,
+		       uint64_t *deadline_ns, char *err)
+{
+	char ignored[HUMAN_ERR_LEN];
+	int passed;
+
+	*from_ns = now_ns;
+	if (!human_parse_deadline(text, now, now_ns, deadline_ns, err))
+		return 0;
+	for (char *dash = strchr(text, '-'); dash; dash = strchr(dash + 1, '-')) {
+		*dash = '\0';
+		passed = human_parse_deadline(text, now, now_ns, from_ns, ignored);
+		*dash = '-';
+		if ((passed && passed != HUMAN_PASSED) ||
+		    human_parse_deadline(dash + 1, now, now_ns, deadline_ns, ignored))
+			continue;
+		if (passed || (*from_ns >= *deadline_ns && *text != '+'))
+			*from_ns = now_ns;
+		if (*from_ns < *deadline_ns)
+			return 0;
+		strcpy(err, "it begins after its time; type FROM-TIME, such as 01:00-06:00");
+		return -1;
+	}
+	return -1;
+}
+
+/* NAME[=SIZE]@[FROM-]TIME. The text is taken apart. */
 static void parse_job(char *text, const struct windows *windows, struct plan_job *job)
 {
 	static struct records runs;
 	char *at = strrchr(text, '@'), *equals, err[HUMAN_ERR_LEN], whole[100];
 	struct timespec now;
-	uint64_t deadline_ns, now_ns = boottime_ns();
+	uint64_t from_ns, deadline_ns, now_ns = boottime_ns();
 
 	snprintf(whole, sizeof(whole), "%.80s", text);
 	if (at)
@@ -123,15 +191,17 @@ static void parse_job(char *text, const struct windows *windows, struct plan_job
 	if (equals)
 		*equals++ = '\0';
 	if (!at || !record_name_valid(text))
-		usage_error("'%s' is no job; type NAME=SIZE@TIME, such as nightly=40G@06:00, or NAME@TIME for one with a record",
+		usage_error("'%s' is no job; type NAME=SIZE@[FROM-]TIME, such as nightly=40G@06:00, or NAME@TIME for one with a record",
 			    whole);
 	clock_gettime(CLOCK_REALTIME, &now);
-	if (human_parse_deadline(at, now, now_ns, &deadline_ns, err))
+	if (parse_times(at, now, now_ns, &from_ns, &deadline_ns, err))
 		usage_error("'%s': %s", whole, err);
 	*job = (struct plan_job){
 		.name = text, .deadline_s = (int64_t)((deadline_ns - now_ns) / NSEC_PER_SEC),
 	};
 	job->open_s = windows_open_s(windows, now.tv_sec, now.tv_sec + job->deadline_s);
+	job->from_s = windows_open_s(windows, now.tv_sec,
+				     now.tv_sec + (time_t)((from_ns - now_ns) / NSEC_PER_SEC));
 	if (equals && strcmp(equals, "auto")) {
 		if (human_parse_size(equals, &job->bytes, err))
 			usage_error("'%s': %s", whole, err);
@@ -196,11 +266,13 @@ static int64_t by_clock(const struct windows *windows, int64_t open_s)
 static void print_job(const struct plan_job *job, const struct windows *windows)
 {
 	static const char *const verdicts[] = { "fits", "perhaps", "does not fit" };
-	char size[HUMAN_LEN], by[HUMAN_LEN], soonest[HUMAN_LEN], latest[HUMAN_LEN];
+	char size[HUMAN_LEN], from[HUMAN_LEN], by[HUMAN_LEN], soonest[HUMAN_LEN];
+	char latest[HUMAN_LEN];
 
-	printf("%s: %s by %s: %s, done between %s and %s\n", job->name,
-	       human_size(job->bytes, size), clock_text(job->deadline_s, by),
-	       verdicts[job->verdict],
+	printf("%s: %s%s%s by %s: %s, done between %s and %s\n", job->name,
+	       human_size(job->bytes, size), job->from_s ? " from " : "",
+	       job->from_s ? clock_text(by_clock(windows, job->from_s), from) : "",
+	       clock_text(job->deadline_s, by), verdicts[job->verdict],
 	       clock_text(by_clock(windows, job->soonest_s), soonest),
 	       clock_text(by_clock(windows, job->latest_s), latest));
 }
@@ -222,6 +294,7 @@ static void print_json(const struct plan_job *jobs, size_t n, const struct plan_
 		json_uint(&js, "bytes", jobs[i].bytes);
 		json_int(&js, "deadline_s", jobs[i].deadline_s);
 		json_int(&js, "open_s", jobs[i].open_s);
+		json_int(&js, "from_s", by_clock(windows, jobs[i].from_s));
 		json_int(&js, "soonest_s", by_clock(windows, jobs[i].soonest_s));
 		json_int(&js, "latest_s", by_clock(windows, jobs[i].latest_s));
 		json_string(&js, "verdict", verdicts[jobs[i].verdict]);
@@ -234,15 +307,16 @@ static void print_json(const struct plan_job *jobs, size_t n, const struct plan_
 
 int cmd_plan(const struct options *opts, char **operands)
 {
-	struct plan_job jobs[64];
+	struct plan_job jobs[PLAN_JOBS_MAX];
 	char low[HUMAN_LEN], most[HUMAN_LEN];
 	struct plan_line line;
 	bool all = true;
 	size_t n = 0;
 
 	for (; *operands; operands++) {
-		if (n == sizeof(jobs) / sizeof(*jobs))
-			usage_error("plan: there are too many jobs; type 64 at most");
+		if (n == PLAN_JOBS_MAX)
+			usage_error("plan: there are too many jobs; type %d at most",
+				    PLAN_JOBS_MAX);
 		parse_job(*operands, &opts->windows, &jobs[n++]);
 	}
 	if (!n)

@@ -264,10 +264,11 @@ static void begin_record(struct kept *kept, struct options *opts)
 		return;
 	}
 	if (!opts->quiet)
-		announce(LOG_INFO, "%s: no earlier run tells its size; this one competes as any program, and tells the next",
-			 opts->name);
+		announce(LOG_INFO, "%s: no earlier run tells its size; this one %s, and tells the next",
+			 opts->name, opts->progress ? "goes by what the program says of itself" :
+						      "competes as any program");
 	/* With windows, a job without a goal competes within them, and is a scavenger outside. */
-	opts->plain |= !opts->windows.n;
+	opts->plain |= !opts->windows.n && !opts->progress;
 }
 
 /* Look at the most that it carries, and correct its size. */

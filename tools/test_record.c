@@ -134,6 +134,7 @@ static void test_estimate(void)
 				      "between what was learned and what is seen", detail);
 		}
 	}
+	check(learn_estimate(0, 7, 0.01) == 700, "nothing but its words", NULL);
 	check(learn_estimate(5, 7, -1) == 7 && learn_estimate(5, 0, 2) == 5, "no fraction", NULL);
 }
 
@@ -230,6 +231,16 @@ static void test_plan(void)
 		{ .name = "little", .bytes = 50, .deadline_s = 50, .open_s = 50 },
 		{ .name = "much", .bytes = 600, .deadline_s = 60, .open_s = 60 },
 	};
+	/* the second gives way to the first, and the last to both; two never meet */
+	struct plan_job begun[] = {
+		{ .name = "then", .bytes = 350, .deadline_s = 35, .open_s = 35, .from_s = 10 },
+		{ .name = "now", .bytes = 1000, .deadline_s = 100, .open_s = 100 },
+		{ .name = "alone", .bytes = 1000, .deadline_s = 241, .open_s = 241, .from_s = 200 },
+		{ .name = "rest", .bytes = 5000, .deadline_s = 300, .open_s = 300 },
+		{ .name = "no", .bytes = 101, .deadline_s = 400, .open_s = 400, .from_s = 399 },
+	};
+	static const int64_t soonest[] = { 14, 11, 211, 64, 401 };
+	static const int64_t latest[] = { 25, 55, 241, 295, 404 };
 	static struct records runs;
 	struct plan_line line;
 	char detail[64];
@@ -257,6 +268,18 @@ static void test_plan(void)
 	three[0].bytes = 250;
 	plan_judge(&line, three, ARRAY_SIZE(three));
 	check(three[0].verdict == PLAN_FITS, "and need what there is", NULL);
+	plan_judge(&line, begun, 3);
+	for (size_t i = 0; i < 3; i++)
+		check(begun[i].verdict == PLAN_FITS, begun[i].name, "each begins at its time");
+	plan_judge(&line, begun, ARRAY_SIZE(begun));
+	for (size_t i = 0; i < ARRAY_SIZE(begun); i++) {
+		snprintf(detail, sizeof(detail), "%" PRId64 " to %" PRId64, begun[i].soonest_s,
+			 begun[i].latest_s);
+		check(begun[i].soonest_s == soonest[i] && begun[i].latest_s == latest[i],
+		      begun[i].name, detail);
+	}
+	check(begun[3].verdict == PLAN_PERHAPS &&
+	      begun[4].verdict == PLAN_NOT, "beside those that run at its time", NULL);
 	check(jobs[4].soonest_s == 30 && jobs[4].latest_s == 120, "after those that fit", NULL);
 }
 

@@ -153,7 +153,7 @@ struct transfer *transfer_new(const struct options *opts)
 	if (!t)
 		return NULL;
 	t->opts = opts;
-	t->size_bytes = opts->size_bytes;
+	t->size_bytes = opts->size_bytes || !opts->progress ? opts->size_bytes : 1;
 	t->deadline_ns = opts->deadline_ns;
 	t->start_ns = boottime_ns();
 	t->short_ns = t->start_ns;
@@ -226,10 +226,10 @@ static uint64_t with_overhead(uint64_t bytes)
 	return bytes + bytes / 16 + 65536;
 }
 
-/* The size that the user has given; 0: none, as with --size auto. */
+/* The size that the user has given; 0: none, or with --progress a guess. */
 static uint64_t announced(const struct transfer *t)
 {
-	return t->opts->size_auto ? 0 : t->opts->size_bytes;
+	return t->opts->size_auto || t->opts->progress ? 0 : t->opts->size_bytes;
 }
 
 /* Was more sent than was announced? */
@@ -254,7 +254,7 @@ static void extend(struct transfer *t)
 /* Without a goal there is a scavenger, which has no end. */
 static bool given_goal(const struct transfer *t)
 {
-	return t->opts->size_bytes;
+	return t->size_bytes;
 }
 
 static bool past_deadline(const struct transfer *t)
@@ -725,7 +725,7 @@ static bool runs_late(const struct transfer *t)
 {
 	uint64_t done = total_done(t), deadline_ns = t->opts->deadline_ns;
 
-	return learn_late(t->opts->size_bytes > done ? t->opts->size_bytes - done : 0,
+	return learn_late(t->size_bytes > done ? t->size_bytes - done : 0,
 			  deadline_ns > t->now_ns ? deadline_ns - t->now_ns : 0,
 			  done - t->infeasible_done, t->now_ns - t->infeasible_ns);
 }
@@ -1098,7 +1098,7 @@ static void goal_json(const struct transfer *t, struct json *js)
 		json_null(js, keys[i]);
 	if (!deadline_ns)
 		return;
-	if (given_goal(t))
+	if (t->opts->size_bytes)
 		json_uint(js, "bytes_goal", t->opts->size_bytes);
 	else
 		json_null(js, "bytes_goal");

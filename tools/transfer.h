@@ -38,7 +38,7 @@ bool transfer_ended_one(struct transfer *t);
 /* The bytes that all connections have got acknowledged. */
 uint64_t transfer_done(const struct transfer *t);
 
-/* --size auto: it is going to be another size. */
+/* --progress: it is going to be another size. */
 void transfer_resize(struct transfer *t, uint64_t bytes);
 
 /*

@@ -66,6 +66,11 @@ static void cdg_base_steer(struct sender *s, u64 price_standard_q40)
 	cdg_set_g(&s->cdg, cdg_g_for_delay_price(&s->cdg, delay_q40, cdg_base_linear_g_ns(c)));
 }
 
+static void cdg_base_forget(struct sender *s)
+{
+	cdg_age_histogram(&s->cdg);
+}
+
 const struct lbe_base cdg_base = {
 	.grow		= sender_grow_reno,
 	.cut		= cdg_base_cut,
@@ -73,5 +78,6 @@ const struct lbe_base cdg_base = {
 	.price		= cdg_base_price,
 	.round		= cdg_base_round,
 	.steer		= cdg_base_steer,
+	.forget		= cdg_base_forget,
 	.use_hystart	= true,
 };

@@ -218,7 +218,7 @@ static u64 vegas_model_q40(const void *path, u64 rate_Bps)
 /* Half of what was measured stays, and the last round: an interval in which no round is judged,
  * as TCP repairs losses, is not to have cost nothing.
  */
-static void vegas_steer(struct sender *s, u64 price_standard_q40)
+static void vegas_forget(struct sender *s)
 {
 	struct vegas_price *n = &s->vegas.price;
 
@@ -238,5 +238,5 @@ const struct lbe_base vegas_base = {
 	.event		= vegas_event,
 	.sample		= vegas_sample,
 	.round		= vegas_round,
-	.steer		= vegas_steer,
+	.forget		= vegas_forget,
 };

@@ -130,30 +130,22 @@ static u64 control_zeta_Bps(const struct control *c, u64 now_ns)
  * @now_ns: time
  * @deadline_ns: soft deadline
  *
- * phi, MBC's trim and PID's integral stay. MBC's headroom is a ratio to the needed rate, and
- * follows it; after a goal that was done or late nothing was needed, and it is measured anew. The
- * interval under way still tells of the model, as w stays: `dalbectl run` changes the goals of
- * several connections each second, more often than Tw. With another deadline the window begins
- * now, and Tw, margin and limits follow it.
+ * phi, MBC's trim and headroom and PID's integral stay. After a goal that was done or late nothing
+ * was needed, and the headroom is measured anew. It does not follow the needed rate at once: where
+ * `dalbectl run` lets a goal grow each second, of which nearly all is done, that rate doubles each
+ * time, and w would be 1. The interval under way still tells of the model, as w stays. With another
+ * deadline the window begins now, and Tw, margin and limits follow it.
  */
 void control_change_goal(struct control *c, u64 bytes, u64 now_ns, u64 deadline_ns)
 {
-	/* of the old goal and of the new at one time: goal.done is from the last Tw's end */
-	u64 before_Bps = c->target_Bps ? control_zeta_Bps(c, now_ns) : 0;
-
 	if (deadline_ns != c->goal.deadline_ns)
 		c->goal.start_ns = min(now_ns, deadline_ns - 1);
 	c->goal.bytes = bytes;
 	c->goal.deadline_ns = deadline_ns;
 	if (c->status != DALBE_STATUS_INFEASIBLE)
 		c->status = DALBE_STATUS_ON_TRACK;
+	c->last.retargeted |= !c->target_Bps;
 	c->target_Bps = control_zeta_Bps(c, now_ns);
-	if (before_Bps)
-		c->mbc.headroom_q16 = clamp_t(u64, fp_mul_div(c->mbc.headroom_q16, before_Bps,
-							      c->target_Bps),
-					      1, DALBE_HEADROOM_MAX_Q16);
-	else
-		c->last.retargeted = true;
 }
 
 /**

@@ -115,12 +115,18 @@ void job_add(struct job *job, u64 bytes, u64 now_ns)
 	port_unlock(&job->lock);
 }
 
+static u64 job_part_start_us(const struct job_part *part)
+{
+	u64 elapsed_us = div_u64(part->sample.elapsed_ns, NSEC_PER_USEC);
+
+	return part->now_us - min(elapsed_us, part->now_us);
+}
+
 /* Add a part to the Tw. A part that had nothing under way has no price. */
 static void job_count(struct job *job, const struct job_part *part)
 {
 	const struct control_sample *s = &part->sample;
-	u64 elapsed_us = div_u64(s->elapsed_ns, NSEC_PER_USEC);
-	u64 from_us = max(part->now_us - min(elapsed_us, part->now_us), job->tw.limited_until_us);
+	u64 from_us = max(job_part_start_us(part), job->tw.limited_until_us);
 	struct job_tw *tw = &job->tw;
 	u32 rounds = max(s->rounds, 1u);
 
@@ -172,25 +178,27 @@ static void job_update(struct job *job, struct job_part *part, const struct cont
  * To be called JOB_PARTS times per Tw, and when nothing is under way any more: so the job knows the
  * time at which its last byte was acknowledged.
  *
- * Return: true where the job's Tw has ended, and w was set.
+ * Return: true where w was set since the connection's last part: by this one, or by another's.
  */
 bool job_hand_in(struct job *job, struct control *copy, struct job_part *part,
 		 const struct control_model *model)
 {
-	bool finished, update;
+	u64 start_us = job_part_start_us(part);
+	bool finished, renewed;
 
 	port_lock(&job->lock);
 	job_take_goal(job, copy, part->now_us, part->sample.srtt_us);
 	job_count(job, part);
 	finished = job->done_ns && job->control.status != DALBE_STATUS_DONE;
-	update = finished || part->now_us >= job->tw.end_us;
-	if (update) {
+	renewed = finished || part->now_us >= job->tw.end_us;
+	if (renewed) {
 		job_update(job, part, model);
 		job_begin_tw(job, part->now_us, part->sample.srtt_us);
 	}
+	renewed |= job->tw.start_us > start_us;
 	*copy = job->control;
 	port_unlock(&job->lock);
-	return update;
+	return renewed;
 }
 
 /**

@@ -695,19 +695,18 @@ static u8 draw_job(const struct record *r)
 	return r->flow & 0x80 ? 1 + (r->flow >> 3 & (JOBS - 1)) : 0;
 }
 
-static void hand_in(struct flow *f, const struct control_sample *sample, u64 busy_us,
-		    const struct control_model *model)
+static void hand_in(struct flow *f, struct job_part *part, const struct control_model *model)
 {
-	struct job_part part = { .sample = *sample, .now_us = now_us, .busy_us = busy_us };
 	u64 *sum = &told[f->job - jobs], tw_end_us = f->job->tw.end_us;
 	u32 w_q16 = f->job->control.w_q16;
 	bool first = !f->job->control.goal.bytes, updated;
 
-	*sum += sample->bytes_done + (first ? f->s.control.goal.done : 0);
-	updated = job_hand_in(f->job, &f->s.control, &part, model);
+	*sum += part->sample.bytes_done + (first ? f->s.control.goal.done : 0);
+	updated = sender_end_interval(&f->s, f->job, part, model);
 	f->bytes_before = f->bytes;
 	CHECK(updated || first || now_us < tw_end_us, "Tw has ended");
-	CHECK(!updated || f->job->tw.start_us == now_us, "no new Tw");
+	CHECK(!updated || first || f->job->tw.start_us > f->tw_start_us || now_us == f->tw_start_us,
+	      "no new Tw");
 	CHECK(updated || first || f->job->control.w_q16 == w_q16, "w within Tw");
 	CHECK(!memcmp(&f->s.control, &f->job->control, sizeof(f->s.control)), "no copy");
 }
@@ -717,19 +716,20 @@ static void end_interval(struct flow *f, const struct record *r)
 {
 	u64 elapsed_us = now_us - f->tw_start_us;
 	u64 busy_us = r->doubts & DOUBT_BUSY ? elapsed_us / 3 : elapsed_us;
-	struct control_sample sample = sender_sample_interval(&f->s, busy_us, elapsed_us);
+	struct job_part part = {
+		.sample = sender_sample_interval(&f->s, busy_us, elapsed_us), .now_us = now_us,
+		.busy_us = busy_us,
+	};
 	struct control_model model = { f->s.base->model_q40, &f->p };
 
-	sample.now_ns = now_ns();
-	sample.elapsed_ns = elapsed_us * NSEC_PER_USEC;
-	sample.bytes_done = bytes_done(f);
-	sample.srtt_us = f->p.srtt_us;
+	part.sample.now_ns = now_ns();
+	part.sample.elapsed_ns = elapsed_us * NSEC_PER_USEC;
+	part.sample.bytes_done = bytes_done(f);
+	part.sample.srtt_us = f->p.srtt_us;
 	if (f->job)
-		hand_in(f, &sample, busy_us, &model);
+		hand_in(f, &part, &model);
 	else
-		control_update(&f->s.control, &sample, &model);
-	sender_steer(&f->s, sample.price_standard_q40);
-	cdg_age_histogram(&f->s.cdg);
+		sender_end_interval(&f->s, NULL, &part, &model);
 	if (f->job)
 		join_job(f);	/* the user may be another */
 	begin_interval(f);

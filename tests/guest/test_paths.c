@@ -441,6 +441,9 @@ static void full_table(void)
 	CHECK_EQ(sharing(two), 1);
 	goal_set(one, 1000 * KB, 10000);
 	CHECK_EQ(sharing(one), 1);
+	job_set(one, 1, 1000 * KB, 10000);	/* of a job, which has one goal, there is place */
+	job_set(two, 1, 2000 * KB, 10000);
+	CHECK_EQ(state_get(two).goal_bytes, 1000 * KB);
 
 	for (int n = 0; n < 10; n++)
 		close(fd[n]);

@@ -81,6 +81,11 @@ class Transfer:
         """F(26)."""
         return float(self.pure.control_mu_q16(self.d)) / Q16
 
+    def resize(self, size: int) -> None:
+        """Change the goal's bytes, now."""
+        now_ns = round(self.now_s * 1e9)
+        self.pure.control_change_goal(self.d, size, now_ns, self.d.goal.deadline_ns)
+
     def step(self, *, rate_Bps: float | None = None, **sample: Any) -> Interval:  # noqa: N803
         """Send for one Tw, at the rate that mu gives or at rate_Bps; then update.
 

@@ -94,8 +94,8 @@ DEFECTS = {
         "control/job.c", "if (job->bytes_done < bytes)\n		job->done_ns = 0;\n	else if", "if",
     ),
     "a job's connection does not learn of w": (
-        "control/job.c", "*copy = job->control;\n	port_unlock(&job->lock);\n	return update;",
-        "port_unlock(&job->lock);\n	return update;",
+        "control/job.c", "*copy = job->control;\n	port_unlock(&job->lock);\n	return renewed;",
+        "port_unlock(&job->lock);\n	return renewed;",
     ),
     "a time counts twice in a job's Tw": (
         "control/job.c", ", job->tw.limited_until_us);", ", 0ull);",

@@ -151,7 +151,7 @@ def test_the_end_is_the_last_bytes(pure: Any) -> None:
     assert (known.bytes_done, known.done_ns) == (1000, job._ns() + 7)
     part = part_of(pure, job.now_us + 10**6, bytes_done=0)
     assert pure.job_hand_in(job.job, job.copies[0], part, job.model)  # w is set at once, and once
-    part = part_of(pure, job.now_us + 10**6 + 10, bytes_done=0)
+    part = part_of(pure, job.now_us + 10**6 + 10, bytes_done=0, elapsed_ns=10_000)
     assert not pure.job_hand_in(job.job, job.copies[0], part, job.model)
     pure.job_change_goal(job.job, 2000, job._ns() + 9, known.control.goal.deadline_ns)
     assert job.known().done_ns == 0
@@ -239,3 +239,35 @@ def test_what_the_end_of_tw_tells(
     assert copy.tphi.price_sum_q40 == pytest.approx(38 * PRICE_Q40 if seen else 0, rel=1e-6)
     if not waits:
         assert rates[0] == pytest.approx(target_Bps / 3, rel=0.02)
+
+
+@pytest.mark.parametrize("base", ["cdg", "vegas"])
+def test_a_base_forgets_by_the_jobs_tw(pure: Any, base: str) -> None:
+    """Of eight connections each forgets as much as a connection with a goal of its own."""
+    job, connections = Job(pure, size=10**12, connections=8), 8
+    own = pure.new("sender")
+    senders = [own, *(pure.new("sender") for _ in range(connections))]
+    for n, sender in enumerate(senders):
+        sender.base = pure.base(base)
+        pure.ffi.memmove(pure.ffi.addressof(sender, "control"), job.copies[max(n - 1, 0)],
+                         pure.ffi.sizeof("struct control"))  # fmt: skip
+        sender.cdg.price.rounds_q8 = sender.cdg.price.hist_q8[9] = 1 << 20
+        sender.vegas.price.rounds_q8 = sender.vegas.price.delay_us_q8 = 1 << 20
+    part_us = pure.control_tw_ns(job.copies[0], SRTT_US) // 1000 // pure.PARTS_PER_TW
+    told = [0] * len(senders)
+    for k in range(1, 6 * pure.PARTS_PER_TW + 2):
+        for n, sender in enumerate(senders):
+            if n == 0 and k % pure.PARTS_PER_TW:
+                continue
+            parts = 1 if n else pure.PARTS_PER_TW
+            # each at a time of its own
+            part = part_of(pure, START_US + k * part_us + 1000 * n,
+                           elapsed_ns=parts * part_us * 1000)  # fmt: skip
+            told[n] += pure.sender_end_interval(
+                sender, job.job if n else pure.ffi.NULL, part, job.model
+            )
+    assert told == [6] * len(senders)
+    prices = [(s.cdg.price.rounds_q8, s.cdg.price.hist_q8[9], s.vegas.price.rounds_q8,
+               s.vegas.price.delay_us_q8) for s in senders]  # fmt: skip
+    assert prices == [prices[0]] * len(senders)
+    assert prices[0] != (1 << 20,) * 4

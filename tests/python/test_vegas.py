@@ -165,6 +165,7 @@ class Ours:
         """Put it under a controller that wants this w."""
         self.sender.control.w_q16, self.sender.control.phi_q16 = w_q16, phi_q16
         self.pure.sender_steer(self.sender, 0)
+        self.base.forget(self.sender)
 
     def begin_goal(self, w_q16: int) -> None:
         """Put it under a goal whose controller begins with this w."""

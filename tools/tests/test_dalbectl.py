@@ -1251,6 +1251,15 @@ def test_progress(b: Bench) -> None:
     assert done.stderr.splitlines().count("a line") == 4, done.stderr
     sizes = [goal.bytes for goal in b.goals()]
     assert sizes[0] == 4500000 and 150000 <= sizes[-1] <= 250000, sizes
+    # A size that is stated is a guess then, and the first run of a name has a goal.
+    unknown = ("--name", "u", *auto[2:])
+    for size, first in ((("--size", "4M", "--deadline", "+60s"), 4000000), (unknown, 1)):
+        b.log.unlink(missing_ok=True)
+        line, js = b.summary(*size, "--fail-late", "--progress", "--", *program)
+        assert " of " not in line and js["complete"] and js["on_time"], (line, js)
+        assert js["bytes_goal"] == (first if first > 1 else None), js
+        sizes = [goal.bytes for goal in b.goals()]
+        assert sizes[0] == first and 150000 <= sizes[-1] <= 250000, sizes
     # A pipe that another process keeps open does not hold us up, nor a reader that has gone.
     begin = time.monotonic()
     done = b.run("run", "--loopback", *auto, "--progress", "--", "sh", "-c", "sleep 20 & echo x")
@@ -1342,13 +1351,23 @@ def test_plan(b: Bench) -> None:
     js = {job["name"]: job for job in json.loads(done.stdout)["jobs"]}
     assert js["n"]["verdict"] == "not" and js["n"]["open_s"] == 0, js
     assert js["small"]["verdict"] == "fits" and 7000 < js["small"]["latest_s"] < 7300, js
+    js = json.loads(b.run("plan", "--json", "n@+30m-+1h").stdout)["jobs"][0]
+    assert js["from_s"] == 1800 and 1800 <= js["soonest_s"] <= js["latest_s"] < 1900, js
+    early, late = (time.strftime("%H:%M", time.localtime(time.time() + s)) for s in (-3600, 3600))
+    dates = (time.strftime("%F %T", time.localtime(time.time() + s)) for s in (1800, 3600))
+    for times, from_s in ((f"{early}-{late}", 0), ("-".join(dates), 1799)):
+        js = json.loads(b.run("plan", "--json", f"n@{times}").stdout)["jobs"][0]
+        assert from_s <= js["from_s"] <= from_s + 1 and js["deadline_s"] > 3400, (times, js)
+    done = b.run("plan", "n@+30m-+1h")
+    assert "112500 B from " in done.stdout or "kB from " in done.stdout, done
     js = json.loads(b.run("plan", "--json", "n@+1h").stdout)
     assert js["jobs"][0]["bytes"] == 112500 and js["jobs"][0]["verdict"] == "fits", js
     assert 0 < js["low"] <= js["most"] and js["runs"] == 1, js
     big = ("--name", "n", "--size", "1000T", "--deadline", "+60s", "--")
     b.summary(*big, *send_and(b.sink.port, ""))
     assert any("do not fit: the line has carried" in w for w in b.warnings), b.warnings
-    for bad in ("n", "n=1G", "n@", "n@+1q", "n=x@+1h", "/n=1G@+1h", "other@+1h"):
+    for bad in ("n", "n=1G", "n@", "n@+1q", "n=x@+1h", "/n=1G@+1h", "other@+1h",
+                "n@+2h-+1h", "n@x-+1h", "n@+1h-"):  # fmt: skip
         assert b.run("plan", bad).returncode == 2, bad
 
 
