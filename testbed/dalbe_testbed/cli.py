@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command line: dalbe-testbed run, numeric, hunt, sweep run, sweep report."""
+"""The command line: dalbe-testbed run, numeric, hunt, figures, sweep run, sweep report."""
 
 import tempfile
 from pathlib import Path
@@ -213,6 +213,20 @@ def sweep_report_command(sweeps: Sweeps, out: Out, check: Check = False) -> None
     console.print(said, highlight=False, soft_wrap=True)
     if check and unmet:
         raise TestbedError(f"{len(unmet)} of {len(verdicts)} requirements are not met: see above")
+
+
+@app.command("figures")
+def figures_command(
+    write: Annotated[bool, typer.Option("--write", help="Write the tables' figures.")] = False,
+) -> None:
+    """Compare the figures in README and docs with their tables in docs/results."""
+    from dalbe_testbed.report import figures  # noqa: PLC0415
+
+    wrong = figures.check(write=write)
+    for line in wrong:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    if wrong:
+        raise TestbedError(f"{len(wrong)} faults: 'dalbe-testbed figures --write' fills figures in")
 
 
 def main() -> None:
