@@ -61,11 +61,11 @@ def test_a_document_may_set_a_figure_in_bold_and_break_its_line(root: Path) -> N
     assert wrong(root, DOCUMENT.replace("2.5 s", "**2.5**\ns")) == []
 
 
-def test_rows_are_lines_and_what_is_missing_is_nothing(root: Path) -> None:
+def test_rows_are_lines_and_what_is_missing_is_a_dash(root: Path) -> None:
     text = "<!--rows-->\n| a | b |\n|---|---|\n<!--/-->\n"
     (root / "README.md").write_text(text)
     assert figures.check(root, write=True) == []
-    rows = "| them |  |\n| us | 2 |\n| us | 3 |"
+    rows = "| them | - |\n| us | 2 |\n| us | 3 |"
     assert (root / "README.md").read_text() == f"<!--rows-->\n{rows}\n<!--/-->\n"
 
 

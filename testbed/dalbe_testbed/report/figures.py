@@ -78,10 +78,10 @@ class Declared(Model):
 
 
 class _Writer(Formatter):
-    """str.format(), but nothing is written for what is not there."""
+    """str.format(), but what is not there is a dash."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        return "" if value is None else str(format(value, format_spec))
+        return "-" if value is None else str(format(value, format_spec))
 
 
 def declared(root: Path = REPOSITORY) -> Declared:
