@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command line: dalbe-testbed run, numeric, hunt, figures, sweep run, sweep report."""
+"""The command line: dalbe-testbed run, numeric, hunt, figures, results-check, sweep."""
 
 import tempfile
 from pathlib import Path
@@ -227,6 +227,21 @@ def figures_command(
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if wrong:
         raise TestbedError(f"{len(wrong)} faults: 'dalbe-testbed figures --write' fills figures in")
+
+
+@app.command("results-check")
+def results_check_command() -> None:
+    """Say which module made each table in docs/results; exit with 1 if one is another's."""
+    from dalbe_testbed.report import provenance  # noqa: PLC0415
+
+    tables = list(provenance.origins())
+    older = [table for table in tables if not table.is_of_here]
+    for table in older:
+        console.print(str(table), markup=False, highlight=False, soft_wrap=True)
+    said = f"{len(tables) - len(older)} of {len(tables)} tables are of the module here"
+    console.print(said, highlight=False)
+    if older:
+        raise TestbedError(f"{len(older)} tables are older: 'make results' makes sweeps again")
 
 
 def main() -> None:

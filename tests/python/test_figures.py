@@ -9,6 +9,7 @@ from dalbe_testbed.report import figures
 
 FIGURES = """
 given = ['\\d+ Mbit/s']
+[modules]
 [without]
 "README.md" = 0
 [figures.done]
@@ -83,7 +84,7 @@ def test_rows_are_lines_and_what_is_missing_is_a_dash(root: Path) -> None:
 def test_a_marker_that_cannot_be_filled_in_or_hides_its_line_is_a_fault(
     root: Path, text: str, said: str
 ) -> None:
-    (found,) = wrong(root, text)
+    found = wrong(root, text)[0]
     assert re.search(said, found), found
 
 
@@ -93,6 +94,15 @@ def test_a_figure_with_neither_table_nor_mark_is_counted(root: Path) -> None:
     assert found.endswith("7 s, 3 to 4 %, 5 of 6")
     aside = "It takes <!--given-->7 s<!--/given-->, <!--not-kept-->3 %<!--/not-kept-->, `5 s`.\n"
     assert wrong(root, DOCUMENT + aside + "\n    sleep 5 s\n") == []
+
+
+def test_a_table_that_nobody_quotes_is_found(root: Path) -> None:
+    other = root / figures.RESULTS / "more/other.csv"
+    other.parent.mkdir()
+    other.write_text("a\n1\n")
+    assert wrong(root) == ["docs/results/more/other.csv: no document quotes it"]
+    assert wrong(root, f"{DOCUMENT}[table](docs/results/more/other.csv)\n") == []
+    assert wrong(root, f"{DOCUMENT}[tables](docs/results/more)\n") == []
 
 
 def test_a_hash_of_digits_and_an_e_stays_a_hash(root: Path) -> None:

@@ -10,6 +10,7 @@ a table is named by its path there), in which the words behind the colons take t
 and so on; and how a row of its answer is written. Several rows are several lines.
 """
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -43,6 +44,9 @@ MEASURED = re.compile(rf"(?<![\w.^*/-])\d[\d.,]*(?: to \d[\d.,]*)* (?:{UNITS})(?
 ASIDE = re.compile(r"<!--(given|not-kept)-->.*?<!--/\1-->", re.DOTALL)
 """Figures that are no results (settings, constants), or results whose runs were not kept."""
 
+LINK = re.compile(r"\]\(([^)\s#:]+)(?:#[^)]*)?\)")
+"""A link to a file or directory of the repository."""
+
 NOT_PROSE = re.compile(r"(?ms)^```.*?^```|^ {4}[^\n]*$|`[^`]*`|\]\([^)]*\)")
 """Code, commands, and where links go."""
 
@@ -68,11 +72,14 @@ class Figure(Model):
 class Declared(Model):
     """docs/results/figures.toml.
 
-    figures: by name. without: how many figures a document has that come from no table and are
-    not marked as ASIDE. given: regular expressions of settings, which are not counted.
+    figures: by name. modules: the commit of tables that name no module, by the beginning of the
+    path; and of builds, by the first digits of the SHA-256 of dalbe.ko. without: how many figures
+    a document has that come from no table and are not marked as ASIDE. given: regular expressions
+    of settings, which are not counted.
     """
 
     figures: dict[str, Figure]
+    modules: dict[str, str]
     without: dict[str, int]
     given: list[str]
 
@@ -157,6 +164,35 @@ def documents(root: Path = REPOSITORY) -> list[Path]:
     return [Path("README.md"), *sorted(p.relative_to(root) for p in root.glob("docs/**/*.md"))]
 
 
+def _linked(root: Path) -> Iterator[Path]:
+    """Yield what the documents link to, below docs/results: files, and those of a directory."""
+    for document in documents(root):
+        for target in LINK.findall((root / document).read_text()):
+            path = (root / document).parent / target
+            files = path.iterdir() if path.is_dir() else [path]
+            yield from (Path(os.path.relpath(file, root / RESULTS)) for file in files)
+
+
+def _used(root: Path, figures: Mapping[str, Figure]) -> Iterator[Path]:
+    """Yield the tables that figures of the documents are taken from, below docs/results."""
+    for document in documents(root):
+        for name, words, _ in MARKED.findall((root / document).read_text()):
+            if figure := figures.get(name.partition(".")[0]):
+                found = TABLE.findall(figure.sql)
+                yield from (Path(name.format(*words.split(":")[1:])) for name in found)
+
+
+def quoted(root: Path = REPOSITORY) -> set[Path]:
+    """Return the tables and pictures of docs/results, below it, that the documents use or name."""
+    return {*_linked(root), *_used(root, declared(root).figures)}
+
+
+def results(root: Path = REPOSITORY) -> list[Path]:
+    """Return all tables and pictures, below docs/results."""
+    files = (p for p in (root / RESULTS).rglob("*") if p.is_file() and p.suffix != ".toml")
+    return sorted(path.relative_to(root / RESULTS) for path in files)
+
+
 def _differences(document: Path, text: str, own: str) -> Iterator[str]:
     """Yield a line for each figure of a document that is not its table's."""
     for now, then in zip(MARKED.finditer(text), MARKED.finditer(own), strict=True):
@@ -194,4 +230,6 @@ def check(root: Path = REPOSITORY, *, write: bool = False) -> list[str]:
                 f"{name}: {len(left)} figures have no table and do not say so, "
                 f"figures.toml says {allowed}: {', '.join(left)}"
             )
+    named = quoted(root)
+    wrong += [f"{RESULTS / p}: no document quotes it" for p in results(root) if p not in named]
     return wrong

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tables of another module than the one here are found; here in a small repository."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from dalbe_testbed.report import figures, provenance
+
+FIGURES = """
+given = []
+[modules]
+"old/" = "0123456"
+abcdef012345 = "HEAD"
+[without]
+[figures]
+"""
+
+
+def git(root: Path, *words: str) -> str:
+    name = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    done = subprocess.run(["git", "-C", root, *name, *words], capture_output=True, check=True)
+    return done.stdout.decode().strip()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / figures.RESULTS / "old").mkdir(parents=True)
+    (tmp_path / figures.RESULTS / "figures.toml").write_text(FIGURES)
+    (tmp_path / "core").mkdir()
+    git(tmp_path, "init", "-q")
+    change(tmp_path, "one")
+    return tmp_path
+
+
+def change(root: Path, text: str) -> str:
+    (root / "core/cubic.c").write_text(text)
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", text)
+    return git(root, "rev-parse", "--short=7", "HEAD")
+
+
+def table(root: Path, name: str, text: str) -> None:
+    (root / figures.RESULTS / name).write_text(text)
+
+
+def said(root: Path) -> list[str]:
+    provenance.behind.cache_clear()
+    figures.table.cache_clear()
+    return [str(origin) for origin in provenance.origins(root)]
+
+
+def test_a_table_of_another_module_is_older_and_one_of_this_is_not(root: Path) -> None:
+    then = git(root, "rev-parse", "--short=7", "HEAD")
+    now = change(root, "two")
+    table(root, "a.csv", f"x,module\n1,{then}\n2,{now}\n")
+    table(root, "b.csv", f"x,commit\n1,{now}\n2,\n")
+    assert sorted(said(root)[0].removeprefix("a.csv: ").split("; ")) == sorted(
+        [f"{then}: 1 changes since", f"{now}: as here"]
+    )
+    assert said(root)[1] == f"b.csv: {now}: as here"
+    assert [origin.is_of_here for origin in provenance.origins(root)] == [False, True]
+
+
+def test_a_change_that_is_not_committed_makes_a_table_older(root: Path) -> None:
+    table(root, "a.csv", f"module\n{git(root, 'rev-parse', '--short=7', 'HEAD')}\n")
+    assert said(root)[0].endswith(": as here")
+    (root / "core/cubic.c").write_text("not committed")
+    assert said(root)[0].endswith(": 1 changes since")
+
+
+def test_a_change_of_other_files_does_not(root: Path) -> None:
+    table(root, "a.csv", f"module\n{git(root, 'rev-parse', '--short=7', 'HEAD')}\n")
+    (root / "README.md").write_text("more")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "words")
+    assert said(root)[0].endswith(": as here")
+
+
+def test_a_module_is_named_beside_a_table_or_for_its_directory(root: Path) -> None:
+    table(root, "old/a.csv", "x\n1\n")
+    table(root, "a.csv", "x\n1\n")
+    assert said(root) == [
+        "a.csv: names no module",
+        "old/a.csv: 0123456: no commit of this repository",
+    ]
+    table(root, "runs.csv", "module\n98e7654\n")
+    assert said(root)[0] == "a.csv: 98e7654: no commit of this repository"
+
+
+def test_the_modules_sources_are_those_that_are_built() -> None:
+    root = figures.REPOSITORY
+    listed = git(root, "ls-files", "--", *provenance.SOURCES).splitlines()
+    words = ["bash", "-c", f". {root}/scripts/common.sh; module_sources"]
+    built = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    assert sorted(listed) == sorted(path.removeprefix("./") for path in built)
