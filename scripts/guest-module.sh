@@ -18,7 +18,7 @@ headers: /lib/modules/RELEASE/build) and prints its path.
 With NUMBER DIR's tcp_NAME is called tcp_NAMEn: a kernel can have it several
 times then, each with its own parameters.
 It is built in the cache, so that several kernels can be built for at a time.
-Beside it is `commit`, the commit that its sources are of.
+Beside it, in the file "commit", is the commit of its sources.
 EOF
 }
 

@@ -10,6 +10,7 @@ from dalbe_testbed.report import figures
 FIGURES = """
 given = ['\\d+ Mbit/s']
 [modules]
+[commands]
 [without]
 "README.md" = 0
 [figures.done]
@@ -103,6 +104,9 @@ def test_a_table_that_nobody_quotes_is_found(root: Path) -> None:
     assert wrong(root) == ["docs/results/more/other.csv: no document quotes it"]
     assert wrong(root, f"{DOCUMENT}[table](docs/results/more/other.csv)\n") == []
     assert wrong(root, f"{DOCUMENT}[tables](docs/results/more)\n") == []
+    other.unlink()
+    lost = "docs/results/more/other.csv: a document quotes it, and it is not there"
+    assert wrong(root, f"{DOCUMENT}[table](docs/results/more/other.csv)\n") == [lost]
 
 
 def test_a_hash_of_digits_and_an_e_stays_a_hash(root: Path) -> None:

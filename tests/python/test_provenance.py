@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tables of another module than the one here are found; here in a small repository."""
 
+import dataclasses
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
+from dalbe_testbed.plan import sweep
 from dalbe_testbed.report import figures, provenance
+from dalbe_testbed.run import workflow
 
 FIGURES = """
 given = []
 [modules]
 "old/" = "0123456"
 abcdef012345 = "HEAD"
+[commands]
+"cost/" = "make cost"
 [without]
 [figures]
 """
@@ -94,3 +100,32 @@ def test_the_modules_sources_are_those_that_are_built() -> None:
     words = ["bash", "-c", f". {root}/scripts/common.sh; module_sources"]
     built = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
     assert sorted(listed) == sorted(path.removeprefix("./") for path in built)
+
+
+def test_what_makes_the_quoted_tables_again_is_known() -> None:
+    sweeps = provenance.sweeps()
+    assert {"demo", "goals3", "table1", "tradeoff"} <= set(sweeps)
+    assert "goals2" not in sweeps  # its runs would lie where those of goals3 do
+    runs = sweep.all_runs(map(sweep.load, map(sweep.find, sweeps)))
+    assert len(runs) > 5000
+    by_hand = dict(provenance.by_hand())
+    assert by_hand[Path("cost/acks.csv")] == "make cost"
+    assert not {path.stem for path in by_hand} & set(sweeps)
+
+
+def test_a_dry_run_says_what_is_missing_and_for_how_long(tmp_path: Path) -> None:
+    demo = sweep.load(sweep.find("demo:1"))
+    made = tmp_path / demo.runs[0].directory
+    made.mkdir(parents=True)
+    for name in sweep.RESULTS:
+        (made / name).touch()
+    one, everything = workflow.foretell(tmp_path, [demo])
+    assert re.fullmatch(r"demo: 3 of 4 runs to make, 0\.0 h", one)
+    assert everything.startswith("all: 3 of 4 runs to make, ")
+    fast, slow = demo.runs[0].point.experiment, demo.runs[0]
+    link = fast.link.model_copy(update={"rate_mbps": 10 * fast.link.rate_mbps})
+    ten = dataclasses.replace(
+        slow,
+        point=dataclasses.replace(slow.point, experiment=fast.model_copy(update={"link": link})),
+    )
+    assert workflow.core_s(ten) > 5 * workflow.core_s(slow)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Of which module the tables in docs/results are, and which are older than the one here.
+"""Of which module the tables in docs/results are, which are older, and what makes them again.
 
 A table names its module, a commit, in a column; else runs.csv beside it does, or figures.toml.
 """
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from dalbe_testbed.paths import SWEEPS
 from dalbe_testbed.report import figures
 
 SOURCES = ("Kbuild", ":(glob)*.[ch]", "core", "kernel", "port/kernel")
@@ -63,6 +64,29 @@ def _named(path: Path) -> set[str]:
     frame = figures.table(path)
     column = next((name for name in ("module", "commit") if name in frame.columns), None)
     return set(frame[column].drop_nulls()) - {""} if column else set()
+
+
+def _made(root: Path) -> Iterator[tuple[Path, str | None, str]]:
+    """Yield each table with the sweep that makes it, if one does, else with its command, if any."""
+    commands = figures.declared(root).commands
+    for table in figures.results(root):
+        if table.suffix == ".csv" and table.name != "runs.csv":
+            command = next(
+                (it for start, it in commands.items() if str(table).startswith(start)), ""
+            )
+            name = re.sub("-(summary|curves)$", "", table.stem)
+            is_sweep = not command and (SWEEPS / f"{name}.toml").exists()
+            yield table, name if is_sweep else None, command
+
+
+def sweeps(root: Path = figures.REPOSITORY) -> list[str]:
+    """Return the sweeps that make tables which the documents quote. Raises TestbedError."""
+    return sorted({name for _, name, _ in _made(root) if name})
+
+
+def by_hand(root: Path = figures.REPOSITORY) -> Iterator[tuple[Path, str]]:
+    """Yield tables that those do not make, each with its command, empty if none is kept."""
+    yield from ((table, command) for table, name, command in _made(root) if not name)
 
 
 def origins(root: Path = figures.REPOSITORY) -> Iterator[Origin]:
