@@ -30,10 +30,12 @@ SNAKEFILE = TESTBED / "workflow/Snakefile"
 FREE_BYTES = 500_000_000  # a few runs' captures; what is left must hold the tables of all
 POLL_S = 1.0
 LINE_S = 60.0  # between two lines of progress where there is no terminal
-CORE_S_PER_RUN, CORE_S_PER_MBIT = 5.0, 0.005
+CORE_S_PER_RUN, CORE_S_PER_MBIT = 5.0, 0.004
 """Time of a core that a run takes: to boot and to reduce, and per Mbit that the link could carry.
 
-Measured
+By the times that whole sweeps took on two cores: framework-bases 1.5 h (1.5 foretold), model 0.4
+(0.4), goals3 1 (1.3), framework100 0.3 (0.4), two-ways 11 s a run (7); web sessions take twice what
+is foretold. Half or twice of them only foretells half or twice the time.
 """
 STOP_S, STOPS = 5.0, 6  # how often Snakemake and its runs are asked to end before they are killed
 
