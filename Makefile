@@ -37,7 +37,7 @@ export PREFIX DESTDIR
 
 .DEFAULT_GOAL := all
 .PHONY: help all modules tools install uninstall dkms-install dkms-remove demo \
-	reproduce reproduce-full cells scoreboard hunt fuzz proof check lint test-python test-kunit test-guest test-vng races test-tools test-install \
+	reproduce reproduce-full results results-check cells scoreboard hunt fuzz proof check lint test-python test-kunit test-guest test-vng races test-tools test-install \
 	kernel-matrix bpf test-bpf cost guest setup mutants coverage clean clean-modules distclean have-kdir deb quick fresh
 
 help:	## List the targets
@@ -103,6 +103,12 @@ cells:	## Of that, 12 cells with dalbe_cdg beside the in-tree cdg
 
 scoreboard:	## A goal beside rate caps, peers and strict priority, under a load that varies
 	@$(HERE)/scripts/reproduce.sh --sweep scoreboard --sweep scoreboard-framework $(or $(OUT),scoreboard)
+
+results:	## Make the sweeps again whose tables the documents quote, in OUT=evidence (DRY=1: list runs and time)
+	@$(HERE)/scripts/reproduce.sh --quoted $(if $(DRY),--dry-run) $(or $(OUT),evidence)
+
+results-check:	## Which module made each table in docs/results; fails while one is older than the module here
+	@$(HERE)/scripts/testbed.sh results-check
 
 hunt:	## Search the simulator for the scavenger's worst scenarios: OUT=hunt (SECONDS=300 or RUNS=1000; SEED=1)
 	@$(HERE)/scripts/testbed.sh hunt --out $(or $(OUT),hunt) --seed $(SEED) \

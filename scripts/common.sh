@@ -42,6 +42,16 @@ module_sources()
 		LC_ALL=C sort
 }
 
+# The commit that changed them last, and -dirty if they differ from it; nothing outside of git.
+module_commit()
+{
+	local commit paths
+	mapfile -t paths < <(module_sources)
+	commit=$(git -C "$repo" log -1 --abbrev=7 --format=%h -- "${paths[@]}" 2>/dev/null) || return 0
+	git -C "$repo" diff --quiet HEAD -- "${paths[@]}" || commit+=-dirty
+	printf '%s\n' "$commit"
+}
+
 # copy_module DIR: copies them there.
 copy_module() { (cd "$repo" && module_sources | xargs cp --parents -t "$1"); }
 

@@ -18,6 +18,7 @@ headers: /lib/modules/RELEASE/build) and prints its path.
 With NUMBER DIR's tcp_NAME is called tcp_NAMEn: a kernel can have it several
 times then, each with its own parameters.
 It is built in the cache, so that several kernels can be built for at a time.
+Beside it, in the file "commit", is the commit of its sources.
 EOF
 }
 
@@ -75,5 +76,6 @@ if [[ ! -e $dir/.complete ]]; then
 	}
 	touch "$dir/.complete"
 fi
+[[ -n $peer ]] || module_commit >"$dir/commit"
 touch "$dir" # what is used is not old
 echo "$dir"/*.ko

@@ -13,8 +13,8 @@ usage()
 usage: lint.sh [-h] [--since COMMIT]
 
 checkpatch --strict over C, shellcheck over bash, ruff and mypy over Python, the
-manual pages, the layout of dalbe_ctl.h's structures, licence headers, and that
-no file names a host or a path that only this machine has.
+manual pages, the layout of dalbe_ctl.h's structures, licence headers, the figures
+in README and docs, and that no file names a host or a path that only this machine has.
 
   --since COMMIT  checkpatch, shellcheck, ruff and mandoc only over files that differ
                   from COMMIT, committed or not
@@ -271,6 +271,7 @@ trap 'rm -f "$tap"' EXIT
 	lint_uapi
 	report "pyproject.toml and debian/changelog have the version of version.h" lint_version
 	report "README and docs name targets of the Makefile" lint_targets
+	report "figures in README and docs are those of their tables" dalbe-testbed figures
 	lint_licences
 	lint_names
 } | tee "$tap"

@@ -14,8 +14,8 @@ full=(figure3-full figure2 table1 ablation-hz ablation-kernel ablation-backgroun
 usage()
 {
 	cat <<EOF2
-usage: reproduce.sh [-h] [--full] [--sweep NAME]... [--peers DIR] [--jobs N]
-       [--profile DIR] [--check] OUT
+usage: reproduce.sh [-h] [--full | --quoted] [--sweep NAME]... [--peers DIR] [--jobs N]
+       [--profile DIR] [--dry-run] [--check] OUT
 
 Installs what is missing, makes the runs that OUT lacks and writes
 OUT/report/index.html. After an interruption the same command goes on. Makes
@@ -23,21 +23,25 @@ OUT/report/index.html. After an interruption the same command goes on. Makes
 on two cores within half an hour, or with --full
   ${full[*]}
 
+  --quoted       all sweeps whose tables README and docs quote
   --sweep NAME   this sweep instead: one of testbed/sweeps, or a TOML file
   --peers DIR    others' congestion controls, each in a directory of its own:
                  LEDBAT, LEDBAT-Plus-Plus, FlexiS; without it they are left out
   --jobs N       guests at once (default: one per core)
   --profile DIR  a Snakemake profile: testbed/workflow/slurm for a cluster
+  --dry-run      only list the runs that OUT lacks, and how long they take
   --check        exit with 1 if a requirement is not met
 EOF2
 }
 
-sweeps=() run_options=() report_options=() out=
+sweeps=() run_options=() report_options=() out='' quoted=''
 value() { [[ $# -ge 2 ]] || die "$1 needs a value: type 'scripts/reproduce.sh -h'"; }
 while [[ $# -gt 0 ]]; do
 	case $1 in
 	-h | --help) usage; exit 0 ;;
 	--full) sweeps+=("${full[@]}") ;;
+	--quoted) quoted=1 ;;
+	--dry-run) run_options+=("$1") ;;
 	--sweep) value "$@"; sweeps+=("$2"); shift ;;
 	--peers) value "$@"; DALBE_PEERS=$(realpath -e "$2") || die "no directory '$2'"; export DALBE_PEERS; shift ;;
 	--jobs | --profile) value "$@"; run_options+=("$1" "$2"); shift ;;
@@ -48,7 +52,7 @@ while [[ $# -gt 0 ]]; do
 	shift
 done
 [[ -n $out ]] || die "say where to: 'make reproduce OUT=dir'"
-[[ ${#sweeps[@]} -gt 0 ]] || sweeps=("${reduced[@]}")
+[[ -n $quoted || ${#sweeps[@]} -gt 0 ]] || sweeps=("${reduced[@]}")
 
 # The stock kernel of the backend sweep, and what other series' sources come with,
 # are among what the tests need; so they may be for a sweep of somebody's own.
@@ -56,6 +60,15 @@ what=demo
 [[ " ${sweeps[*]} " != *@(backend|ablation-kernel|.toml)* ]] || what=check
 "$repo/scripts/setup.sh" "$what"
 enter_venv
+if [[ -n $quoted ]]; then
+	mapfile -t named < <(dalbe-testbed quoted)
+	sweeps+=("${named[@]}")
+fi
+if [[ " ${run_options[*]} " == *" --dry-run "* ]]; then
+	dalbe-testbed sweep run "${sweeps[@]}" --out "$out" "${run_options[@]}"
+	[[ -z $quoted ]] || { echo "By other commands:"; dalbe-testbed quoted --by-hand; }
+	exit
+fi
 
 # bash runs a trap when its child has ended, or while it waits.
 trap 'kill -TERM "$sweep" 2>/dev/null || :; wait "$sweep" || :; exit 130' INT TERM

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command line: dalbe-testbed run, numeric, hunt, sweep run, sweep report."""
+"""The command line: dalbe-testbed run, numeric, hunt, figures, quoted, results-check, sweep."""
 
 import tempfile
 from pathlib import Path
@@ -170,10 +170,18 @@ def sweep_run_command(
     profile: Annotated[
         Path | None, typer.Option(help="A Snakemake profile, e.g. testbed/workflow/slurm.")
     ] = None,
+    dry: Annotated[
+        bool, typer.Option("--dry-run", help="Only list the runs, and how long they take.")
+    ] = False,
 ) -> None:
     """Make the runs that OUT lacks. After an interruption the same command goes on."""
     files = [sweep.find(name) for name in sweeps]
-    runs = sweep.all_runs(map(sweep.load, files))
+    loaded = [sweep.load(file) for file in files]
+    runs = sweep.all_runs(loaded)
+    if dry:
+        for line in workflow.foretell(out, loaded):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+        return
     try:
         workflow.make(files, runs, out.resolve(), console=console, jobs=jobs, profile=profile)
     except KeyboardInterrupt:
@@ -213,6 +221,47 @@ def sweep_report_command(sweeps: Sweeps, out: Out, check: Check = False) -> None
     console.print(said, highlight=False, soft_wrap=True)
     if check and unmet:
         raise TestbedError(f"{len(unmet)} of {len(verdicts)} requirements are not met: see above")
+
+
+@app.command("figures")
+def figures_command(
+    write: Annotated[bool, typer.Option("--write", help="Write the tables' figures.")] = False,
+) -> None:
+    """Compare the figures in README and docs with their tables in docs/results."""
+    from dalbe_testbed.report import figures  # noqa: PLC0415
+
+    wrong = figures.check(write=write)
+    for line in wrong:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    if wrong:
+        raise TestbedError(f"{len(wrong)} faults: 'dalbe-testbed figures --write' fills figures in")
+
+
+@app.command("quoted")
+def quoted_command(
+    by_hand: Annotated[bool, typer.Option("--by-hand", help="Tables that no sweep makes.")] = False,
+) -> None:
+    """List the sweeps whose tables README and docs quote."""
+    from dalbe_testbed.report import provenance  # noqa: PLC0415
+
+    others = (f"{table}: {made or 'no command is kept'}" for table, made in provenance.by_hand())
+    for line in others if by_hand else provenance.sweeps():
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command("results-check")
+def results_check_command() -> None:
+    """Say which module made each table in docs/results; exit with 1 if one is another's."""
+    from dalbe_testbed.report import provenance  # noqa: PLC0415
+
+    tables = list(provenance.origins())
+    older = [table for table in tables if not table.is_of_here]
+    for table in older:
+        console.print(str(table), markup=False, highlight=False, soft_wrap=True)
+    said = f"{len(tables) - len(older)} of {len(tables)} tables are of the module here"
+    console.print(said, highlight=False)
+    if older:
+        raise TestbedError(f"{len(older)} tables are older: 'make results' makes sweeps again")
 
 
 def main() -> None:

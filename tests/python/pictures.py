@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import vl_convert
+
 
 class Drawn(NamedTuple):
     """A mark of a chart."""
@@ -21,12 +23,16 @@ class Drawn(NamedTuple):
 
 
 def drawn(chart: Any) -> list[Drawn]:
-    """Return all marks: the column, or the value, of each channel, and the rows of the data."""
+    """Return all marks: the column, or the value, of each channel, and the rows of the data.
+
+    The chart is one that Vega can draw, or this fails.
+    """
     whole = chart.to_dict()
+    vl_convert.vegalite_to_vega(whole)
 
     def walk(node: dict[str, Any], data: dict[str, Any]) -> Iterator[Drawn]:
         data = node.get("data", data)
-        several = [node[how] for how in ("layer", "hconcat", "vconcat") if how in node]
+        several = [node[how] for how in ("layer", "concat", "hconcat", "vconcat") if how in node]
         inner = [*(part for parts in several for part in parts), *filter(None, [node.get("spec")])]
         if not inner:
             at = {name: it.get("field", it.get("datum")) for name, it in node["encoding"].items()}

@@ -13,6 +13,7 @@ from dalbe_testbed.plan.sweep import Run
 from dalbe_testbed.study import deadline
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
+from pictures import drawn
 
 SWEEP = """
 title = "one transfer"
@@ -175,8 +176,17 @@ def test_other_controllers_are_reported_but_not_judged(tmp_path: Path):
 
 @pytest.mark.slow
 def test_the_figure_has_a_panel_per_point(tmp_path: Path):
-    deadline.draw(made(tmp_path, "0.1, 0.3, 0.8")).save(tmp_path / "deadline.png")
-    assert (tmp_path / "deadline.png").stat().st_size > 20_000
+    found = made(tmp_path, "0.1, 0.3, 0.8")
+    chart = deadline.draw(found)
+    marks = drawn(chart)
+    for column in ("mbps", "target_mbps", "w"):
+        lines = [mark for mark in marks if mark.at.get("y") == column]
+        assert len(lines) == len(chart.to_dict()["concat"]) == found.summary.height
+        assert {mark.at["x"] for mark in lines} == {"t_s"}
+        shown = {at for mark in lines for at in mark.points()}
+        assert shown <= set(found.curves.select("t_s", column).rows())
+    ours = {row["who"] for mark in marks for row in mark.rows if row["flow"] == "ours"}
+    assert ours == {"the transfer"}
 
 
 def test_a_rate_that_grows_without_bound_does_not_flatten_the_figure(tmp_path: Path):

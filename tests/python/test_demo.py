@@ -7,12 +7,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from dalbe_testbed.charts import TARGET
 from dalbe_testbed.plan import sweep
 from dalbe_testbed.plan.sweep import Run
 from dalbe_testbed.study import demo
 from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.results import Window
 from fakeruns import Site
+from pictures import drawn
 
 SWEEP = (sweep.SWEEPS / "demo.toml").read_text().replace("seeds = 20", "seeds = 2")
 SHARES = {"dalbe_cdg": (9.0, 1.0), "cubic": (9.0, 3.0), "bwlimit": (3.0, 3.0)}
@@ -118,19 +120,44 @@ def test_what_is_measured_and_drawn(tmp_path: Path):
     assert ours["one_flow_percent"] == pytest.approx(40)
     assert (rows["infeasible"]["reported_s"], rows["cubic"]["reported_s"]) == (7, None)
     assert "bwlimit: done after 310" in finding.sentence
-    demo.draw(finding).save(tmp_path / "demo.png")
-    assert (tmp_path / "demo.png").stat().st_size > 5000
+
+
+def over_time(finding: Finding, contender: str, column: str) -> set[tuple[float, float]]:
+    """Return what a curve of a contender has to show, where it has a value."""
+    curve = finding.curves.filter(contender=contender).drop_nulls(column)
+    return set(curve.select("t_s", column).rows())
+
+
+def test_each_panel_shows_its_own_column_of_its_own_run(tmp_path: Path):
+    _site, finding = found(tmp_path)
+    marks = drawn(demo.draw(finding))
+    queues = [mark for mark in marks if mark.at.get("y") == "queue_ms"]
+    assert [set(queue.points()) for queue in queues] == [
+        over_time(finding, name, "queue_ms") for name in finding.summary["contender"]
+    ]
+    (steps, regimes) = (mark for mark in marks if mark.at.get("y") == "w")
+    assert set(steps.points()) == over_time(finding, "dalbe_cdg", "w")
+    assert regimes.at["color"] == "regime"
+    (rate,) = (mark for mark in marks if mark.mark == "line" and mark.at.get("color") == "who")
+    for name, column in (("measured by the module", "measured_mbps"), (TARGET, "target_mbps")):
+        values = {(row["t_s"], row["value"]) for row in rate.rows if row["who"] == name}
+        assert {at for at in values if at[1] is not None} == over_time(finding, "dalbe_cdg", column)
+    assert {mark.at["x"] for mark in marks if mark.mark == "rule"} == {300}
 
 
 def test_the_front_has_our_link_and_cubics(tmp_path: Path):
     _site, finding = found(tmp_path)
-    ours, cubic = demo.draw(finding, front=True).to_dict()["concat"]
+    front = demo.draw(finding, front=True)
+    ours, cubic = front.to_dict()["concat"]
     assert ours["title"].startswith("dalbe_cdg under a goal: done after 290 s")
     assert cubic["title"].startswith("plain CUBIC: done after")
-    for panel in (ours, cubic):
-        stack = panel["layer"][1]
-        assert stack["mark"]["type"] == "area"
-        assert stack["encoding"]["y"]["field"] == "value"
+    stacks = [mark for mark in drawn(front) if mark.mark == "area"]
+    senders = {"the file": "file_mbps", "CUBIC flows": "cubic_mbps"}
+    for contender, stack in zip(("dalbe_cdg", "cubic"), stacks, strict=True):
+        assert (stack.at["x"], stack.at["y"], stack.at["color"]) == ("t_s", "value", "who")
+        for name, column in senders.items():
+            values = {(row["t_s"], row["value"]) for row in stack.rows if row["who"] == name}
+            assert values == over_time(finding, contender, column)
 
 
 @pytest.mark.parametrize(

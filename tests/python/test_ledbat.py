@@ -11,6 +11,7 @@ from dalbe_testbed.plan import sweep
 from dalbe_testbed.study import ledbat
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
+from pictures import drawn
 
 TEXT = """
 title = "LEDBAT's evaluation"
@@ -69,8 +70,12 @@ def test_each_requirement_fails_on_its_own(tmp_path: Path):
     assert met(made(tmp_path / "d", OURS, THEIRS, (5, 53)))[2:] == [False, True]
     assert met(made(tmp_path / "e", OURS, THEIRS, (12, 23)))[2:] == [False, False]
     assert met(made(tmp_path / "f", [0.0] * 4, THEIRS))[1] is False
-    ledbat.draw(found).save(tmp_path / "it.png")
-    assert (tmp_path / "it.png").stat().st_size > 5000
+    (rates,) = drawn(ledbat.draw(found))
+    assert (rates.mark, rates.at["color"]) == ("line", "flow")
+    assert (rates.at["x"], rates.at["y"]) == ("t_s", "mbps")
+    flows = [*ledbat.FLOWS, "upload", "requests"]
+    curves = found.curves.filter(pl.col("flow").is_in(flows))
+    assert set(rates.points()) == set(curves.select("t_s", "mbps").rows())
 
 
 def test_a_flow_that_is_off_is_measured_from_the_mean(tmp_path: Path):

@@ -16,6 +16,7 @@ from dalbe_testbed.study.tradeoff import Window
 from fakeruns import Site
 from hypothesis import given
 from hypothesis import strategies as st
+from pictures import drawn
 
 SWEEP = """
 title = "models"
@@ -242,8 +243,14 @@ def test_a_run_without_an_update_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_figure(tmp_path: Path) -> None:
-    model.draw(made(tmp_path, {(0.2, 1): 8.1})).save(tmp_path / "model.png")
-    assert (tmp_path / "model.png").stat().st_size > 10_000
+    found = made(tmp_path, {(0.2, 1): 8.1})
+    own, other, *lines = drawn(model.draw(found))
+    assert {mark.at["x"] for mark in (own, other, *lines)} == {"measured_mbps"}
+    assert (own.at["y"], own.at["color"], own.at["shape"]) == ("own_mbps", "rtt", "others")
+    assert set(own.points()) == set(found.summary.select("measured_mbps", "own_mbps").rows())
+    others = {row["model"]: row["second"] == row["fair_mbps"] for row in other.rows}
+    assert others["ladder"]
+    assert len(lines) == 5
 
 
 def test_the_sweep_has_so_many_others_and_the_time_that_counts() -> None:

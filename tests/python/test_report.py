@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -93,8 +94,12 @@ def test_the_papers_values_are_all_there():
     assert len(bounds) == 14
     assert sum(bound.which == "min" for bound in bounds) == 7
     assert {value.which: value.percent for value in paper.stated("Figure 2")[2, 50]}["cdg1"] == 12
-    assert paper.Value("", "both", 120, 50, 49).allowed == pytest.approx(12.25)
-    assert paper.Value("", "one", 0.1, 50, 3).allowed == 2
+    assert paper.Value("", "both", 120, 50, 49).allowed == pytest.approx(9.8)
+
+
+def test_no_silent_flow_is_near_enough_to_the_paper():
+    for (value,) in paper.stated("Table I").values():
+        assert value.allowed < value.percent / 2, value
 
 
 def test_a_share_is_of_the_second_half_at_the_sender(curve: Case):
@@ -111,30 +116,34 @@ def test_a_share_is_of_the_second_half_at_the_sender(curve: Case):
     assert row["cubic1_percent"] == pytest.approx(32.9, abs=0.01)
     assert (row["g_ms"], row["effective_g_ms"], row["kernel_release"]) == (2, 2.016, "6.12.0-fake")
     assert row["module"] == "0123456789ab"
+    manifest = directory / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"module_commit": "1ec0de5"}))
+    row = curve.results().runs.filter(point="cdg-g2-rtt50", seed=1).to_dicts()[0]
+    assert row["module"] == "1ec0de5"
 
 
 def test_everything_as_in_the_paper_meets_everything(curve: Case):
     assert curve.verdicts() == {
         "all 12 runs are there": True,
         "no kernel had two versions of the module": True,
-        "Table I, within 25% or 2 points": True,
+        "Table I, within 20%": True,
         "the share rises with G: no inversion beyond the intervals": True,
     }
     assert curve.detail("Table I").count("; ") == 3
-    assert curve.detail("Table I").startswith("min, in-tree cdg, 50 ms, 6.7 +- 2.0: 6.7 [")
+    assert curve.detail("Table I").startswith("min, in-tree cdg, 50 ms, 6.7 +- 1.3: 6.7 [")
     said = "in-tree cdg, 50 ms: 3 points; dalbe_cdg, 50 ms: 3 points"
     assert curve.detail("the share rises") == said
 
 
 @pytest.mark.parametrize(
-    ("both", "met"), [(36.8, True), (36.7, False), (61.2, True), (61.3, False)]
+    ("both", "met"), [(39.3, True), (39.1, False), (58.7, True), (58.9, False)]
 )
-def test_table_1_is_met_within_a_quarter(curve: Case, both: float, met: bool):
+def test_table_1_is_met_within_a_fifth(curve: Case, both: float, met: bool):
     for seed in (1, 2):
         run = curve.run(f"/cdg-g120-rtt50/seed{seed}")
         write_run(curve.out / run.directory, run.point.experiment, seed, four_flows(both))
-    assert curve.verdicts()["Table I, within 25% or 2 points"] is met
-    assert curve.detail("Table I").startswith("max, in-tree cdg, 50 ms, 49 +- 12.2") is not met
+    assert curve.verdicts()["Table I, within 20%"] is met
+    assert curve.detail("Table I").startswith("max, in-tree cdg, 50 ms, 49 +- 9.8") is not met
     rows = curve.findings()["sweep0"].summary.filter(point="cdg-g120-rtt50")
     assert rows.select("stated", "paper_percent", "met").row(0) == ("Table I, max", 49, met)
 
@@ -233,8 +242,8 @@ def test_a_point_without_runs_fails_what_needs_it(curve: Case):
     for seed in (1, 2):
         run = curve.run(f"/cdg-g120-rtt50/seed{seed}")
         (curve.out / run.directory / "rates.parquet").unlink()
-    assert not curve.verdicts()["Table I, within 25% or 2 points"]
-    assert curve.detail("Table I").startswith("max, in-tree cdg, 50 ms, 49 +- 12.2: no run; ")
+    assert not curve.verdicts()["Table I, within 20%"]
+    assert curve.detail("Table I").startswith("max, in-tree cdg, 50 ms, 49 +- 9.8: no run; ")
 
 
 def test_single_runs_have_no_intervals_and_so_no_verdict(tmp_path: Path):

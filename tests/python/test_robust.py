@@ -13,6 +13,7 @@ from dalbe_testbed.study import five, robust
 from dalbe_testbed.study.engine import Finding
 from dalbe_testbed.study.goals import in_place
 from fakeruns import Site
+from pictures import drawn
 
 ROBUST = """
 title = "two paths"
@@ -93,8 +94,14 @@ def test_rates_over_time_and_the_figure(tmp_path: Path):
     row = found.summary.filter(where="longer50ms").to_dicts()[0]
     assert row["finish"] is None
     assert row["others_mbps"] == pytest.approx(6.0)
-    robust.draw(found).save(tmp_path / "robust.png")
-    assert (tmp_path / "robust.png").stat().st_size > 10_000
+    ends, *_, rates = drawn(robust.draw(found))
+    assert (ends.at["x"], ends.at["y"], ends.at["color"]) == ("where", "value", "who")
+    done = {(row["where"], row["who"]): row["value"] for row in ends.rows}
+    assert done["none", "the transfer"] == pytest.approx(0.98)
+    assert done["none", "CUBIC in its place"] == pytest.approx(0.5)
+    assert (rates.at["x"], rates.at["y"], rates.at["color"]) == ("t_s", "mbps", "who")
+    shown = {(row["who"], round(row["mbps"])) for row in rates.rows}
+    assert ("the transfer", 2) in shown
 
 
 def test_every_point_of_ours_has_cubic_s_beside_it():
@@ -136,8 +143,12 @@ def test_who_has_less_time_gets_more_and_all_are_met(tmp_path: Path, finish, mbp
     assert [verdict.met for verdict in found.verdicts] == met
     assert found.verdicts[0].detail == f"rtt50: {said}"
     assert found.runs.height == 10
-    five.draw(found).save(tmp_path / "five.png")
-    assert (tmp_path / "five.png").stat().st_size > 10_000
+    marks = drawn(five.draw(found))
+    for column in ("finish", "early_mbps"):
+        points = next(mark for mark in marks if mark.at["y"] == column)
+        assert points.at["x"] == "deadline_s"
+        rows = found.runs.select("deadline_s", column).drop_nulls().rows()
+        assert {at for at in points.points() if at[1] < 2 * max(FALLING.values())} >= set(rows)
 
 
 def test_a_lost_run_of_several_goals(tmp_path: Path):

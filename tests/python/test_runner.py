@@ -14,6 +14,8 @@ from dalbe_testbed.paths import TESTBED
 from dalbe_testbed.plan import experiment, schedule
 from dalbe_testbed.reduce import tables
 from dalbe_testbed.run import runner
+from dalbe_testbed.run.backends import Backend
+from dalbe_testbed.run.scenario import Tools
 from dalbe_testbed.study import results
 
 SIZE = 162_500_000  # of the transfer in framework.toml
@@ -88,6 +90,18 @@ def test_a_tool_that_does_not_say_its_version_is_named(monkeypatch: pytest.Monke
     monkeypatch.setattr(subprocess, "run", stand_still)
     with pytest.raises(TestbedError, match="'ip -V' has not ended after 10 s"):
         runner._version.__wrapped__("ip")
+
+
+def test_a_run_names_the_commit_of_its_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "TOOLS", ())
+    (module := tmp_path / "dalbe.ko").write_bytes(b"module")
+    tools = Tools(Backend("uml", "6.12", "0", tmp_path), module, None)
+    what = experiment.load(FRAMEWORK)
+    assert runner.manifest(what, 1, tools)["module_commit"] is None
+    (tmp_path / "commit").write_text("1ec0de5-dirty\n")  # as scripts/guest-module.sh does
+    assert runner.manifest(what, 1, tools)["module_commit"] == "1ec0de5-dirty"
 
 
 def test_a_directory_with_other_files_is_not_cleared(tmp_path: Path):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pictures
 import polars as pl
 import pytest
 from dalbe_testbed.errors import TestbedError
@@ -213,7 +214,7 @@ def test_a_lost_run_meets_nothing(tmp_path: Path, lost: str, fails: list[str], s
 
 
 def test_a_run_that_ends_with_the_window_unfinished_is_a_miss(tmp_path: Path, monkeypatch) -> None:
-    settings = 'duration_s = [620]\nlimit_s = [620]\ncontroller'
+    settings = "duration_s = [620]\nlimit_s = [620]\ncontroller"
     monkeypatch.setattr("test_scoreboard.SWEEP", SWEEP.replace("controller", settings))
     rows = Case(USUAL | {"mbc": Did(None)}).made(tmp_path).runs.filter(transfer="mbc")
     assert rows["late_percent"].max() == 0
@@ -233,9 +234,14 @@ def test_nobody_must_be_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_figure(tmp_path: Path) -> None:
-    figure = tmp_path / "scoreboard.png"
-    scoreboard.draw(Case(USUAL).made(tmp_path)).save(figure)
-    assert figure.stat().st_size > 10_000
+    found = Case(USUAL).made(tmp_path)
+    ends, means = pictures.drawn(scoreboard.draw(found))
+    assert (ends.mark, ends.at["x"], ends.at["x2"]) == ("rule", "low", "high")
+    assert (means.mark, means.at["x"], means.at["y"]) == ("point", "mean", "transfer")
+    assert (means.at["color"], means.at["shape"]) == ("ours", "task")
+    for name, title in scoreboard.PANELS.items():
+        shown = {row["mean"] for row in means.rows if row["measure"] == title}
+        assert shown <= set(found.summary[name]), title
 
 
 def test_a_goal_that_nobody_can_meet_is_not_drawn_among_the_misses() -> None:

@@ -15,7 +15,11 @@ from dalbe_testbed.paths import REFERENCE
 
 MODULES = {"cdg": "in-tree cdg", "dalbe_cdg": "dalbe_cdg"}
 
-TOLERANCE, TOLERANCE_POINTS = 0.25, 2.0  # of the paper's value; percentage points
+TOLERANCE = 0.2
+"""By what part of the paper's value ours may differ. The paper gives its values to two or three
+digits and no spread; seeds of ours differ by a tenth. Half of it would fail the kernel's own CDG,
+twice would pass a flow with little more than half of the share. No points beside it: 2 points are
+all that a silent flow lacks at three of seven minima."""
 
 SETUP = {
     "kernel": "4.2",
@@ -52,8 +56,8 @@ class Value:
 
     @property
     def allowed(self) -> float:
-        """By how much ours may differ, in percentage points: 25 % or 2 points, the larger."""
-        return max(TOLERANCE * self.percent, TOLERANCE_POINTS)
+        """By how much ours may differ, in percentage points."""
+        return TOLERANCE * self.percent
 
 
 @cache

@@ -84,6 +84,12 @@ def _version(tool: str) -> str:
     return lines[0].strip() if lines else "unknown"
 
 
+def _commit(module: Path) -> str | None:
+    """Return the commit that scripts/guest-module.sh has written beside a module, if it has."""
+    path = module.with_name("commit")
+    return (path.read_text().strip() or None) if path.is_file() else None
+
+
 def manifest(experiment: Experiment, seed: int, tools: Tools) -> dict[str, object]:
     """Return what decides the outcome of a run, as it goes into manifest.json."""
     return {
@@ -92,6 +98,7 @@ def manifest(experiment: Experiment, seed: int, tools: Tools) -> dict[str, objec
         **tools.backend.describe(),
         "testbed_sha256": _testbed_sha256(),
         "module_sha256": sha256(tools.module) if tools.module else None,
+        "module_commit": _commit(tools.module) if tools.module else None,
         "dalbectl_sha256": sha256(tools.dalbectl) if tools.dalbectl else None,
         "tools": {tool: _version(tool) for tool in TOOLS},
     }

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -24,12 +24,19 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedC
 
 from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.paths import TESTBED
-from dalbe_testbed.plan.sweep import RESULTS, Run
+from dalbe_testbed.plan.sweep import RESULTS, Run, Sweep
 
 SNAKEFILE = TESTBED / "workflow/Snakefile"
 FREE_BYTES = 500_000_000  # a few runs' captures; what is left must hold the tables of all
 POLL_S = 1.0
 LINE_S = 60.0  # between two lines of progress where there is no terminal
+CORE_S_PER_RUN, CORE_S_PER_MBIT = 5.0, 0.004
+"""Time of a core that a run takes: to boot and to reduce, and per Mbit that the link could carry.
+
+By the times that whole sweeps took on two cores: framework-bases 1.5 h (1.5 foretold), model 0.4
+(0.4), goals3 1 (1.3), framework100 0.3 (0.4), two-ways 11 s a run (7); web sessions take twice what
+is foretold. Half or twice of them only foretells half or twice the time.
+"""
 STOP_S, STOPS = 5.0, 6  # how often Snakemake and its runs are asked to end before they are killed
 
 
@@ -43,6 +50,29 @@ def reason(out: Path, directory: str) -> str:
     error = out / directory / "error"
     text = error.read_text().strip() if error.is_file() else "not run, or killed"
     return text or f"failed without a word: see {out / directory / 'log'}"
+
+
+def foretell(out: Path, sweeps: Sequence[Sweep]) -> Iterator[str]:
+    """Yield a line per sweep, and one for all: how many runs OUT lacks, and how long they take.
+
+    The time is of two cores. A run that several sweeps share counts for the first.
+    """
+    seen: set[str] = set()
+    lacking, all_s = 0, 0.0
+    for it in sweeps:
+        own = {run.directory: run for run in it.runs if run.directory not in seen}
+        seen |= own.keys()
+        left = [run for name, run in own.items() if not finished(out, name)]
+        left_s = sum(map(core_s, left))
+        lacking, all_s = lacking + len(left), all_s + left_s
+        yield f"{it.name}: {len(left)} of {len(own)} runs to make, {left_s / 2 / 3600:.1f} h"
+    yield f"all: {lacking} of {len(seen)} runs to make, {all_s / 2 / 3600:.1f} h on two cores"
+
+
+def core_s(run: Run) -> float:
+    """Return about how long a run keeps a core busy, s."""
+    what = run.point.experiment
+    return CORE_S_PER_RUN + CORE_S_PER_MBIT * what.link.rate_mbps * what.duration_s
 
 
 def _lock(out: Path) -> TextIO:

@@ -122,7 +122,7 @@ def _judge_table_1(found: Found) -> list[Verdict]:
         return found.mean_case(point, f"{value.column}_percent", where, least=least, most=most)
 
     values = [(p, value) for p in found.sweep.points for value in stated(p, "Table I")]
-    text = f"Table I, within {paper.TOLERANCE:.0%} or {paper.TOLERANCE_POINTS:g} points"
+    text = f"Table I, within {paper.TOLERANCE:.0%}"
     return [judge(text, [case(*value) for value in values])] if values else []
 
 
@@ -324,7 +324,7 @@ def table_1(found: Finding) -> Picture:
     said = pl.format("{}: {} of {} within", pl.col("stated").replace(titles), met, n)
     rows = found.summary.drop_nulls("stated").sort("stated", "rtt_ms", descending=[True, False])
     rows = rows.with_columns(title=said, least=value - off, most=value + off)
-    x = alt.X("rtt_ms:O").title("base RTT, ms; diamonds: the paper's; bars: 25 % or 2 points of it")
+    x = alt.X("rtt_ms:O").title(f"base RTT, ms; diamonds: the paper's; bars: {paper.TOLERANCE:.0%}")
     share = "share, %; hollow: of TCP's bytes"
     ours = means(rows, "ours_percent", share, x=x, by="cc", apart=True)
     of_tcp = alt.Chart(rows).mark_point(filled=False).encode(x, alt.Y("of_tcp_percent"), color="cc")

@@ -37,7 +37,7 @@ CONTROL |= {"regime": int, "status": str}
 """Columns of control.parquet that studies read."""
 
 MODULE_DIGITS = 12
-"""Digits of dalbe_cdg's SHA-256 in tables: runs of one build have the same."""
+"""Digits of a dalbe.ko's SHA-256 in tables, where its commit is not known."""
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,8 @@ def _percent(out: Path, run: Run) -> dict[str, float]:
 
 def _row(run: Run, percent: Mapping[str, float], manifest: Mapping[str, Any]) -> Row:
     point = run.point
-    module = manifest.get("module_sha256") or ""  # empty: the kernel's own congestion controls
+    # empty: the kernel's own congestion controls
+    build = (manifest.get("module_sha256") or "")[:MODULE_DIGITS]
     ours = [percent[name] for name in names(point, "sender")]
     shares = {"one": sum(ours) / len(ours), "both": sum(ours)} if ours else {}
     tcp = sum(percent.values())
@@ -290,7 +291,7 @@ def _row(run: Run, percent: Mapping[str, float], manifest: Mapping[str, Any]) ->
         "effective_g_ms": point.experiment.flows[0].g_ms,
         "rtt_ms": rtt_ms(point),
         "kernel_release": manifest["kernel_release"],
-        "module": module[:MODULE_DIGITS],
+        "module": manifest.get("module_commit") or build,
         "hz": point.environment.hz,
         "backend": point.environment.backend,
         **{f"{name}_percent": share for name, share in (shares | dict(percent)).items()},

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Of which module the tables in docs/results are, which are older, and what makes them again.
+
+A table names its module, a commit, in a column; else runs.csv beside it does, or figures.toml.
+"""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from dalbe_testbed.paths import SWEEPS
+from dalbe_testbed.report import figures
+
+SOURCES = ("Kbuild", ":(glob)*.[ch]", "core", "kernel", "port/kernel")
+"""The module's sources, as git names them: module_sources of scripts/common.sh."""
+
+COMMIT = re.compile(r"[0-9a-f]{7,40}")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A table, and the modules that made its rows.
+
+    behind: of each module, how many commits have changed the module's sources since; 0: they are
+    those here; None: it is not known, as no commit of this repository is named.
+    """
+
+    table: Path
+    behind: dict[str, int | None]
+
+    @property
+    def is_of_here(self) -> bool:
+        """Whether all its rows are of the module whose sources are here."""
+        return bool(self.behind) and not any(count != 0 for count in self.behind.values())
+
+    def __str__(self) -> str:
+        """Return a line for people."""
+        words = {None: "no commit of this repository", 0: "as here"}
+        said = (f"{m}: {words.get(n, f'{n} changes since')}" for m, n in self.behind.items())
+        return f"{self.table}: {'; '.join(said) or 'names no module'}"
+
+
+def _git(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, check=False)
+
+
+@cache
+def behind(root: Path, module: str) -> int | None:
+    """Return how many commits have changed the sources since a module, as Origin has it."""
+    commit = COMMIT.match(module)
+    if not commit or _git(root, "cat-file", "-e", f"{commit[0]}^{{commit}}").returncode:
+        return None
+    if not _git(root, "diff", "--quiet", commit[0], "--", *SOURCES).returncode:
+        return 0
+    count = _git(root, "rev-list", "--count", f"{commit[0]}..HEAD", "--", *SOURCES).stdout
+    return max(1, int(count))  # not committed yet
+
+
+def _named(path: Path) -> set[str]:
+    """Return the modules that the rows of a table name; nothing is a flow without one."""
+    frame = figures.table(path)
+    column = next((name for name in ("module", "commit") if name in frame.columns), None)
+    return set(frame[column].drop_nulls()) - {""} if column else set()
+
+
+def _made(root: Path) -> Iterator[tuple[Path, str | None, str]]:
+    """Yield each table with the sweep that makes it, if one does, else with its command, if any."""
+    commands = figures.declared(root).commands
+    for table in figures.results(root):
+        if table.suffix == ".csv" and table.name != "runs.csv":
+            command = next(
+                (it for start, it in commands.items() if str(table).startswith(start)), ""
+            )
+            name = re.sub("-(summary|curves)$", "", table.stem)
+            is_sweep = not command and (SWEEPS / f"{name}.toml").exists()
+            yield table, name if is_sweep else None, command
+
+
+def sweeps(root: Path = figures.REPOSITORY) -> list[str]:
+    """Return the sweeps that make tables which the documents quote. Raises TestbedError."""
+    return sorted({name for _, name, _ in _made(root) if name})
+
+
+def by_hand(root: Path = figures.REPOSITORY) -> Iterator[tuple[Path, str]]:
+    """Yield tables that those do not make, each with its command, empty if none is kept."""
+    yield from ((table, command) for table, name, command in _made(root) if not name)
+
+
+def origins(root: Path = figures.REPOSITORY) -> Iterator[Origin]:
+    """Yield each table with the modules that made it. Raises TestbedError."""
+    known = figures.declared(root).modules
+    for table in figures.results(root):
+        if table.suffix == ".csv":
+            path = root / figures.RESULTS / table
+            beside = path.with_name("runs.csv")
+            found = _named(path) or (_named(beside) if beside.exists() else set())
+            found = found or {m for start, m in known.items() if str(table).startswith(start)}
+            names = sorted({known.get(module, module) for module in found})
+            yield Origin(table, {name: behind(root, name) for name in names})
