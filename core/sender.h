@@ -344,7 +344,8 @@ static __always_inline s32 sender_path_rtt_us(struct sender *s, const struct rtt
  * ticks, and as an RTT that is longer by as much. Half: the rest of the wait passes for a queue of
  * others (5 Mbit/s, 50 ms, eight flows: alone we use 43 instead of 92 %). Twice: all of it (33 %).
  */
-#define SENDER_HELD_BACK_US	40000
+#define SENDER_HELD_BACK_US		40000
+#define SENDER_HELD_BACK_LEAST_US	(SENDER_HELD_BACK_US / 4 * 3)
 
 /* Does the base look at the RTT by itself? */
 static inline bool sender_heeds(const struct sender *s, u32 silence_us)
@@ -369,8 +370,7 @@ static inline bool sender_heeds(const struct sender *s, u32 silence_us)
 static __always_inline bool sender_rtt_is_plain(struct sender *s, s32 rtt_us, u32 silence_us,
 						u64 now_us, bool timestamp, u32 tsval)
 {
-	return silence_us < SENDER_HELD_BACK_US / 4 * 3 && !sender_heeds(s, silence_us) &&
-	       rtt_us > 0 && rtt_us <= CDG_RTT_MAX_US &&
+	return !sender_heeds(s, silence_us) && rtt_us > 0 && rtt_us <= CDG_RTT_MAX_US &&
 	       !(timestamp && owd_acks_waited(&s->owd, tsval, now_us, rtt_us,
 					      cdg_base_rtt_us(&s->cdg)));
 }
@@ -406,9 +406,9 @@ static inline bool sender_rtt(struct sender *s, const struct rtt_sample *sample,
 
 	s->round.app_limited |= doubts->app_limited;
 	rtt_us = sender_path_rtt_us(s, sample, doubts);
-	if (sample->silence_us >= SENDER_HELD_BACK_US / 4 * 3 && doubts->single &&
+	if (doubts->single && sample->silence_us >= SENDER_HELD_BACK_LEAST_US &&
 	    sender_base(s)->forward_rtt &&
-	    rtt_us >= (s64)cdg_base_rtt_us(&s->cdg) + SENDER_HELD_BACK_US / 4 * 3) {
+	    rtt_us >= (s64)cdg_base_rtt_us(&s->cdg) + SENDER_HELD_BACK_LEAST_US) {
 		if (!cdg_base_rtt_us(&s->cdg)) {
 			cdg_rtt_delayed_ack(&s->cdg, rtt_us);
 			return !s->cdg.rtt.max_us && s->cdg.state != CDG_BACKOFF;

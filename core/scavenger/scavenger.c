@@ -19,12 +19,16 @@ static u64 scavenger_level_q16(const struct sender *s)
 	return fp_mul_q16(s->scavenger.best_effort.window_q16, s->control.w_q16);
 }
 
-/* scavenger_sample() has to see RTTs after a stall, and those that a stall excuses. */
+/* scavenger_sample() has to see RTTs after a stall, and those that a stall excuses; sender_rtt()
+ * those of ACKs that the receiver may have held back.
+ */
 static void scavenger_set_heed(struct sender *s)
 {
 	const struct scavenger *sc = &s->scavenger;
 
-	s->heed_us = sc->excused ? 0 : sc->stall_us ? sc->stall_us : U32_MAX;
+	s->heed_us = sc->excused ? 0 :
+		     sc->stall_us ? min_t(u32, sc->stall_us, SENDER_HELD_BACK_LEAST_US) :
+		     SENDER_HELD_BACK_LEAST_US;
 }
 
 static void scavenger_save_undo(struct scavenger *sc)
