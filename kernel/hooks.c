@@ -233,8 +233,7 @@ static void dalbe_take_sample(struct sock *sk, const struct ack_sample *sample)
 		.tsval = tp->rx_opt.rcv_tsval,
 		.timestamp = tp->rx_opt.saw_tstamp,
 		.retransmitted = dalbe_retransmitted(tp),
-		.delayed_ack = !tp->packets_out &&
-			       (u32)tp->bytes_acked - flow->last_bytes_acked <= tp->mss_cache,
+		.single = (u32)tp->bytes_acked - flow->last_bytes_acked <= tp->mss_cache,
 		.app_limited = dalbe_app_limited(tp),
 	};
 
