@@ -354,7 +354,7 @@ static inline bool sender_heeds(const struct sender *s, u32 silence_us)
 }
 
 /**
- * sender_rtt_is_plain - is an RTT one that the base does not look at, and no ACKs have waited?
+ * sender_rtt_is_plain - is an RTT one that the base does not look at, and no ACK has waited?
  * @s: the sender
  * @rtt_us: of struct rtt_sample
  * @silence_us: of struct rtt_sample
@@ -370,7 +370,8 @@ static inline bool sender_heeds(const struct sender *s, u32 silence_us)
 static __always_inline bool sender_rtt_is_plain(struct sender *s, s32 rtt_us, u32 silence_us,
 						u64 now_us, bool timestamp, u32 tsval)
 {
-	return !sender_heeds(s, silence_us) && rtt_us > 0 && rtt_us <= CDG_RTT_MAX_US &&
+	return silence_us < SENDER_HELD_BACK_US / 4 * 3 && !sender_heeds(s, silence_us) &&
+	       rtt_us > 0 && rtt_us <= CDG_RTT_MAX_US &&
 	       !(timestamp && owd_acks_waited(&s->owd, tsval, now_us, rtt_us,
 					      cdg_base_rtt_us(&s->cdg)));
 }
@@ -430,7 +431,7 @@ static inline bool sender_take_rtt(struct sender *s, const struct rtt_sample *sa
 {
 	bool heed = sender_heeds(s, sample->silence_us);
 
-	if (!doubts->retransmitted &&
+	if (!heed && !doubts->retransmitted &&
 	    sender_rtt_is_plain(s, sample->rtt_us, sample->silence_us, sample->now_us,
 				doubts->timestamp, doubts->tsval)) {
 		sender_rtt_plain(s, sample->rtt_us, sample->packets, sample->sacked,

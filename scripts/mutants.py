@@ -35,7 +35,16 @@ TESTS = {
     "core/control/equations.c": ("numeric", "control"),
     "core/control/job.c": ("job",),
 }  # fmt: skip
-"""Files of tests, the fastest first. Any file of tools/ has `make -C tools test`."""
+"""Files of tests, the fastest first. Another file of tools/ has `make -C tools test`."""
+
+UNITS = {
+    "tools/human.c": "test_human",
+    "tools/window.c": "test_window",
+    "tools/learn.c": "test_record",
+    "tools/plan.c": "test_record plan record",
+    "tools/record.c": "test_record plan record report",
+}
+"""Of files of tools/ that know no socket, the program that tests them and tests of dalbectl."""
 
 GUEST = {
     "kernel/goal.c": "before connect|UPDATE|CLEAR|waiting|time left|to cubic and back|on the fly|"
@@ -106,6 +115,11 @@ def passes(tree: Path, name: str, log: Path) -> bool:
     """Return whether all tests of a file pass. One that takes a quarter of an hour does not."""
     files = " ".join(f"tests/python/test_{it}.py" for it in TESTS.get(name, ()))
     command = PYTEST + files if files else "make -C tools test"
+    if name in UNITS:
+        unit, *rest = UNITS[name].split()
+        command = f"cd tools && make -s all {unit} tests/shim.so tests/sender && ./{unit}"
+        if rest:
+            command += " && python3 tests/test_dalbectl.py " + " ".join(f"test_{it}" for it in rest)
     if name in GUEST:
         command = f"tests/guest/run.sh -p -t '{GUEST[name]}'"
     with log.open("w") as out:
@@ -164,9 +178,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("-n", type=int, default=50, help="how many, of all files (default: 50)")
     parser.add_argument("-s", "--seed", type=int, default=1)
-    parser.add_argument(
-        "file", nargs="*", default=list(TESTS), help=f"{', '.join([*TESTS, *GUEST])}, tools/*.c"
-    )
+    named = ", ".join([*TESTS, *UNITS, *GUEST])
+    parser.add_argument("file", nargs="*", default=list(TESTS), help=f"{named}, another of tools/")
     given = parser.parse_args()
     if wrong := [
         name for name in given.file if name not in TESTS | GUEST and not name.startswith("tools/")

@@ -43,6 +43,7 @@ static void test_file(void)
 	};
 	static struct records runs;
 	char path[64], detail[64];
+	struct plan_line line;
 	FILE *out;
 
 	check(!records_read("n", &runs) && !runs.n, "no directory is no run", NULL);
@@ -75,6 +76,20 @@ static void test_file(void)
 	mkdir(path, 0755);
 	check(record_add("bad", &run) == -1, "a file that cannot be written is told", NULL);
 	rmdir(path);
+	check(!symlink("bad.jsonl", path) && records_read("bad", &runs) == -1,
+	      "a file that cannot be read is told", NULL);
+	unlink(path);
+	setenv("XDG_STATE_HOME", "relative", 1);
+	check(*record_directory() == '/', "a directory has a whole path", record_directory());
+	setenv("XDG_STATE_HOME", directory, 1);
+	run = (struct record){ .deadline_s = 1, .bytes = 1 };
+	check(record_met(&run), "a job that ends at its deadline is in time", NULL);
+	runs.n = 1;
+	runs.each[0] = (struct record){ .bytes = 10, .rate_Bps = 3, .most_Bps = 3 };
+	runs.each[1] = (struct record){ .bytes = 1000 };
+	plan_line_init(&line);
+	plan_learn(&line, &runs);
+	check(line.low_Bps == 3 && line.runs == 1, "what an array held before is no run", NULL);
 }
 
 static void test_learn(void)

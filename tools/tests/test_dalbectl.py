@@ -1390,6 +1390,16 @@ def test_journal(b: Bench) -> None:
                 assert journal.read().splitlines()[-1].startswith(prefix), (deadline, stream)
 
 
+def test_plan_without_a_record(b: Bench) -> None:
+    """A job without a record is on the line of those that have one; a bad one is named whole."""
+    b.env["XDG_STATE_HOME"] = str(b.directory)
+    b.summary("--name", "n", *GOAL, "--", *send_and(b.sink.port, ""))
+    done = b.run("plan", "new=1M@+1h")
+    assert re.search(r"new: 1.00 MB by \S*\d:\d\d", done.stdout.splitlines()[-1]), done
+    assert json.loads(b.run("plan", "--json", "new=1M@+1h").stdout)["runs"] == 1
+    assert "'new=x@+1h'" in b.run("plan", "new=x@+1h").stderr
+
+
 def test_not_before(b: Bench) -> None:
     """--not-before: the program starts then, its time counts from there; a signal ends the wait."""
     begin = time.monotonic()
