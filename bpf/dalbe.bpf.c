@@ -458,8 +458,7 @@ static __noinline int dalbe_take_sample(struct sock *sk, struct dalbe_flow *f,
 		.tsval = tp->rx_opt.rcv_tsval,
 		.timestamp = BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp),
 		.retransmitted = tp->tlp_high_seq || tp->retrans_stamp,
-		.delayed_ack = !tp->packets_out &&
-			       (u32)tp->bytes_acked - f->last_bytes_acked <= tp->mss_cache,
+		.single = (u32)tp->bytes_acked - f->last_bytes_acked <= tp->mss_cache,
 		.app_limited = tp->app_limited ||
 			       BPF_CORE_READ_BITFIELD(tp, chrono_type) == TCP_CHRONO_RWND_LIMITED,
 	};

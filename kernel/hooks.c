@@ -189,8 +189,8 @@ static __always_inline void dalbe_take_sample(struct sock *sk, const struct ack_
 		.tsval = tp->rx_opt.rcv_tsval,
 		.timestamp = tp->rx_opt.saw_tstamp,
 		.retransmitted = !plain && (tp->tlp_high_seq || tp->retrans_stamp),
-		.delayed_ack = !plain && !tp->packets_out &&
-			       (u32)tp->bytes_acked - flow->last_bytes_acked <= tp->mss_cache,
+		.single = !plain &&
+			  (u32)tp->bytes_acked - flow->last_bytes_acked <= tp->mss_cache,
 		.app_limited = tp->app_limited || tp->chrono_type == TCP_CHRONO_RWND_LIMITED,
 	};
 
@@ -225,8 +225,10 @@ static noinline void dalbe_take_any_sample(struct sock *sk, const struct ack_sam
 static bool dalbe_plain_sample(const struct tcp_sock *tp, const struct sender *s)
 {
 	/* delivered_mstamp is the ACK's before: TCP sets it after this hook */
-	return !sender_heeds(s, tp->tcp_mstamp - tp->delivered_mstamp) && tp->packets_out &&
-	       !tp->tlp_high_seq && !tp->retrans_stamp;
+	u32 silence_us = tp->tcp_mstamp - tp->delivered_mstamp;
+
+	return silence_us < SENDER_HELD_BACK_US / 4 * 3 && !sender_heeds(s, silence_us) &&
+	       tp->packets_out && !tp->tlp_high_seq && !tp->retrans_stamp;
 }
 
 /* True once: at the ACK of the goal's last byte. Of a job's, whenever nothing is under way. */

@@ -549,7 +549,7 @@ void tcp_ack(struct flow *f, struct link *l, const struct ack *ack)
 	a.sample.silence_us = US(ack->due_ns - f->acked_ns);
 	a.sample.burst_us = USEC_PER_MSEC;
 	a.doubts.timestamp = f->tells_time;
-	a.doubts.delayed_ack = l->receiver && f->una == f->nxt && a.acked == 1;
+	a.doubts.single = l->receiver && a.acked == 1;
 	a.doubts.retransmitted = f->retransmitted || f->probed;
 	f->acked_ns = ack->due_ns;
 	p->no_undo = false;

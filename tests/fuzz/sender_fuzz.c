@@ -74,7 +74,7 @@
 #define DOUBT_TIMESTAMP		0x01
 #define DOUBT_FORGED		0x02	/* the timestamp is record.value */
 #define DOUBT_RETRANSMITTED	0x04
-#define DOUBT_DELAYED		0x08
+#define DOUBT_SINGLE		0x08
 #define DOUBT_APP_LIMITED	0x10
 #define DOUBT_BUSY		0x20	/* the program had data for half of Tw only */
 #define DOUBT_PACED		0x40
@@ -929,7 +929,7 @@ static void take_sample(struct flow *f, const struct record *r, s32 rtt_us, u32 
 			 (now_us - f->base_rtt_us / 2) / 1000,
 		.timestamp = r->doubts & (DOUBT_TIMESTAMP | DOUBT_FORGED),
 		.retransmitted = r->doubts & DOUBT_RETRANSMITTED,
-		.delayed_ack = r->doubts & DOUBT_DELAYED,
+		.single = r->doubts & DOUBT_SINGLE,
 		.app_limited = r->doubts & DOUBT_APP_LIMITED,
 	};
 

@@ -459,6 +459,17 @@ def test_flows_of_one_host_that_come_and_go_never_stand_back_for_each_other(pure
         assert out.yields == 0
 
 
+@pytest.mark.parametrize("rtt_ms", [50, 100])
+def test_acks_that_the_receiver_holds_back_are_no_queue(pure: Any, rtt_ms: int) -> None:
+    """Of eight windows of two or three packets: they left 5 Mbit/s idle by two thirds."""
+    path = {"rate_pps": 417, "base_us": rtt_ms * 1000, "buffer": 417 * rtt_ms // 1000}
+    for seed in range(1, 4):
+        out = drive(pure, seed=seed, ours=8, **path)
+        assert out.alone >= 0.88 * FROM_S * 417
+        assert out.after >= 0.85 * (END_S - TO_S) * 417
+        assert out.theirs >= 0.9 * drive(pure, seed=seed, ours=0, **path).theirs
+
+
 def test_jitter_leaves_no_path_idle(pure: Any) -> None:
     """Of a fifth of the RTT: once 20 % of the path was used, as it passed for a queue."""
     for seed in range(1, 4):
