@@ -22,7 +22,7 @@ PROGRAM  rsync   over ssh, one connection
          rclone  by WebDAV, eight connections at a time and two hundred in all; rclone1: one
          none    what the CUBIC flows have without it
          jobs    ten jobs with drawn windows and no CUBIC flow (jobs:plan:0:SEED); testbed/jobs.sh
-                 says what its lines of CSV have
+                 says what its lines of CSV have, and the last column is the module
 HOW      goal, scavenger     under dalbectl run; goal-le, scavenger-le: with --dscp le
          goal-xF             with a size that is F times the right one: goal-x20, goal-x0.05
          guess-xF            the same with --progress, which corrects it (not borg)
@@ -93,7 +93,7 @@ for run; do
 	[[ $program != jobs ]] || play=("$repo/testbed/jobs.sh" "$work/in" "$seed")
 	"$repo/testbed/guest/boot.sh" -k "$kernel" -o "$dir" -m 1G -s "$seed" -w 1800 \
 		"${play[@]}" >"$dir.log" || { tail -n 3 "$dir.log" >&2; die "$run failed"; }
-	[[ $program != jobs ]] || { cat "$dir/jobs"; continue; }
+	[[ $program != jobs ]] || { sed "s/$/,$commit/" "$dir/jobs"; continue; }
 	# shellcheck source=/dev/null
 	. "$dir/result"
 	[[ $program == none || $same == 1 ]] || die "$run: what arrived is not what was sent"

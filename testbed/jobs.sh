@@ -16,6 +16,8 @@ in that time the part that it sends (2 to 150 %, log-uniform). Those that by pla
 begun. \$OUT/jobs receives a line of CSV for each:
 
   seed,job,from_s,deadline_s,bytes,verdict,rc,late_s
+
+late_s is below 0 before the deadline.
 EOF
 }
 
