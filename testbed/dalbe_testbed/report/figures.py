@@ -127,7 +127,9 @@ def unmarked(text: str, given: list[str]) -> list[str]:
     """Return the figures of a document that come from no table and are not marked as ASIDE."""
     for aside in (MARKED, ASIDE, NOT_PROSE):
         text = aside.sub(" ", text)
-    text = re.sub("|".join(given), " ", _plain(text))
+    text = _plain(text)
+    for setting in given:
+        text = re.sub(setting, " ", text)
     return MEASURED.findall(text)
 
 
