@@ -400,15 +400,15 @@ static __always_inline void sender_rtt_plain(struct sender *s, s32 rtt_us, u32 p
  * Return: true where sender_begin_round() is to be called: of ACKs that tell no RTT the round would
  * not end.
  */
-static inline bool sender_rtt(struct sender *s, const struct rtt_sample *sample,
-			      const struct rtt_doubts *doubts, bool heed)
+static __always_inline bool sender_rtt(struct sender *s, const struct rtt_sample *sample,
+				       const struct rtt_doubts *doubts, bool heed)
 {
 	s32 rtt_us;
 
 	s->round.app_limited |= doubts->app_limited;
 	rtt_us = sender_path_rtt_us(s, sample, doubts);
-	if (doubts->single && sample->silence_us >= SENDER_HELD_BACK_LEAST_US &&
-	    sender_base(s)->forward_rtt &&
+	if (sender_base(s)->forward_rtt && doubts->single &&
+	    sample->silence_us >= SENDER_HELD_BACK_LEAST_US &&
 	    rtt_us >= (s64)cdg_base_rtt_us(&s->cdg) + SENDER_HELD_BACK_LEAST_US) {
 		if (!cdg_base_rtt_us(&s->cdg)) {
 			cdg_rtt_delayed_ack(&s->cdg, rtt_us);
