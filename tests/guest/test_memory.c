@@ -128,8 +128,8 @@ static void children_without_flow(void)
 #define SHORT_PAIRS	3
 #define SHORT_CALLS	200
 
-/* A call at random for a connection that other processes call for as well. Return: true where memory
- * was short.
+/* A call at random for a connection that other processes call for as well. Return: true where
+ * memory was short.
  */
 static bool call_at_random(int fd)
 {
