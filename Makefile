@@ -37,7 +37,7 @@ export PREFIX DESTDIR
 
 .DEFAULT_GOAL := all
 .PHONY: help all modules tools install uninstall dkms-install dkms-remove demo \
-	reproduce reproduce-full results results-check cells scoreboard hunt fuzz proof check lint test-python test-kunit test-guest test-vng races test-tools test-install \
+	reproduce reproduce-full results results-check cells scoreboard hunt bars fuzz proof check lint test-python test-kunit test-guest test-vng races test-tools test-install \
 	kernel-matrix bpf test-bpf cost guest setup mutants coverage clean clean-modules distclean have-kdir deb quick fresh
 
 help:	## List the targets
@@ -113,6 +113,9 @@ results-check:	## Which module made each table in docs/results; fails while one 
 hunt:	## Search the simulator for the scavenger's worst scenarios: OUT=hunt (SECONDS=300 or RUNS=1000; SEED=1)
 	@$(HERE)/scripts/testbed.sh hunt --out $(or $(OUT),hunt) --seed $(SEED) \
 	  $(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS))
+
+bars:	## Simulate what the scavenger has to reach, and say what it reaches: OUT=bars.csv (SEEDS=10)
+	@$(HERE)/scripts/testbed.sh bars --out $(or $(OUT),bars.csv) --seeds $(if $(filter file,$(origin SEEDS)),10,$(SEEDS))
 
 fuzz:	## Fuzz the whole sender against what the documents promise, in OUT=build/fuzz (SECONDS=300)
 	@$(HERE)/tests/fuzz/run.sh $(SECONDS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command line: dalbe-testbed run, numeric, hunt, figures, quoted, results-check, sweep."""
+"""The command line: dalbe-testbed run, numeric, hunt, bars, figures, results-check, sweep."""
 
 import tempfile
 from pathlib import Path
@@ -160,6 +160,38 @@ def hunt_command(
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     console.print(f"{len(lines)} finds: {out}", highlight=False, soft_wrap=True)
+
+
+@app.command("bars")
+def bars_command(
+    out: Annotated[Path, typer.Option("--out", help="The table, a CSV file.")],
+    seeds: Seeds = 10,
+    seed: Seed = 1,
+) -> None:
+    """Simulate the paths of testbed/bars.toml, and say which bars are reached."""
+    from dalbe_testbed import purecode  # noqa: PLC0415
+    from dalbe_testbed.hunt import bars  # noqa: PLC0415
+    from dalbe_testbed.report import provenance  # noqa: PLC0415
+
+    module, count = provenance.here(), 0
+    table: list[dict[str, object]] = []
+    with tempfile.TemporaryDirectory() as build:
+        fast = purecode.load(Path(build), "-O2", "-fno-sanitize=all")
+        for row, reached in bars.measure(fast, range(seed, seed + seeds)):
+            met = row.met(reached.mean)
+            count += met
+            console.print(
+                f"{'met   ' if met else 'missed'} {row.name}: {row.measure} {reached:.3g} "
+                f"(bar {row.bar:g}) {row.path}",
+                markup=False, highlight=False, soft_wrap=True,
+            )  # fmt: skip
+            table.append({
+                "name": row.name, "path": row.path, "measure": row.measure, "bar": row.bar,
+                "mean": reached.mean, "low": reached.low, "high": reached.high, "seeds": seeds,
+                "met": met, "module": module,
+            })  # fmt: skip
+    pl.DataFrame(table).with_columns(cs.float().round_sig_figs(4)).write_csv(out)
+    console.print(f"{count} of {len(table)} bars: {out}", highlight=False, soft_wrap=True)
 
 
 @sweep_app.command("run")

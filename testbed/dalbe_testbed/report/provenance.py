@@ -59,6 +59,13 @@ def behind(root: Path, module: str) -> int | None:
     return max(1, int(count))  # not committed yet
 
 
+def here(root: Path = figures.REPOSITORY) -> str:
+    """Return the commit that changed the sources last, with -dirty where they differ from it."""
+    commit = _git(root, "log", "-1", "--abbrev=7", "--format=%h", "--", *SOURCES).stdout.strip()
+    same = not _git(root, "diff", "--quiet", "HEAD", "--", *SOURCES).returncode
+    return commit if same else f"{commit}-dirty"
+
+
 def _named(path: Path) -> set[str]:
     """Return the modules that the rows of a table name; nothing is a flow without one."""
     frame = figures.table(path)
