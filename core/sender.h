@@ -370,8 +370,7 @@ static inline bool sender_heeds(const struct sender *s, u32 silence_us)
 static __always_inline bool sender_rtt_is_plain(struct sender *s, s32 rtt_us, u32 silence_us,
 						u64 now_us, bool timestamp, u32 tsval)
 {
-	return silence_us < SENDER_HELD_BACK_US / 4 * 3 && !sender_heeds(s, silence_us) &&
-	       rtt_us > 0 && rtt_us <= CDG_RTT_MAX_US &&
+	return !sender_heeds(s, silence_us) && rtt_us > 0 && rtt_us <= CDG_RTT_MAX_US &&
 	       !(timestamp && owd_acks_waited(&s->owd, tsval, now_us, rtt_us,
 					      cdg_base_rtt_us(&s->cdg)));
 }
