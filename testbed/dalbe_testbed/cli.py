@@ -173,6 +173,8 @@ def bars_command(
     from dalbe_testbed.hunt import bars  # noqa: PLC0415
     from dalbe_testbed.report import provenance  # noqa: PLC0415
 
+    if not out.parent.is_dir():
+        raise TestbedError(f"--out {out}: there is no directory {out.parent}")
     module, count = provenance.here(), 0
     table: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as build:
