@@ -26,9 +26,8 @@ static void scavenger_set_heed(struct sender *s)
 {
 	const struct scavenger *sc = &s->scavenger;
 
-	s->heed_us = sc->excused ? 0 :
-		     sc->stall_us ? min_t(u32, sc->stall_us, SENDER_HELD_BACK_LEAST_US) :
-		     SENDER_HELD_BACK_LEAST_US;
+	s->heed_us = sc->excused ? 0 : min_t(u32, sc->stall_us ?: U32_MAX,
+					     SENDER_HELD_BACK_LEAST_US);
 }
 
 static void scavenger_save_undo(struct scavenger *sc)

@@ -69,7 +69,6 @@ class Simulator:
         words, out = dict(told), self._pure.new("drive_out")
         w = 1.0 if base else float(words["w"])
         given = scenario.drive_in(self._pure, words, seed, base, w)
-        given.hosts = min(int(words.get("hosts", "1")), given.ours or 1)
         self._pure.drive(given, out)
         return out
 

@@ -139,7 +139,8 @@ def drive_in(pure: Pure, told: Words, seed: int, base: str | None, w: float = W)
     made = pure.new(
         "drive_in", seed=seed, rate_pps=pps(get("rate")), base_us=ms("rtt"),
         buffer=buffer_packets(told), discipline=[*DISCIPLINES].index(told["disc"]),
-        ours=int(get("ours")), theirs=int(get("theirs")), w_q16=int(w * 65_536), hosts=1,
+        ours=int(get("ours")), theirs=int(get("theirs")), w_q16=int(w * 65_536),
+        hosts=int(get("hosts")),
         from_ms=ms("from"), to_ms=ms("to"), end_ms=ms("end"), loss_ppm=int(get("loss")),
         jitter_us=int(get("jitter")), stall_ms=int(get("stall")), stall_every_ms=int(get("every")),
         delayed_acks="delack" not in told, reverse_pps=pps(get("rev")), short_pps=pps(get("short")),
