@@ -94,13 +94,14 @@ def test_a_module_is_named_beside_a_table_or_for_its_directory(root: Path) -> No
     assert said(root)[0] == "a.csv: 98e7654: no commit of this repository"
 
 
-@pytest.mark.skipif(not (figures.REPOSITORY / ".git").exists(), reason="not a clone")
-def test_the_modules_sources_are_those_that_are_built() -> None:
-    root = figures.REPOSITORY
-    listed = git(root, "ls-files", "--", *provenance.SOURCES).splitlines()
-    words = ["bash", "-c", f". {root}/scripts/common.sh; module_sources"]
-    built = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
-    assert sorted(listed) == sorted(path.removeprefix("./") for path in built)
+def test_the_module_here_is_named_by_its_last_change_and_what_is_not_committed(root: Path) -> None:
+    now = git(root, "rev-parse", "--short=7", "HEAD")
+    (root / "README.md").write_text("more")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "words")
+    assert provenance.here(root) == now
+    (root / "core/cubic.c").write_text("not committed")
+    assert provenance.here(root) == f"{now}-dirty"
 
 
 def test_what_makes_the_quoted_tables_again_is_known() -> None:

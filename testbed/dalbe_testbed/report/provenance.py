@@ -14,9 +14,6 @@ from pathlib import Path
 from dalbe_testbed.paths import SWEEPS
 from dalbe_testbed.report import figures
 
-SOURCES = ("Kbuild", ":(glob)*.[ch]", "core", "kernel", "port/kernel")
-"""The module's sources, as git names them: module_sources of scripts/common.sh."""
-
 COMMIT = re.compile(r"[0-9a-f]{7,40}")
 
 
@@ -47,23 +44,29 @@ def _git(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, check=False)
 
 
+def _said(root: Path, function: str) -> list[str]:
+    """Return the lines that a function of scripts/common.sh says of a repository."""
+    script = f'. "{figures.REPOSITORY}/scripts/common.sh"; repo=$1; {function}'
+    words = ["bash", "-c", script, "-", root]
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout.split()
+
+
 @cache
 def behind(root: Path, module: str) -> int | None:
     """Return how many commits have changed the sources since a module, as Origin has it."""
     commit = COMMIT.match(module)
     if not commit or _git(root, "cat-file", "-e", f"{commit[0]}^{{commit}}").returncode:
         return None
-    if not _git(root, "diff", "--quiet", commit[0], "--", *SOURCES).returncode:
+    sources = _said(root, "module_sources")
+    if not _git(root, "diff", "--quiet", commit[0], "--", *sources).returncode:
         return 0
-    count = _git(root, "rev-list", "--count", f"{commit[0]}..HEAD", "--", *SOURCES).stdout
+    count = _git(root, "rev-list", "--count", f"{commit[0]}..HEAD", "--", *sources).stdout
     return max(1, int(count))  # not committed yet
 
 
 def here(root: Path = figures.REPOSITORY) -> str:
-    """Return the commit that changed the sources last, with -dirty where they differ from it."""
-    commit = _git(root, "log", "-1", "--abbrev=7", "--format=%h", "--", *SOURCES).stdout.strip()
-    same = not _git(root, "diff", "--quiet", "HEAD", "--", *SOURCES).returncode
-    return commit if same else f"{commit}-dirty"
+    """Return the commit that changed the module's sources last, as dalbe.ko's manifest has it."""
+    return "".join(_said(root, "module_commit"))
 
 
 def _named(path: Path) -> set[str]:
