@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command line: dalbe-testbed run, numeric, hunt, bars, figures, results-check, sweep."""
+"""The command line of dalbe-testbed: runs, sweeps, the simulator, and docs/results."""
 
 import tempfile
 from pathlib import Path
@@ -261,14 +261,35 @@ def sweep_report_command(sweeps: Sweeps, out: Out, check: Check = False) -> None
 def figures_command(
     write: Annotated[bool, typer.Option("--write", help="Write the tables' figures.")] = False,
 ) -> None:
-    """Compare the figures in README and docs with their tables in docs/results."""
-    from dalbe_testbed.report import figures  # noqa: PLC0415
+    """Compare the figures in README and docs with their tables in docs/results, and check these.
 
-    wrong = figures.check(write=write)
+    docs/results/requirements.csv has to be what the others have, and drawn cells those of the first
+    commit of their seed.
+    """
+    from dalbe_testbed.report import figures, provenance, requirements  # noqa: PLC0415
+
+    wrong = requirements.check(write=write) + figures.check(write=write)
+    wrong += [*provenance.edited_draws(), *provenance.unnamed_draws()]
     for line in wrong:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if wrong:
         raise TestbedError(f"{len(wrong)} faults: 'dalbe-testbed figures --write' fills figures in")
+
+
+@app.command("requirements")
+def requirements_command(
+    result: Annotated[str, typer.Option(help="met, not met, or not measured.")] = "not met",
+) -> None:
+    """List the requirements of all studies, by what the tables in docs/results have."""
+    from dalbe_testbed.report import requirements  # noqa: PLC0415
+
+    table = requirements.table()
+    for row in table.filter(result=result).iter_rows(named=True):
+        said = "{study}: {requirement}: {found} [{table} {module}]".format_map(row)
+        console.print(said, markup=False, highlight=False, soft_wrap=True)
+    counts = table["result"].value_counts(sort=True).rows()
+    said = ", ".join(f"{count} {name}" for name, count in counts)
+    console.print(f"Of {table.height} requirements: {said}", highlight=False)
 
 
 @app.command("quoted")

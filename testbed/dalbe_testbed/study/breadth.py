@@ -57,12 +57,15 @@ def _require(found: Found) -> list[Verdict]:
     made = cells(found)
     bad = [_say_cell(group, why) for group, why in made if why]
     held = len(made) - len(bad)
+    lost = sum(why not in ("", "runs missing") for _, why in made)
+    met = bool(made) and 100 * held >= CELLS_PERCENT * len(made)
     return [
         Verdict(
             f"alone at least {USE_PERCENT:g} % of CUBIC alone and harm at most "
             f"{HARM_PERCENT:g} % in {CELLS_PERCENT} % of the cells",
-            bool(made) and 100 * held >= CELLS_PERCENT * len(made),
+            met,
             "; ".join([f"{held} of {len(made)} cells", *bad]),
+            met or 100 * lost > (100 - CELLS_PERCENT) * len(made),
         )
     ]
 
