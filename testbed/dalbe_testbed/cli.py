@@ -167,6 +167,9 @@ def bars_command(
     out: Annotated[Path, typer.Option("--out", help="The table, a CSV file.")],
     seeds: Seeds = 10,
     seed: Seed = 1,
+    name: Annotated[
+        str | None, typer.Option("--sweep", help="The cells of this sweep instead: breadth2.")
+    ] = None,
 ) -> None:
     """Simulate the paths of testbed/bars.toml, and say which bars are reached."""
     from dalbe_testbed import purecode  # noqa: PLC0415
@@ -179,7 +182,8 @@ def bars_command(
     table: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as build:
         fast = purecode.load(Path(build), "-O2", "-fno-sanitize=all")
-        for row, reached in bars.measure(fast, range(seed, seed + seeds)):
+        rows = bars.cells(sweep.load(sweep.find(name))) if name else bars.rows()
+        for row, reached in bars.measure(fast, range(seed, seed + seeds), rows):
             met = row.met(reached.mean)
             count += met
             console.print(

@@ -83,6 +83,23 @@ def test_the_repositorys_own_table_is_what_the_others_have():
     assert rows.filter(pl.col("table").str.starts_with("goals"))["draw"].null_count() == 0
 
 
+@pytest.mark.parametrize(("bad", "result"), [(5, "met"), (6, "not met")])
+def test_of_simulated_cells_95_of_100_hold_both_bars(tmp_path: Path, bad: int, result: str):
+    rows = [
+        {
+            "name": f"cell{n:02d}",
+            "measure": measure,
+            "mean": 9.0,
+            "met": n >= bad or measure == "harm",
+        }
+        for n in range(100)
+        for measure in ("alone", "harm")
+    ]
+    verdict = requirements.simulated_cells(pl.DataFrame(rows))
+    assert verdict.detail.startswith(f"{100 - bad} of 100 cells; cell00: alone 9; cell01: ")
+    assert (verdict.met, verdict.measured) == (result == "met", True)
+
+
 def test_a_table_that_is_not_what_the_others_have_is_a_fault(tmp_path: Path):
     (tmp_path / figures.RESULTS / "path").mkdir(parents=True)
     (tmp_path / figures.RESULTS / "figures.toml").write_text(

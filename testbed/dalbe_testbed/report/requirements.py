@@ -17,7 +17,7 @@ from dalbe_testbed.paths import SWEEPS
 from dalbe_testbed.plan import sweep
 from dalbe_testbed.plan.sweep import Sweep
 from dalbe_testbed.report import figures, provenance
-from dalbe_testbed.study import declarations, engine
+from dalbe_testbed.study import breadth, declarations, engine
 from dalbe_testbed.study.engine import Case, Found, Study, Verdict
 from dalbe_testbed.study.results import Group, Results, Row
 from dalbe_testbed.study.stats import Estimate
@@ -25,8 +25,8 @@ from dalbe_testbed.study.stats import Estimate
 FILE = Path("requirements.csv")
 """The table, below docs/results."""
 
-BARS = {"path/bars.csv": "bars", "path/breadth2-simulated.csv": "breadth2, simulated"}
-"""Tables of the simulator's bars, and what they are called here."""
+BARS, CELLS = Path("path/bars.csv"), Path("path/breadth2-simulated.csv")
+"""What the simulator reaches: on chosen paths, and on those of `breadth2`."""
 
 LENGTH = 160
 """Letters of what was found: room for three points and intervals, those that fail first."""
@@ -94,6 +94,16 @@ def _simulated(table: pl.DataFrame) -> Iterator[Verdict]:
         yield engine.judge(f"{name}: {measure} {bound} {bar:g}", cases)
 
 
+def simulated_cells(table: pl.DataFrame) -> Verdict:
+    """Return the verdict on cells that were simulated, as `breadth` has it on runs."""
+    lost = table.filter(~pl.col("met")).group_by("name", maintain_order=True)
+    bad = [
+        f"{cell}: " + ", ".join(f"{row['measure']} {row['mean']:.3g}" for row in rows.to_dicts())
+        for (cell,), rows in lost
+    ]
+    return breadth.verdict(table["name"].n_unique(), bad)
+
+
 def _of_one(table: Path, root: Path) -> tuple[str, pl.DataFrame]:
     """Return the module that made most rows of a table, and these rows."""
     rows = figures.table(root / figures.RESULTS / table)
@@ -118,10 +128,12 @@ def _judged(root: Path) -> Iterator[tuple[str, str, str, Sequence[Verdict]]]:
             yield of.name, str(table), module, judge(of, rows)
         if not tables:
             yield of.name, "", "", judge(of, pl.DataFrame())
-    for name, study in BARS.items():
-        if (root / figures.RESULTS / name).exists():
-            module, rows = _of_one(Path(name), root)
-            yield study, name, module, list(_simulated(rows))
+    if (root / figures.RESULTS / BARS).exists():
+        module, rows = _of_one(BARS, root)
+        yield "bars", str(BARS), module, list(_simulated(rows))
+    if (root / figures.RESULTS / CELLS).exists():
+        module, rows = _of_one(CELLS, root)
+        yield "breadth2, simulated", str(CELLS), module, [simulated_cells(rows)]
 
 
 def table(root: Path = figures.REPOSITORY) -> pl.DataFrame:
