@@ -236,10 +236,18 @@ def sweep_run_command(
 
 
 @sweep_app.command("report")
-def sweep_report_command(sweeps: Sweeps, out: Out, check: Check = False) -> None:
+def sweep_report_command(
+    sweeps: Sweeps,
+    out: Out,
+    check: Check = False,
+    publish: Annotated[
+        bool, typer.Option("--publish", help="Copy what docs/results keeps of these sweeps there.")
+    ] = False,
+) -> None:
     """Write OUT/report/index.html and its tables from the runs in OUT."""
     # a run, which shares this command line, need not wait for scipy and altair
     from dalbe_testbed.report import html  # noqa: PLC0415
+    from dalbe_testbed.report import publish as publishing  # noqa: PLC0415
     from dalbe_testbed.study import declarations, results  # noqa: PLC0415
 
     loaded = [sweep.load(sweep.find(name)) for name in sweeps]
@@ -257,6 +265,11 @@ def sweep_report_command(sweeps: Sweeps, out: Out, check: Check = False) -> None
         )
     said = f"{len(verdicts) - len(unmet)} of {len(verdicts)} requirements are met: {index}"
     console.print(said, highlight=False, soft_wrap=True)
+    if publish:
+        for line in publishing.publish(found, index.parent):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+        said = "'dalbe-testbed figures --write' fills the documents in"
+        console.print(said, highlight=False, soft_wrap=True)
     if check and unmet:
         raise TestbedError(f"{len(unmet)} of {len(verdicts)} requirements are not met: see above")
 
