@@ -21,12 +21,11 @@ def own(results: Results, sweeps: Sequence[Sweep]) -> pl.DataFrame:
 
 def _lacks(results: Results, sweep: Sweep) -> str:
     """Return why a sweep's tables are not to be kept; empty if nothing is against it."""
-    missing = sum(run.directory in results.missing for run in sweep.runs)
-    modules = sorted(set(own(results, [sweep])["module"]) - {""})
-    if missing:
+    if missing := sum(run.directory in results.missing for run in sweep.runs):
         return f"{missing} of {len(sweep.runs)} runs are missing"
     if sweep.left_out:
         return f"without {PEERS} it leaves out {', '.join(sweep.left_out)}"
+    modules = sorted(set(own(results, [sweep])["module"]) - {""})
     return f"of several modules: {', '.join(modules)}" if len(modules) > 1 else ""
 
 
