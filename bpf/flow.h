@@ -131,19 +131,14 @@ static __always_inline void entry_put(struct path_ref *ref, struct path_entry *e
 	ref->id = 0;
 }
 
-static __always_inline u64 dalbe_bytes_done(u64 bytes_acked, const struct dalbe_goal_of *g)
-{
-	return bytes_acked > g->acked_before ? bytes_acked - g->acked_before : 0;
-}
-
 /* Have no part in a job any more: what was done for it stays done. */
-static __always_inline void dalbe_job_leave(struct dalbe_flow *f, struct dalbe_goal_of *g,
+static __always_inline void dalbe_job_leave(struct dalbe_flow *f, struct goal *g,
 					    u64 bytes_acked)
 {
 	struct path_entry *e = entry_find(&f->job);
 
 	if (e) {
-		job_add(&e->job, dalbe_bytes_done(bytes_acked, g), bpf_ktime_get_boot_ns());
+		job_add(&e->job, goal_bytes_done(g, bytes_acked), bpf_ktime_get_boot_ns());
 		g->acked_before = bytes_acked;
 	}
 	entry_put(&f->job, e);
