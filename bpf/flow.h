@@ -158,8 +158,17 @@ static __always_inline struct path_memory *path_of(struct path_memory *const *me
 	return e ? &e->memory : &f->own;
 }
 
+/* Looked at once, as PORT_ONCE says: of its caller else all that follows, for each way through it.
+ * Linux 6.1 hands it a struct on the stack only if that has no gap.
+ */
+PORT_ONCE u32 path_memory_round_once(struct path_memory *m, struct path_part *part,
+				     struct path_round *r)
+{
+	return m && part && r ? path_memory_round(m, part, r) : PATH_AS_IT_IS;
+}
+
 #define path_memory_known(memory)		path_memory_known(path_of(&(memory)))
-#define path_memory_round(memory, part, r)	path_memory_round(path_of(&(memory)), part, r)
+#define path_memory_round(memory, part, r)	path_memory_round_once(path_of(&(memory)), part, r)
 #define path_memory_lost(memory, r)		path_memory_lost(path_of(&(memory)), r)
 #define path_memory_cut(memory)			path_memory_cut(path_of(&(memory)))
 #define path_memory_pause(memory, part)		path_memory_pause(path_of(&(memory)), part)
