@@ -48,12 +48,11 @@ static __always_inline void give(struct bpf_sock_ops *ctx, const struct dalbe_ru
 	g = sk ? bpf_sk_storage_get(&goals, sk, 0, BPF_SK_STORAGE_GET_F_CREATE) : NULL;
 	if (!g || g->given)
 		return;
-	g->bytes = rule->bytes;
-	g->deadline_ns = bpf_ktime_get_boot_ns() + rule->time_ns;
-	g->acked_before = ctx->bytes_acked;
-	g->group = rule->group;
-	goal_set_params(&g->settings, &params);
-	dalbe_given(g);
+	goal_write(&g->goal, rule->bytes, bpf_ktime_get_boot_ns() + rule->time_ns, 0, false);
+	g->goal.acked_before = ctx->bytes_acked;
+	g->goal.group = rule->group;
+	goal_set_params(&g->goal.settings, &params);
+	g->given = true;
 }
 
 static __always_inline void find_cgroup(struct dalbe_conn *c, struct cgroup *cgroup)

@@ -53,9 +53,9 @@ static __always_inline struct dalbe_flow *dalbe_flow(struct sock *sk)
 	return bpf_sk_storage_get(&flows, sk, 0, 0);
 }
 
-static __always_inline struct dalbe_goal_of *dalbe_goal_of(struct sock *sk)
+static __always_inline struct goal *dalbe_goal_of(struct sock *sk)
 {
-	return bpf_sk_storage_get(&goals, sk, 0, 0);
+	return bpf_sk_storage_get(&goals, sk, 0, 0);	/* its first member */
 }
 
 static __always_inline u64 tcp_clock_us(void)
@@ -178,7 +178,7 @@ static __noinline struct path_entry *entry_get(struct path_ref *ref, const struc
 
 /* The job that the goal is of, in which the flow has a part; NULL: there is none, or no memory. */
 static __noinline struct job *dalbe_job_join(struct sock *sk, struct dalbe_flow *f,
-					     struct dalbe_goal_of *g)
+					     struct goal *g)
 {
 	struct path_entry *e = entry_find(&f->job);
 	struct path_key key = {
@@ -231,7 +231,7 @@ static __noinline void dalbe_path_join(struct sock *sk, struct dalbe_flow *f, u3
 	path_memory_join(&e->memory, tcp_clock_us());
 }
 
-static __always_inline void dalbe_config(struct control_config *c, const struct dalbe_goal_of *g)
+static __always_inline struct goal_settings dalbe_settings_in_force(const struct goal *g)
 {
 	struct goal_settings s = g->settings;
 	const struct dalbe_params defaults = {
@@ -244,16 +244,23 @@ static __always_inline void dalbe_config(struct control_config *c, const struct 
 	goal_take(&s, &defaults, ~s.set);
 	if (!g->bytes)
 		s.controller = DALBE_CONTROLLER_WEIGHT;
+	return s;
+}
+
+static __always_inline void dalbe_config(struct control_config *c, const struct goal *g)
+{
+	struct goal_settings s = dalbe_settings_in_force(g);
+
 	goal_configure(c, &s, settings.limit_increase);
 }
 
-static const struct dalbe_goal_of no_goal;
+static const struct goal no_goal;
 
 /* A goal, or none, comes into force. */
 static __noinline int dalbe_apply_goal(struct sock *sk, struct dalbe_flow *f)
 {
-	struct dalbe_goal_of *own = dalbe_goal_of(sk);
-	const struct dalbe_goal_of *g = own ?: &no_goal;
+	struct goal *own = dalbe_goal_of(sk);
+	const struct goal *g = own ?: &no_goal;
 	struct job *job = dalbe_job_join(sk, f, own);
 	struct sender *s = &f->sender;
 	struct control_config c;
@@ -267,7 +274,7 @@ static __noinline int dalbe_apply_goal(struct sock *sk, struct dalbe_flow *f)
 	sender_set_base(s, &p, &scavenger_base);
 	dalbe_config(&c, g);
 	control_start(&s->control, &c, g->bytes,
-		      job ? 0 : dalbe_bytes_done(tcp_sk(sk)->bytes_acked, g),
+		      job ? 0 : goal_bytes_done(g, tcp_sk(sk)->bytes_acked),
 		      bpf_ktime_get_boot_ns(), g->deadline_ns);
 	if (job)
 		job_begin(job, &s->control, p.now_us, tcp_sk(sk)->srtt_us >> 3);
@@ -280,7 +287,7 @@ static __noinline int dalbe_apply_goal(struct sock *sk, struct dalbe_flow *f)
 /* The user has changed a goal or settings since, and the transfer goes on. */
 static __noinline int dalbe_change_goal(struct sock *sk, struct dalbe_flow *f)
 {
-	const struct dalbe_goal_of *g = dalbe_goal_of(sk);
+	const struct goal *g = dalbe_goal_of(sk);
 	struct sender *s = &f->sender;
 	struct control_config c;
 
@@ -303,7 +310,7 @@ static __noinline int dalbe_change_goal(struct sock *sk, struct dalbe_flow *f)
 
 static __noinline int dalbe_begin(struct sock *sk)
 {
-	struct dalbe_goal_of *g = dalbe_goal_of(sk);
+	struct goal *g = dalbe_goal_of(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct dalbe_flow *f;
 	struct tcp_path p;
@@ -313,11 +320,9 @@ static __noinline int dalbe_begin(struct sock *sk)
 		return 0;
 	if (g && (sk->__sk_common.skc_state == TCP_SYN_RECV || !tp->bytes_acked))
 		g->acked_before = tp->bytes_acked;
-	if (g && g->check != dalbe_goal_check(g))
-		g->bytes = 0;
-	if (g && g->each) {
-		g->deadline_ns = min_t(u64, g->deadline_ns + bpf_ktime_get_boot_ns(), S64_MAX);
-		g->each = false;
+	if (g) {
+		goal_inherit(g);
+		goal_start_deadline(g, bpf_ktime_get_boot_ns());
 	}
 	f->last_bytes_acked = tp->bytes_acked;
 	dalbe_path_read(sk, &p, tcp_clock_us());
@@ -336,7 +341,7 @@ SEC("struct_ops/dalbe_release")
 void BPF_PROG(dalbe_release, struct sock *sk)
 {
 	struct dalbe_flow *f = dalbe_flow(sk);
-	struct dalbe_goal_of *g = dalbe_goal_of(sk);
+	struct goal *g = dalbe_goal_of(sk);
 
 	if (f && g)
 		dalbe_job_leave(f, g, tcp_sk(sk)->bytes_acked);
@@ -374,8 +379,8 @@ void BPF_PROG(dalbe_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 
 static __noinline int dalbe_end_interval(struct sock *sk, struct dalbe_flow *f)
 {
-	struct dalbe_goal_of *own = dalbe_goal_of(sk);
-	const struct dalbe_goal_of *g = own ?: &no_goal;
+	struct goal *own = dalbe_goal_of(sk);
+	const struct goal *g = own ?: &no_goal;
 	struct job *job = dalbe_job_join(sk, f, own);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 elapsed_us = tp->tcp_mstamp - min(tp->tcp_mstamp, f->tw_start_us);
@@ -383,7 +388,6 @@ static __noinline int dalbe_end_interval(struct sock *sk, struct dalbe_flow *f)
 	struct job_part *part = &f->part;
 	struct tcp_path p;
 	struct control_model model = { .arg = &p };
-	u64 price_q40;
 
 	dalbe_path_read(sk, &p, tp->tcp_mstamp);
 	part->now_us = tp->tcp_mstamp;
@@ -391,16 +395,11 @@ static __noinline int dalbe_end_interval(struct sock *sk, struct dalbe_flow *f)
 	part->sample = sender_sample_interval(&f->sender, busy_us, elapsed_us);
 	part->sample.now_ns = bpf_ktime_get_boot_ns();
 	part->sample.elapsed_ns = elapsed_us * NSEC_PER_USEC;
-	part->sample.bytes_done = dalbe_bytes_done(tp->bytes_acked, g);
+	part->sample.bytes_done = goal_bytes_done(g, tp->bytes_acked);
 	part->sample.srtt_us = tp->srtt_us >> 3;
-	price_q40 = part->sample.price_standard_q40;
-	if (job && own) {
-		job_hand_in(job, &f->sender.control, part, &model);
+	sender_end_interval(&f->sender, job, part, &model);
+	if (job && own)
 		own->acked_before = tp->bytes_acked;
-	} else {
-		control_update(&f->sender.control, &part->sample, &model);
-	}
-	sender_steer(&f->sender, price_q40);
 	dalbe_path_join(sk, f, g->group);
 	dalbe_begin_interval(tp, f);
 	return 0;
@@ -410,8 +409,7 @@ static __noinline int dalbe_end_interval(struct sock *sk, struct dalbe_flow *f)
 static __always_inline bool dalbe_finish(struct sock *sk, const struct dalbe_flow *f)
 {
 	u8 state = sk->__sk_common.skc_state;
-	struct dalbe_goal_of *g;
-	u64 done;
+	struct goal *g;
 
 	if (!f->sender.control.goal.bytes)
 		return false;
@@ -422,10 +420,9 @@ static __always_inline bool dalbe_finish(struct sock *sk, const struct dalbe_flo
 	if ((state == TCP_FIN_WAIT1 || state == TCP_CLOSING || state == TCP_LAST_ACK) &&
 	    tcp_sk(sk)->snd_una == tcp_sk(sk)->write_seq)
 		g->acked_before++;
-	done = dalbe_bytes_done(tcp_sk(sk)->bytes_acked, g);
 	if (f->job.id)
-		return done && !tcp_sk(sk)->packets_out;
-	if (g->done_ns || done < g->bytes)
+		return goal_bytes_done(g, tcp_sk(sk)->bytes_acked) && !tcp_sk(sk)->packets_out;
+	if (!goal_completed(g, tcp_sk(sk)->bytes_acked))
 		return false;
 	g->done_ns = bpf_ktime_get_boot_ns();
 	return true;

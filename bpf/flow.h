@@ -131,19 +131,14 @@ static __always_inline void entry_put(struct path_ref *ref, struct path_entry *e
 	ref->id = 0;
 }
 
-static __always_inline u64 dalbe_bytes_done(u64 bytes_acked, const struct dalbe_goal_of *g)
-{
-	return bytes_acked > g->acked_before ? bytes_acked - g->acked_before : 0;
-}
-
 /* Have no part in a job any more: what was done for it stays done. */
-static __always_inline void dalbe_job_leave(struct dalbe_flow *f, struct dalbe_goal_of *g,
+static __always_inline void dalbe_job_leave(struct dalbe_flow *f, struct goal *g,
 					    u64 bytes_acked)
 {
 	struct path_entry *e = entry_find(&f->job);
 
 	if (e) {
-		job_add(&e->job, dalbe_bytes_done(bytes_acked, g), bpf_ktime_get_boot_ns());
+		job_add(&e->job, goal_bytes_done(g, bytes_acked), bpf_ktime_get_boot_ns());
 		g->acked_before = bytes_acked;
 	}
 	entry_put(&f->job, e);
@@ -163,8 +158,17 @@ static __always_inline struct path_memory *path_of(struct path_memory *const *me
 	return e ? &e->memory : &f->own;
 }
 
+/* Looked at once, as PORT_ONCE says: of its caller else all that follows, for each way through it.
+ * Linux 6.1 hands it a struct on the stack only if that has no gap.
+ */
+PORT_ONCE u32 path_memory_round_once(struct path_memory *m, struct path_part *part,
+				     struct path_round *r)
+{
+	return m && part && r ? path_memory_round(m, part, r) : PATH_AS_IT_IS;
+}
+
 #define path_memory_known(memory)		path_memory_known(path_of(&(memory)))
-#define path_memory_round(memory, part, r)	path_memory_round(path_of(&(memory)), part, r)
+#define path_memory_round(memory, part, r)	path_memory_round_once(path_of(&(memory)), part, r)
 #define path_memory_lost(memory, r)		path_memory_lost(path_of(&(memory)), r)
 #define path_memory_cut(memory)			path_memory_cut(path_of(&(memory)))
 #define path_memory_repair(memory, part)	path_memory_repair(path_of(&(memory)), part)

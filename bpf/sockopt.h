@@ -53,7 +53,7 @@ static __always_inline struct bpf_tcp_sock *dalbe_tcp(struct bpf_sock *sk)
 				 (ctx)->optlen == sizeof(*(in)))
 
 /* Of the following each returns 0, 1 where a transfer begins, or none is left, or an error. */
-static __noinline int dalbe_set_goal(struct bpf_sockopt *ctx, struct dalbe_goal_of *g,
+static __noinline int dalbe_set_goal(struct bpf_sockopt *ctx, struct goal *g,
 				     struct dalbe_flow *f, u64 bytes_acked)
 {
 	const struct dalbe_goal *in = ctx->optval;
@@ -61,7 +61,6 @@ static __noinline int dalbe_set_goal(struct bpf_sockopt *ctx, struct dalbe_goal_
 	struct bpf_sock *sk = ctx->sk;
 	struct dalbe_goal goal;
 	struct job *job = NULL;
-	bool update, each;
 	int err;
 
 	if (!sockopt_has(ctx, in))
@@ -72,38 +71,24 @@ static __noinline int dalbe_set_goal(struct bpf_sockopt *ctx, struct dalbe_goal_
 		return err;
 	if (!(goal.flags & DALBE_GOAL_RELATIVE))
 		goal.deadline_ns -= min(dalbe_clock_ahead_ns(), (s64)goal.deadline_ns);
-	each = !f && goal.flags & DALBE_GOAL_EACH;
-	err = goal_set_deadline(&goal.deadline_ns, goal.flags, each ? 0 : now_ns);
+	if (f) {
+		goal.flags &= ~DALBE_GOAL_EACH;
+		job = job_of(f);
+	}
+	err = goal_admit(g, &goal, now_ns, job);
 	if (err)
 		return err;
-	if (f && goal.job)
-		job = job_of(f);
-	update = goal.flags & DALBE_GOAL_UPDATE;
-	if (update && (!g->bytes || g->job != goal.job || (goal.job && !job)))
-		return -ENODATA;
-	if (!update) {
-		if (f)
-			dalbe_job_leave(f, g, bytes_acked);
-		g->done_ns = 0;
-		g->acked_before = bytes_acked;
-		/* bytes_acked is going to count the SYN */
-		if ((sk->state == TCP_CLOSE || sk->state == TCP_SYN_SENT) && !bytes_acked)
-			g->acked_before = 1;
-	} else if (job) {
-		job_change_goal(job, goal.bytes, now_ns, goal.deadline_ns);
-	} else if (dalbe_bytes_done(bytes_acked, g) < goal.bytes) {
-		g->done_ns = 0;
-	} else if (!g->done_ns) {
-		g->done_ns = now_ns;
+	if (goal.flags & DALBE_GOAL_UPDATE) {
+		goal_update(g, &goal, bytes_acked, now_ns, job);
+		return 0;
 	}
-	g->bytes = goal.bytes;
-	g->deadline_ns = goal.deadline_ns;
-	g->job = goal.job;
-	g->each = each;
-	return !update;
+	if (f)
+		dalbe_job_leave(f, g, bytes_acked);
+	goal_replace(g, &goal, bytes_acked, sk->state == TCP_CLOSE || sk->state == TCP_SYN_SENT);
+	return 1;
 }
 
-static __noinline int dalbe_clear_goal(struct bpf_sockopt *ctx, struct dalbe_goal_of *g,
+static __noinline int dalbe_clear_goal(struct bpf_sockopt *ctx, struct goal *g,
 				       struct dalbe_flow *f, u64 bytes_acked)
 {
 	const struct dalbe_clear *in = ctx->optval;
@@ -112,14 +97,11 @@ static __noinline int dalbe_clear_goal(struct bpf_sockopt *ctx, struct dalbe_goa
 		return -EINVAL;
 	if (f)
 		dalbe_job_leave(f, g, bytes_acked);
-	g->bytes = 0;
-	g->deadline_ns = 0;
-	g->job = 0;
-	g->each = false;
+	goal_write(g, 0, 0, 0, false);
 	return 1;
 }
 
-static __noinline int dalbe_set_params(struct bpf_sockopt *ctx, struct dalbe_goal_of *g,
+static __noinline int dalbe_set_params(struct bpf_sockopt *ctx, struct goal *g,
 				       struct dalbe_flow *f)
 {
 	const struct dalbe_params *in = ctx->optval;
@@ -145,7 +127,7 @@ static __noinline int dalbe_set_params(struct bpf_sockopt *ctx, struct dalbe_goa
 	return 0;
 }
 
-static __noinline int dalbe_set_group(struct bpf_sockopt *ctx, struct dalbe_goal_of *g)
+static __noinline int dalbe_set_group(struct bpf_sockopt *ctx, struct goal *g)
 {
 	const struct dalbe_group *in = ctx->optval;
 
@@ -160,8 +142,9 @@ static __always_inline int dalbe_set(struct bpf_sockopt *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;
 	struct bpf_tcp_sock *tp = dalbe_tcp(sk);
-	struct dalbe_goal_of *g;
+	struct dalbe_goal_of *own;
 	struct dalbe_flow *f;
+	struct goal *g;
 	char name[16] = {};
 	int result = -EINVAL;
 
@@ -170,9 +153,10 @@ static __always_inline int dalbe_set(struct bpf_sockopt *ctx)
 	if (bpf_getsockopt(sk, IPPROTO_TCP, TCP_CONGESTION, name, sizeof(name)) ||
 	    __builtin_memcmp(name, DALBE_CC_CDG, sizeof(DALBE_CC_CDG)))
 		return -ENOPROTOOPT;
-	g = bpf_sk_storage_get(&goals, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!g)
+	own = bpf_sk_storage_get(&goals, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!own)
 		return -ENOMEM;
+	g = &own->goal;
 	f = bpf_sk_storage_get(&flows, sk, 0, 0);
 	if (ctx->optname == DALBE_SO_GOAL)
 		result = dalbe_set_goal(ctx, g, f, tp->bytes_acked);
@@ -184,7 +168,7 @@ static __always_inline int dalbe_set(struct bpf_sockopt *ctx)
 		result = dalbe_set_group(ctx, g);
 	if (result < 0)
 		return result;
-	dalbe_given(g);
+	own->given = true;
 	if (f) {	/* the next ACK looks there */
 		f->goal_changed = true;
 		f->goal_restarts |= result;
@@ -236,8 +220,8 @@ static __noinline int dalbe_get_state(struct bpf_sockopt *ctx)
 {
 	struct dalbe_state *out = ctx->optval;
 	struct bpf_sock *sk = ctx->sk;
-	const struct dalbe_goal_of *g;
-	struct control_config c;
+	const struct goal *g;
+	struct goal_settings s;
 	struct job_known known = {};
 	struct bpf_tcp_sock *tp = dalbe_tcp(sk);
 	struct path_entry *e;
@@ -257,18 +241,10 @@ static __noinline int dalbe_get_state(struct bpf_sockopt *ctx)
 		g = &no_goal;
 	}
 	memset(out, 0, sizeof(*out));
-	dalbe_config(&c, g);
-	out->controller = c.controller;
-	out->after_deadline = c.after_deadline;
-	out->wmin_ppm = fp_ppm(c.wmin_q16);
-	out->tw_ms = c.tw_ms;
-	out->cwnd = tp->snd_cwnd;
-	out->group = g->group;
-	if (g->settings.set)
-		out->flags |= DALBE_STATE_OWN_PARAMS;
+	s = dalbe_settings_in_force(g);
 	now_ns = bpf_ktime_get_boot_ns();
-	known.control.goal.bytes = g->bytes;
-	known.control.goal.deadline_ns = g->deadline_ns + (g->each ? now_ns : 0);
+	goal_tell_asked(out, g, &s, now_ns);
+	out->cwnd = tp->snd_cwnd;
 	known.control.status = DALBE_STATUS_ON_TRACK;	/* until the next ACK */
 	known.done_ns = g->done_ns;
 	if (f) {
@@ -284,18 +260,18 @@ static __noinline int dalbe_get_state(struct bpf_sockopt *ctx)
 			known.control = f->sender.control;
 		if (known.control.config.wmin_q16)
 			goal_tell_control(out, &known.control, out->srtt_us);
+		if (g->bytes) {
+			if (job) {	/* another socket may have changed it */
+				out->goal_bytes = known.control.goal.bytes;
+				out->deadline_ns = known.control.goal.deadline_ns;
+			}
+			out->bytes_done = fp_add(known.bytes_done,
+						 goal_bytes_done(g, tp->bytes_acked));
+			goal_tell_progress(out, known.control.status, now_ns, known.done_ns);
+		}
 	}
-	if (!g->bytes)
-		return 0;
-	out->job = g->job;
-	out->goal_bytes = known.control.goal.bytes;
-	out->deadline_ns = known.control.goal.deadline_ns;
-	if (f)
-		out->bytes_done = fp_add(known.bytes_done, dalbe_bytes_done(tp->bytes_acked, g));
-	goal_tell_progress(out, known.control.status, now_ns, known.done_ns);
-	if (!f)
-		out->status = DALBE_STATUS_WAITING;
-	out->deadline_ns += dalbe_clock_ahead_ns();
+	if (g->bytes)
+		out->deadline_ns += dalbe_clock_ahead_ns();
 	return 0;
 }
 

@@ -57,20 +57,66 @@ int goal_check_params(const struct dalbe_params *p)
 }
 
 /**
- * goal_set_deadline - the deadline, by the clock of @from_ns
- * @deadline_ns: the user's
- * @flags: DALBE_GOAL_*; a relative one counts from
- * @from_ns: now; or 0 where it is still to count, from when the connection is established
+ * goal_admit - may this goal be set now?
+ * @g: the socket's
+ * @wanted: the user's, which goal_check() has passed, by the clock of @now_ns; DALBE_GOAL_EACH only
+ *	where the connection is still to come: then its deadline stays relative, else it becomes
+ *	absolute
+ * @now_ns: now
+ * @takes_part: the connection has a part in a job
  *
- * Return: 0, -EOVERFLOW for one beyond 2^63 - 1, -ETIME for one that has passed.
+ * Return: 0, -EOVERFLOW for a deadline beyond 2^63 - 1, -ETIME for one that has passed, -ENODATA
+ * for an update where there is no goal, or where the connection has no part in the job.
  */
-int goal_set_deadline(u64 *deadline_ns, u32 flags, u64 from_ns)
+int goal_admit(const struct goal *g, struct dalbe_goal *wanted, u64 now_ns, bool takes_part)
 {
-	if (flags & DALBE_GOAL_RELATIVE)
-		*deadline_ns += from_ns;
-	if (*deadline_ns > S64_MAX)
+	u64 from_ns = wanted->flags & DALBE_GOAL_EACH ? 0 : now_ns;
+
+	if (wanted->flags & DALBE_GOAL_RELATIVE)
+		wanted->deadline_ns += from_ns;
+	if (wanted->deadline_ns > S64_MAX)
 		return -EOVERFLOW;
-	return *deadline_ns <= from_ns ? -ETIME : 0;
+	if (wanted->deadline_ns <= from_ns)
+		return -ETIME;
+	return wanted->flags & DALBE_GOAL_UPDATE &&
+	       (!g->bytes || g->job != wanted->job || (wanted->job && !takes_part)) ? -ENODATA : 0;
+}
+
+/**
+ * goal_replace - another goal begins
+ * @g: the socket's, which has no part in a job any more
+ * @wanted: goal_admit() has passed it
+ * @bytes_acked: tcp_sock.bytes_acked
+ * @syn_to_come: that is going to count the SYN, which is no payload
+ */
+void goal_replace(struct goal *g, const struct dalbe_goal *wanted, u64 bytes_acked,
+		  bool syn_to_come)
+{
+	g->done_ns = 0;
+	g->acked_before = bytes_acked ?: syn_to_come;
+	goal_write(g, wanted->bytes, wanted->deadline_ns, wanted->job,
+		   wanted->flags & DALBE_GOAL_EACH);
+}
+
+/**
+ * goal_update - the goal goes on with other bytes, or another deadline
+ * @g: the socket's
+ * @wanted: goal_admit() has passed it
+ * @bytes_acked: tcp_sock.bytes_acked
+ * @now_ns: time
+ * @job: in which the connection has a part; NULL: the goal is its own
+ */
+void goal_update(struct goal *g, const struct dalbe_goal *wanted, u64 bytes_acked, u64 now_ns,
+		 struct job *job)
+{
+	goal_write(g, wanted->bytes, wanted->deadline_ns, wanted->job,
+		   wanted->flags & DALBE_GOAL_EACH);
+	if (job)
+		job_change_goal(job, wanted->bytes, now_ns, wanted->deadline_ns);
+	else if (goal_bytes_done(g, bytes_acked) < wanted->bytes)
+		g->done_ns = 0;
+	else if (!g->done_ns)
+		g->done_ns = now_ns;
 }
 
 /**
@@ -89,6 +135,33 @@ void goal_configure(struct control_config *config, const struct goal_settings *s
 		.tw_ms = s->tw_ms,
 		.wmin_q16 = max_t(u32, 1, div_u64((u64)s->wmin_ppm << 16, 1000000)),
 	};
+}
+
+/**
+ * goal_tell_asked - what the user has asked for, while nothing is known of a connection
+ * @state: zeroed
+ * @g: the socket's
+ * @s: the settings in force
+ * @now_ns: time, on the deadline's clock
+ */
+void goal_tell_asked(struct dalbe_state *state, const struct goal *g,
+		     const struct goal_settings *s, u64 now_ns)
+{
+	state->controller = s->controller;
+	state->after_deadline = s->after_deadline;
+	state->wmin_ppm = s->wmin_ppm;
+	state->tw_ms = s->tw_ms;
+	state->g_ns = s->g_ns;
+	state->group = g->group;
+	if (g->settings.set)
+		state->flags |= DALBE_STATE_OWN_PARAMS;
+	if (!g->bytes)
+		return;
+	state->status = DALBE_STATUS_WAITING;
+	state->goal_bytes = g->bytes;
+	state->deadline_ns = g->deadline_ns + (g->each ? now_ns : 0);
+	state->time_left_ns = state->deadline_ns - now_ns;
+	state->job = g->job;
 }
 
 /**

@@ -69,12 +69,12 @@ void dalbe_count_goal(struct sock *sk)
 {
 	const struct dalbe_sock *ca = dalbe_sk(sk);
 
-	if (!ca->flow || !ca->goal_bytes || ca->job || !sk->sk_net_refcnt)
+	if (!ca->flow || !ca->goal.bytes || ca->goal.job || !sk->sk_net_refcnt)
 		return;
 	dalbe_count_end(sock_net(sk), &(struct dalbe_goal_end) {
 		.bytes = dalbe_bytes_done(sk),
-		.deadline_ns = ca->goal_deadline_ns,
-		.done_ns = ca->goal_done_ns,
+		.deadline_ns = ca->goal.deadline_ns,
+		.done_ns = ca->goal.done_ns,
 		.end_ns = ktime_get_boottime_ns(),
 		.was_infeasible = ca->controlled && ca->flow->sender.control.was_infeasible,
 	});

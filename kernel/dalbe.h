@@ -78,46 +78,30 @@ struct dalbe_flow {
 
 /**
  * struct dalbe_sock - the private area of a socket
- * @goal_bytes: 0: no goal
- * @goal_deadline_ns: CLOCK_BOOTTIME; or from when the connection is established, while @each
+ * @self: this area, once it is ours; not in a copy, nor where there is another's data
+ * @controlled: sender.control sets w: there is a goal, or the controller needs none
+ * @before_flow: these two take so much
  * @flow: of an established connection, else NULL; NULL also where memory was
  *        short, until a later ACK finds some
- * @acked_before_goal: tcp_sock.bytes_acked when the goal was set; one more once that has the FIN
- * @goal_done_ns: when its last byte was acknowledged; 0: not yet
- * @goal_check: what dalbe_goal_check() says of these
- * @settings: see there; the rest follows the namespace: dalbe_settings_in_force()
- * @controlled: sender.control sets w: there is a goal, or the controller needs none
- * @each: dalbe_start_deadline() is still to come
- * @job: whose goal it is; 0: the socket's own. Where the connection has a part in it (dalbe_job()),
- *	@acked_before_goal is tcp_sock.bytes_acked at the end of its last part, and @goal_done_ns
- *	stays 0
- * @group: of flows of a user that share a path whatever their destination; 0: none. Of 32 bits,
- *	so that no child inherits half of one
- * @self: this area, once it is ours; not in a copy, nor where there is another's data
- *
- * It holds plain data, which a listener's children inherit by copy: the goal, the settings and the
- * group exist before the connection does.
+ * @goal: with settings and group, before the connection exists
  *
  * A route's congestion control may take over before our init, and finds our data. Linux 6.12 calls
  * its release even without its init, and the in-tree CDG's release frees the pointer at offset 16:
  * so @flow, NULL until init, lies there. CDG's init does not clear the sum and the index behind its
- * pointer: so @acked_before_goal, 0 or 1 by then, and @goal_done_ns, 0, lie there. In turn, where
+ * pointer: so @goal.acked_before, 0 or 1 by then, and @goal.done_ns, 0, lie there. In turn, where
  * the route's is ours and another had its init in SYN-SENT, TCP calls our hooks on that one's data,
  * and our init never: dalbe_flow() returns NULL until dalbe_claim().
  */
 struct dalbe_sock {
-	u64 goal_bytes;
-	u64 goal_deadline_ns;
+	union {
+		struct {
+			const struct dalbe_sock *self;
+			bool controlled;
+		};
+		u64 before_flow[2];
+	};
 	struct dalbe_flow *flow;
-	u64 acked_before_goal;
-	u64 goal_done_ns;
-	u64 goal_check;
-	struct goal_settings settings;
-	bool controlled;
-	bool each;
-	u32 job;
-	u32 group;
-	const struct dalbe_sock *self;
+	struct goal goal;
 };
 
 /**
@@ -162,12 +146,9 @@ static inline struct dalbe_flow *dalbe_flow(const struct sock *sk)
 	return ca->self == ca ? ca->flow : NULL;
 }
 
-/* Payload acknowledged since the goal was set; of a job's connection, since its last part. */
 static inline u64 dalbe_bytes_done(const struct sock *sk)
 {
-	u64 acked = tcp_sk(sk)->bytes_acked, base = dalbe_sk(sk)->acked_before_goal;
-
-	return acked > base ? acked - base : 0;	/* the SYN may be still to come */
+	return goal_bytes_done(&dalbe_sk(sk)->goal, tcp_sk(sk)->bytes_acked);
 }
 
 /**
@@ -200,7 +181,6 @@ void dalbe_pace(struct sock *sk, bool on);
 
 /* settings.c; with the socket locked */
 struct dalbe_sock *dalbe_claim(struct sock *sk);
-u64 dalbe_goal_check(const struct dalbe_sock *ca);
 struct goal_settings dalbe_settings_in_force(const struct sock *sk);
 bool dalbe_wants_control(const struct dalbe_sock *ca, const struct goal_settings *s);
 struct control_config dalbe_control_config(const struct sock *sk, const struct goal_settings *s);
@@ -224,8 +204,7 @@ int dalbe_paths_register(void);
 void dalbe_paths_unregister(void);
 
 /* goal.c; with the socket locked, and its congestion control known to be ours */
-int dalbe_sk_set_goal(struct sock *sk, u64 bytes, u64 deadline_ns, u32 flags, u32 job);
-void dalbe_start_deadline(struct dalbe_sock *ca);
+int dalbe_sk_set_goal(struct sock *sk, struct dalbe_goal *goal);
 void dalbe_sk_clear_goal(struct sock *sk);
 void dalbe_sk_set_params(struct sock *sk, const struct dalbe_params *p);
 int dalbe_sk_set_group(struct sock *sk, u32 group);

@@ -77,9 +77,8 @@ static s64 dalbe_clock_ahead_ns(void)
 	return timens_add_boottime_ns(0);
 }
 
-static int dalbe_ioctl_set_goal(const struct dalbe_goal *goal)
+static int dalbe_ioctl_set_goal(struct dalbe_goal *goal)
 {
-	u64 deadline_ns = goal->deadline_ns;
 	struct socket *sock;
 	int err;
 
@@ -87,12 +86,12 @@ static int dalbe_ioctl_set_goal(const struct dalbe_goal *goal)
 	if (err)
 		return err;
 	if (!(goal->flags & DALBE_GOAL_RELATIVE))
-		deadline_ns -= min_t(s64, dalbe_clock_ahead_ns(), deadline_ns);
+		goal->deadline_ns -= min_t(s64, dalbe_clock_ahead_ns(), goal->deadline_ns);
 
 	sock = dalbe_get_locked(goal->fd, dalbe_lock_to_change);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
-	err = dalbe_sk_set_goal(sock->sk, goal->bytes, deadline_ns, goal->flags, goal->job);
+	err = dalbe_sk_set_goal(sock->sk, goal);
 	dalbe_put_locked(sock);
 	return err;
 }

@@ -16,9 +16,9 @@
 #include "trace.h"
 
 static_assert(offsetof(struct dalbe_sock, flow) == 16);
-static_assert(offsetof(struct dalbe_sock, acked_before_goal) <= 24);	/* 32 bits: a gap */
-static_assert(offsetof(struct dalbe_sock, goal_done_ns) ==
-	      offsetof(struct dalbe_sock, acked_before_goal) + sizeof(u64));
+static_assert(offsetof(struct dalbe_sock, goal.acked_before) <= 24);	/* 32 bits: a gap */
+static_assert(offsetof(struct dalbe_sock, goal.done_ns) ==
+	      offsetof(struct dalbe_sock, goal.acked_before) + sizeof(u64));
 static_assert(sizeof(struct dalbe_flow) <= 1024);	/* kmalloc's next size is 2 KB */
 static_assert(offsetof(struct cdg, gradients) <= 64);
 static_assert(ALIGN(offsetofend(struct dalbe_flow, sender.cdg.price.hist_q8),
@@ -130,9 +130,9 @@ void dalbe_apply_goal(struct sock *sk)
 		s->mu_q16 = 0;
 		flow->tw_end_us = U64_MAX;
 	} else {
-		control_start(&s->control, &config, ca->goal_bytes,
+		control_start(&s->control, &config, ca->goal.bytes,
 			      flow->job ? 0 : dalbe_bytes_done(sk), ktime_get_boottime_ns(),
-			      ca->goal_deadline_ns);
+			      ca->goal.deadline_ns);
 		if (flow->job)
 			job_begin(flow->job, &s->control, p.now_us, tcp_sk(sk)->srtt_us >> 3);
 		sender_begin_goal(s, &p);
@@ -178,7 +178,7 @@ void dalbe_end_interval(struct sock *sk)
 		trace_dalbe_update(sk, s, &sample, &state);
 	}
 	if (job)
-		dalbe_sk(sk)->acked_before_goal = tp->bytes_acked;
+		dalbe_sk(sk)->goal.acked_before = tp->bytes_acked;
 	if (s->memory)
 		dalbe_path_join(sk);	/* the route, or the user, may be another */
 	/* in another job, its user's from now on: at once, as nothing more may be sent for long */
@@ -209,7 +209,7 @@ bool dalbe_alloc_flow(struct sock *sk)
 	set_active_memcg(memcg);
 	if (!ca->flow)
 		return false;
-	dalbe_start_deadline(ca);
+	goal_start_deadline(&ca->goal, ktime_get_boottime_ns());
 	ca->flow->last_bytes_acked = tp->bytes_acked;
 	dalbe_path_read(sk, &p, tcp_clock_us());
 	/* losses that TCP is repairing already, the congestion control before us has answered */

@@ -44,8 +44,7 @@ void dalbe_init(struct sock *sk)
 {
 	struct dalbe_sock *ca = dalbe_sk(sk);
 
-	if (ca->goal_check != dalbe_goal_check(ca))
-		ca->goal_bytes = 0;
+	goal_inherit(&ca->goal);
 	ca->self = ca;
 	ca->flow = NULL;
 	ca->controlled = false;
@@ -56,7 +55,7 @@ void dalbe_init(struct sock *sk)
 		return;
 	/* a child has no SYN to count, nor has a connection that was restored (TCP_REPAIR) */
 	if (sk->sk_state == TCP_SYN_RECV || !tcp_sk(sk)->bytes_acked)
-		ca->acked_before_goal = tcp_sk(sk)->bytes_acked;
+		ca->goal.acked_before = tcp_sk(sk)->bytes_acked;
 	dalbe_alloc_flow(sk);
 }
 
@@ -195,7 +194,7 @@ static void dalbe_skip_fin(struct sock *sk)
 
 	if ((1 << sk->sk_state) & (TCPF_FIN_WAIT1 | TCPF_CLOSING | TCPF_LAST_ACK) &&
 	    tp->snd_una == tp->write_seq)
-		dalbe_sk(sk)->acked_before_goal++;
+		dalbe_sk(sk)->goal.acked_before++;
 }
 
 /* Most ACKs leave packets under way, of which none was sent again; false of another. */
@@ -254,9 +253,9 @@ static bool dalbe_finish(struct sock *sk)
 
 	if (ca->flow->job)
 		return !tcp_sk(sk)->packets_out && dalbe_bytes_done(sk);
-	if (!ca->goal_bytes || ca->goal_done_ns || dalbe_bytes_done(sk) < ca->goal_bytes)
+	if (!goal_completed(&ca->goal, tcp_sk(sk)->bytes_acked))
 		return false;
-	ca->goal_done_ns = ktime_get_boottime_ns();
+	ca->goal.done_ns = ktime_get_boottime_ns();
 	return true;
 }
 
@@ -294,8 +293,7 @@ static void dalbe_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 
 	if (!flow || !dalbe_take_plain_sample(tp, flow, sample))
 		dalbe_any_pkts_acked(sk, sample);
-	else if (tp->tcp_mstamp >= flow->tw_end_us ||
-		 (ca->goal_bytes && !ca->goal_done_ns && dalbe_bytes_done(sk) >= ca->goal_bytes))
+	else if (tp->tcp_mstamp >= flow->tw_end_us || goal_completed(&ca->goal, tp->bytes_acked))
 		dalbe_judge_interval(sk);
 }
 

@@ -222,7 +222,7 @@ static struct dalbe_path_key dalbe_path_key(const struct sock *sk, const struct 
 {
 	struct dalbe_path_key key = {
 		.uid = dalbe_uid(sk),
-		.group = dalbe_sk(sk)->group,
+		.group = dalbe_sk(sk)->goal.group,
 	};
 
 	if (key.group)
@@ -543,7 +543,7 @@ bool dalbe_job_join(struct sock *sk)
 	struct dalbe_flow *flow = dalbe_sk(sk)->flow;
 	const struct dalbe_path_key key = {
 		.uid = dalbe_uid(sk),
-		.job = dalbe_sk(sk)->job,
+		.job = dalbe_sk(sk)->goal.job,
 	};
 	struct dalbe_path *path;
 
@@ -570,7 +570,7 @@ void dalbe_job_leave(struct sock *sk)
 	if (!flow || !flow->job)
 		return;
 	job_add(flow->job, dalbe_bytes_done(sk), ktime_get_boottime_ns());
-	dalbe_sk(sk)->acked_before_goal = tcp_sk(sk)->bytes_acked;
+	dalbe_sk(sk)->goal.acked_before = tcp_sk(sk)->bytes_acked;
 	dalbe_path_put(dalbe_path_of_job(flow->job));
 	flow->job = NULL;
 }

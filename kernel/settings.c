@@ -22,26 +22,14 @@ struct dalbe_sock *dalbe_claim(struct sock *sk)
 }
 
 /**
- * dalbe_goal_check - tells a goal from half of one
- * @ca: the private area
- *
- * A listener's children copy its area without its lock, perhaps while a goal is written into it:
- * half of a goal is none.
- */
-u64 dalbe_goal_check(const struct dalbe_sock *ca)
-{
-	return ca->goal_bytes ^ ca->goal_deadline_ns ^ ca->job ^ ((u64)ca->each << 32);
-}
-
-/**
  * dalbe_settings_in_force - the socket's settings, completed from its namespace
  * @sk: a locked socket of ours
  */
 struct goal_settings dalbe_settings_in_force(const struct sock *sk)
 {
 	const struct dalbe_defaults *def = dalbe_net_defaults(sock_net(sk));
-	bool weight_only = !dalbe_sk(sk)->goal_bytes && READ_ONCE(def->scavenger);
-	struct goal_settings s = dalbe_sk(sk)->settings;
+	bool weight_only = !dalbe_sk(sk)->goal.bytes && READ_ONCE(def->scavenger);
+	struct goal_settings s = dalbe_sk(sk)->goal.settings;
 	const struct dalbe_params defaults = {
 		.g_ns = READ_ONCE(def->g_us) * NSEC_PER_USEC,
 		.controller = weight_only ? DALBE_CONTROLLER_WEIGHT : READ_ONCE(def->controller),
@@ -64,7 +52,7 @@ struct goal_settings dalbe_settings_in_force(const struct sock *sk)
 bool dalbe_wants_control(const struct dalbe_sock *ca, const struct goal_settings *s)
 {
 	return s->controller == DALBE_CONTROLLER_WEIGHT ||
-	       (ca->goal_bytes && s->controller != DALBE_CONTROLLER_FIXED);
+	       (ca->goal.bytes && s->controller != DALBE_CONTROLLER_FIXED);
 }
 
 /**

@@ -12,6 +12,7 @@
 #define USEC_PER_SEC	1000000L
 #define USEC_PER_MSEC	1000L
 
+#define WRITE_ONCE(x, value)	(*(volatile __typeof__(x) *)&(x) = (value))
 #define fallthrough	__attribute__((__fallthrough__))
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define min_t(t, a, b)	((t)(a) < (t)(b) ? (t)(a) : (t)(b))

@@ -214,11 +214,11 @@ struct path_round {
 	u32 rtt_us;
 	u32 rtt_max_us;
 	u32 base_rtt_us;
-	u64 rate_q16;
 	bool contended;
 	bool judged;
 	bool steady;
 	bool spare;
+	u64 rate_q16;
 	u64 fits_q16;
 	u64 same_q16;
 	u64 held_us;
