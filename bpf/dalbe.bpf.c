@@ -223,12 +223,11 @@ static __noinline void dalbe_path_join(struct sock *sk, struct dalbe_flow *f, u3
 	e = entry_get(&f->path, &key);
 	if (!e) {	/* no memory: the flow has its own, until the end of Tw */
 		path_memory_init(&f->own);
-		f->own.flows = 1;
-		f->own.since_us = tcp_clock_us();
+		path_memory_join(&f->own, &f->sender.part, tcp_clock_us());
 		return;
 	}
 	e->memory.group = group;
-	path_memory_join(&e->memory, tcp_clock_us());
+	path_memory_join(&e->memory, &f->sender.part, tcp_clock_us());
 }
 
 static __always_inline struct goal_settings dalbe_settings_in_force(const struct goal *g)

@@ -251,7 +251,7 @@ static __noinline int dalbe_get_state(struct bpf_sockopt *ctx)
 		e = entry_find(&f->path);
 		out->srtt_us = tp->srtt_us >> 3;
 		out->min_rtt_us = tp->rtt_min == U32_MAX ? 0 : tp->rtt_min;
-		out->path_flows = e ? e->memory.flows : 1;
+		out->path_flows = e ? e->flows : 1;
 		goal_tell_sender(out, &f->sender, tp->mss_cache, out->srtt_us);
 		job = job_of(f);
 		if (job)

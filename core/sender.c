@@ -84,7 +84,7 @@ void sender_join(struct sender *s, struct path_memory *memory, u64 now_us)
 {
 	sender_leave(s);
 	s->memory = memory;
-	path_memory_join(memory, now_us);
+	path_memory_join(memory, &s->part, now_us);
 }
 
 /**

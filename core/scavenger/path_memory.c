@@ -55,19 +55,35 @@ struct path_known path_memory_known(struct path_memory *m)
 	return known;
 }
 
+/* A flow is on the path, or has nothing under way there. */
+static void path_count(struct path_memory *m, struct path_part *part, bool counted)
+{
+	m->flows += counted - part->counted;
+	part->counted = counted;
+}
+
+/* The others make room, or take what it leaves. Contended they do not, and the next trial would be
+ * spared.
+ */
+static void path_unsettle(struct path_memory *m)
+{
+	if (!m->contended)
+		m->unsettled = PATH_UNSETTLED * m->flows;
+}
+
 /**
  * path_memory_join - one flow more is on the path
  * @m: what is known of it
+ * @part: the flow's part, zeroed
  * @now_us: TCP's clock
  */
-void path_memory_join(struct path_memory *m, u64 now_us)
+void path_memory_join(struct path_memory *m, struct path_part *part, u64 now_us)
 {
 	port_lock(&m->lock);
 	if (!m->flows && !m->contended)	/* the first: alone, for all we know */
 		m->since_us = now_us;
-	m->flows++;
-	if (!m->contended)	/* else the next trial would be spared */
-		m->unsettled = PATH_UNSETTLED * m->flows;
+	path_count(m, part, true);
+	path_unsettle(m);
 	port_unlock(&m->lock);
 }
 
@@ -76,7 +92,8 @@ static void path_put(struct path_memory *m, struct path_part *part, u64 rate_q16
 {
 	m->rate_q16 += rate_q16 - part->rate_q16;
 	m->repairs -= part->repairs;
-	*part = (struct path_part) { .rate_q16 = rate_q16 };
+	part->rate_q16 = rate_q16;
+	part->repairs = false;
 }
 
 /**
@@ -101,14 +118,16 @@ void path_memory_repair(struct path_memory *m, struct path_part *part)
  * @m: what is known of the path
  * @part: the flow's part, which is none from here on until its next round
  *
- * Its rate from before would hide that others carry the rest.
+ * Its rate from before would hide that others carry the rest, and a queue of a few packets of each
+ * flow is none.
  */
 void path_memory_pause(struct path_memory *m, struct path_part *part)
 {
-	if (!part->rate_q16 && !part->repairs)
+	if (!part->counted)
 		return;
 	port_lock(&m->lock);
 	path_put(m, part, 0);
+	path_count(m, part, false);
 	port_unlock(&m->lock);
 }
 
@@ -121,8 +140,8 @@ void path_memory_leave(struct path_memory *m, struct path_part *part)
 {
 	port_lock(&m->lock);
 	path_put(m, part, 0);
-	m->flows--;
-	m->unsettled = PATH_UNSETTLED * m->flows;
+	path_count(m, part, false);
+	path_unsettle(m);
 	port_unlock(&m->lock);
 }
 
@@ -363,6 +382,7 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
 	enum path_verdict verdict;
 
 	port_lock(&m->lock);
+	path_count(m, part, true);
 	path_put(m, part, m->contended ? 0 : r->rate_q16);
 	r->noise_us = min(m->noise_us, queue_scavengers_us(r->base_rtt_us));
 	r->queue_us = max3(queue_shortest_us(r->base_rtt_us), path_packets_us(m, m->carried_q16),

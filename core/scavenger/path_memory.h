@@ -106,17 +106,19 @@
 /**
  * struct path_part - one flow's part of what the path carries for us
  * @rate_q16: in its last round, packets per second; 0: none, or not known
+ * @counted: in path_memory.flows
  * @repairs: TCP repairs a loss: its rate is not known until a round ends
  */
 struct path_part {
 	u64 rate_q16;
+	bool counted;
 	bool repairs;
 };
 
 /**
  * struct path_memory - what is known of a path
  * @lock: of all that follows
- * @flows: that share it
+ * @flows: that share it, but for those that have nothing under way
  * @repairs: of these, those that repair a loss
  * @unsettled: so many rounds are not judged, as a flow has come or left
  * @cuts: cuts for delay, modulo 2^32: where one flow makes room, all do
@@ -244,7 +246,7 @@ struct path_known {
 
 void path_memory_init(struct path_memory *m);
 struct path_known path_memory_known(struct path_memory *m);
-void path_memory_join(struct path_memory *m, u64 now_us);
+void path_memory_join(struct path_memory *m, struct path_part *part, u64 now_us);
 void path_memory_leave(struct path_memory *m, struct path_part *part);
 void path_memory_repair(struct path_memory *m, struct path_part *part);
 void path_memory_pause(struct path_memory *m, struct path_part *part);

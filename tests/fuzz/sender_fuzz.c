@@ -320,7 +320,7 @@ static void check_memory(const struct path_memory *m)
 
 		if (!f->open || f->s.memory != m)
 			continue;
-		count++;
+		count += f->s.part.counted;
 		rate_q16 += f->s.part.rate_q16;
 		repairs += f->s.part.repairs;
 	}

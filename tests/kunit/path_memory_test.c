@@ -61,7 +61,7 @@ static struct host *known_path(struct kunit *test)
 	h->now_us = USEC_PER_SEC;
 	path_memory_init(&h->memory);
 	for (n = 0; n < 2; n++)
-		path_memory_join(&h->memory, h->now_us);
+		path_memory_join(&h->memory, &h->part[n], h->now_us);
 	KUNIT_EXPECT_EQ(test, (int)rounds(h, 1000, PPS / 2, 0), (int)PATH_AS_IT_IS);
 	KUNIT_EXPECT_EQ(test, h->memory.rate_q16, PACKETS(PPS));
 	return h;

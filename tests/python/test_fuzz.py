@@ -65,7 +65,10 @@ DEFECTS = {
         "scavenger/path_memory.c", "cubic_k_ms(lost_q16) * 1000ull / PATH_PATIENCE_PART",
         "cubic_k_ms(lost_q16) * 1000000 / 1000 / PATH_PATIENCE_PART",
     ),
-    "a flow that leaves is counted": ("scavenger/path_memory.c", "	m->flows--;\n", ""),
+    "a flow that leaves is counted": (
+        "scavenger/path_memory.c", "	m->flows += counted - part->counted;\n",
+        "	m->flows += counted && !part->counted;\n",
+    ),
     "a flow that leaves goes on repairing": (
         "scavenger/path_memory.c", "	m->repairs -= part->repairs;\n", "",
     ),
