@@ -104,7 +104,7 @@ cells:	## Of that, 12 cells with dalbe_cdg beside the in-tree cdg
 scoreboard:	## A goal beside rate caps, peers and strict priority, under a load that varies
 	@$(HERE)/scripts/reproduce.sh --sweep scoreboard --sweep scoreboard-framework $(or $(OUT),scoreboard)
 
-results:	## Make the sweeps again whose tables the documents quote, in OUT=evidence (DRY=1: list runs and time)
+results:	## Make the sweeps again whose tables the documents quote, in OUT=evidence, and copy these (DRY=1: list runs and time)
 	@$(HERE)/scripts/reproduce.sh --quoted $(if $(DRY),--dry-run) $(or $(OUT),evidence)
 
 results-check:	## Which module made each table in docs/results; fails while one is older than the module here

@@ -137,7 +137,7 @@ static __always_inline void dalbe_path_leave(struct dalbe_flow *f)
 
 	if (e)
 		path_memory_leave(&e->memory, &f->sender.part);
-	f->sender.part.rate_q16 = 0;
+	f->sender.part = (struct path_part) {};
 	entry_put(&f->path, e);
 }
 

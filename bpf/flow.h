@@ -171,6 +171,7 @@ PORT_ONCE u32 path_memory_round_once(struct path_memory *m, struct path_part *pa
 #define path_memory_round(memory, part, r)	path_memory_round_once(path_of(&(memory)), part, r)
 #define path_memory_lost(memory, r)		path_memory_lost(path_of(&(memory)), r)
 #define path_memory_cut(memory)			path_memory_cut(path_of(&(memory)))
+#define path_memory_repair(memory, part)	path_memory_repair(path_of(&(memory)), part)
 #define path_memory_pause(memory, part)		path_memory_pause(path_of(&(memory)), part)
 
 #endif /* DALBE_BPF_FLOW_H */

@@ -15,7 +15,7 @@ usage()
 {
 	cat <<EOF2
 usage: reproduce.sh [-h] [--full | --quoted] [--sweep NAME]... [--peers DIR] [--jobs N]
-       [--profile DIR] [--dry-run] [--check] OUT
+       [--profile DIR] [--dry-run] [--publish] [--check] OUT
 
 Installs what is missing, makes the runs that OUT lacks and writes
 OUT/report/index.html. After an interruption the same command goes on. Makes
@@ -23,13 +23,14 @@ OUT/report/index.html. After an interruption the same command goes on. Makes
 on two cores within half an hour, or with --full
   ${full[*]}
 
-  --quoted       all sweeps whose tables README and docs quote
+  --quoted       all sweeps whose tables README and docs quote, with --publish
   --sweep NAME   this sweep instead: one of testbed/sweeps, or a TOML file
   --peers DIR    others' congestion controls, each in a directory of its own:
                  LEDBAT, LEDBAT-Plus-Plus, FlexiS; without it they are left out
   --jobs N       guests at once (default: one per core)
   --profile DIR  a Snakemake profile: testbed/workflow/slurm for a cluster
   --dry-run      only list the runs that OUT lacks, and how long they take
+  --publish      copy the tables and pictures that docs/results keeps of them there
   --check        exit with 1 if a requirement is not met
 EOF2
 }
@@ -40,12 +41,12 @@ while [[ $# -gt 0 ]]; do
 	case $1 in
 	-h | --help) usage; exit 0 ;;
 	--full) sweeps+=("${full[@]}") ;;
-	--quoted) quoted=1 ;;
+	--quoted) quoted=1; report_options+=(--publish) ;;
 	--dry-run) run_options+=("$1") ;;
 	--sweep) value "$@"; sweeps+=("$2"); shift ;;
 	--peers) value "$@"; DALBE_PEERS=$(realpath -e "$2") || die "no directory '$2'"; export DALBE_PEERS; shift ;;
 	--jobs | --profile) value "$@"; run_options+=("$1" "$2"); shift ;;
-	--check) report_options+=("$1") ;;
+	--check | --publish) report_options+=("$1") ;;
 	-*) die "unknown option '$1': type 'scripts/reproduce.sh -h'" ;;
 	*) [[ -z $out ]] || die "two output directories, '$out' and '$1': name one"; out=$1 ;;
 	esac

@@ -13,7 +13,8 @@ usage()
 usage: testbed.sh [-h] COMMAND [ARGUMENT...]
 
 Installs what is missing, as 'make demo' does, and runs 'dalbe-testbed COMMAND ARGUMENT...'.
-COMMAND is run, numeric, hunt, bars, figures, 'sweep run' or 'sweep report'; 'testbed.sh COMMAND --help' says more.
+COMMAND is run, numeric, hunt, bars, figures, requirements, 'sweep run' or 'sweep report';
+'testbed.sh COMMAND --help' says more.
 EOF
 }
 

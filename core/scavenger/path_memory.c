@@ -63,12 +63,11 @@ struct path_known path_memory_known(struct path_memory *m)
 void path_memory_join(struct path_memory *m, u64 now_us)
 {
 	port_lock(&m->lock);
-	if (!m->flows && !m->contended) {	/* the first: alone, for all we know */
+	if (!m->flows && !m->contended)	/* the first: alone, for all we know */
 		m->since_us = now_us;
-		m->taken = 0;
-	}
 	m->flows++;
-	m->taken += !m->contended;
+	if (!m->contended)	/* else the next trial would be spared */
+		m->unsettled = PATH_UNSETTLED * m->flows;
 	port_unlock(&m->lock);
 }
 
@@ -76,7 +75,25 @@ void path_memory_join(struct path_memory *m, u64 now_us)
 static void path_put(struct path_memory *m, struct path_part *part, u64 rate_q16)
 {
 	m->rate_q16 += rate_q16 - part->rate_q16;
-	part->rate_q16 = rate_q16;
+	m->repairs -= part->repairs;
+	*part = (struct path_part) { .rate_q16 = rate_q16 };
+}
+
+/**
+ * path_memory_repair - TCP begins to repair a loss of a flow
+ * @m: what is known of the path
+ * @part: the flow's part, which stays as it is until its next round
+ *
+ * No round ends while TCP repairs, which may take seconds. Until then we neither judge nor learn
+ * what the path carries: the flow's rate from before, and what the others carry in its place, would
+ * pass for more than there is.
+ */
+void path_memory_repair(struct path_memory *m, struct path_part *part)
+{
+	port_lock(&m->lock);
+	m->repairs += !part->repairs;
+	part->repairs = true;
+	port_unlock(&m->lock);
 }
 
 /**
@@ -88,7 +105,7 @@ static void path_put(struct path_memory *m, struct path_part *part, u64 rate_q16
  */
 void path_memory_pause(struct path_memory *m, struct path_part *part)
 {
-	if (!part->rate_q16)
+	if (!part->rate_q16 && !part->repairs)
 		return;
 	port_lock(&m->lock);
 	path_put(m, part, 0);
@@ -105,7 +122,6 @@ void path_memory_leave(struct path_memory *m, struct path_part *part)
 	port_lock(&m->lock);
 	path_put(m, part, 0);
 	m->flows--;
-	m->taken = min(m->taken, m->flows);
 	m->unsettled = PATH_UNSETTLED * m->flows;
 	port_unlock(&m->lock);
 }
@@ -225,7 +241,6 @@ static enum path_verdict path_take(struct path_memory *m, const struct path_roun
 	m->longer = false;
 	m->spare = true;
 	m->rounds = 0;
-	m->taken = 0;
 	m->since_us = r->now_us;
 	m->stood_us = r->now_us;
 	m->poor_us = 0;
@@ -237,20 +252,12 @@ static enum path_verdict path_take(struct path_memory *m, const struct path_roun
  */
 static bool path_carries_others(struct path_memory *m, const struct path_round *r, bool busy)
 {
-	/* Flows that stand back take the path when they look next: until then theirs is missing.
-	 * One that has not by now has nothing to send, and the others have its part.
-	 */
-	bool looked = r->now_us - m->since_us >= PATH_PATIENCE_LOOKS *
-						 path_look_us(r->base_rtt_us);
-	u64 ours_q16 = div_u64(PATH_OURS_PART(m->carried_q16), m->flows) *
-		       (looked ? m->flows : m->taken);
 	/* the rate of a round is known within a packet */
 	u64 packet_q16 = div_u64((u64)USEC_PER_SEC << 16, max(r->rtt_us, 1U));
 
-	if (m->rate_q16 + packet_q16 >= ours_q16) {
+	if (m->rate_q16 + packet_q16 >= PATH_OURS_PART(m->carried_q16)) {
 		m->poor_us = 0;
-		if (looked)
-			m->same_q16 = 0;
+		m->same_q16 = 0;
 		return false;
 	}
 	if (!busy || m->unsettled || path_waits(m, r))
@@ -286,7 +293,7 @@ static enum path_verdict path_round_alone(struct path_memory *m, struct path_rou
 	if (path_rate_q16(m) > m->same_q16 + m->same_q16 / PATH_SAME)
 		m->same_q16 = 0;
 	m->spare &= !busy;
-	if (!r->judged || !r->steady)
+	if (!r->judged || !r->steady || m->repairs)
 		return PATH_AS_IT_IS;
 	m->rounds = min(m->rounds + 1, whole);
 	m->mean_q16 = fp_mean(m->mean_q16, m->rate_q16, m->rounds);
@@ -366,8 +373,6 @@ enum path_verdict path_memory_round(struct path_memory *m, struct path_part *par
 		verdict = m->longer ? PATH_LONGER : PATH_TAKE;
 	else
 		verdict = path_judge(m, r);
-	if (verdict == PATH_TAKE || verdict == PATH_LONGER)
-		m->taken = min(m->taken + 1, m->flows);
 	r->fits_q16 = div_u64(m->carried_q16, max(m->flows, 1U));
 	r->same_q16 = m->contended ? 0 : div_u64(m->same_q16, max(m->flows, 1U));
 	r->stand_us = path_stand_us(m);

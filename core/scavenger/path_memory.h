@@ -44,12 +44,12 @@
  */
 #define PATH_STEADY_ROUNDS	4
 
-/* When one of our flows has left, the others need a round trip or two to take its part: so many
- * rounds of each are not judged. And so many rounds of each on a new path give what it carries at
- * first. Half: in one of 16 runs in which flows come and go the rest stands back (in five, where
- * all are judged); four of ours leave half of a new path of three packets idle. Twice: a competitor
- * that comes as one of ours leaves waits for two round trips more, and one that was there before a
- * newcomer of ours loses 1.5 % to it where that takes 0.75.
+/* When one of our flows has come or left, the others need a round trip or two to make room for it,
+ * or to take its part: so many rounds of each are not judged. And so many rounds of each on a new
+ * path give what it carries at first. Half: in one of 16 runs in which flows come and go the rest
+ * stands back (in five, where all are judged); four of ours leave half of a new path of three
+ * packets idle. Twice: a competitor that comes as one of ours leaves waits for two round trips
+ * more, and one that was there before a newcomer of ours loses 1.5 % to it where that takes 0.75.
  */
 #define PATH_UNSETTLED		2
 
@@ -106,17 +106,19 @@
 /**
  * struct path_part - one flow's part of what the path carries for us
  * @rate_q16: in its last round, packets per second; 0: none, or not known
+ * @repairs: TCP repairs a loss: its rate is not known until a round ends
  */
 struct path_part {
 	u64 rate_q16;
+	bool repairs;
 };
 
 /**
  * struct path_memory - what is known of a path
  * @lock: of all that follows
  * @flows: that share it
- * @taken: of these, alone: those that know it
- * @unsettled: so many rounds are not judged, as a flow has left
+ * @repairs: of these, those that repair a loss
+ * @unsettled: so many rounds are not judged, as a flow has come or left
  * @cuts: cuts for delay, modulo 2^32: where one flow makes room, all do
  * @base_rtt_us: lowest RTT of the flow that looked last, or of another since; 0: not known
  * @full_us: the queue at which packets were lost while all of it was ours, a mean of PATH_MEAN; 0:
@@ -150,7 +152,7 @@ struct path_part {
 struct path_memory {
 	port_lock_t lock;
 	u32 flows;
-	u32 taken;
+	u32 repairs;
 	u32 unsettled;
 	u32 cuts;
 	u32 base_rtt_us;
@@ -244,6 +246,7 @@ void path_memory_init(struct path_memory *m);
 struct path_known path_memory_known(struct path_memory *m);
 void path_memory_join(struct path_memory *m, u64 now_us);
 void path_memory_leave(struct path_memory *m, struct path_part *part);
+void path_memory_repair(struct path_memory *m, struct path_part *part);
 void path_memory_pause(struct path_memory *m, struct path_part *part);
 enum path_verdict path_memory_round(struct path_memory *m, struct path_part *part,
 				    struct path_round *r);

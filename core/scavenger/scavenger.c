@@ -144,15 +144,12 @@ static u32 scavenger_elapsed_us(const struct sender *s, const struct tcp_path *p
 	return min_t(u64, p->now_us - s->round.start_us, U32_MAX);
 }
 
-/* Packets per second delivered in it, but for the time in which the path stood
- * still; 0: no time has passed.
- */
+/* Packets per second delivered in it; 0: no time has passed. */
 static u64 scavenger_rate_q16(const struct sender *s, const struct tcp_path *p)
 {
 	u64 delivered_q16 = (u64)(path_delivered(p) - s->round.delivered) << 16;
 	u32 elapsed_us = scavenger_elapsed_us(s, p);
 
-	elapsed_us -= min(s->scavenger.silent_us, elapsed_us);
 	return elapsed_us ? fp_mul_div(delivered_q16, USEC_PER_SEC, elapsed_us) : 0;
 }
 
@@ -229,7 +226,7 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	else
 		sc->steady_rounds += sc->steady_rounds < U8_MAX;
 	r = scavenger_seen(s, p);
-	r.rate_q16 = scavenger_rate_q16(s, p);
+	r.rate_q16 = sc->stalled ? s->part.rate_q16 : scavenger_rate_q16(s, p);
 	r.judged = r.rate_q16 && !s->round.app_limited && !sc->stalled;
 	if (sender_not_alone(s)) {
 		s->interval.not_alone_rounds++;
@@ -240,7 +237,6 @@ static enum round_effect scavenger_round(struct sender *s, struct tcp_path *p, u
 	sc->stall_us = scavenger_stall_us(&r);
 	scavenger_set_heed(s);
 	sc->stalled = false;
-	sc->silent_us = 0;
 	if (!scavenger_act(s, p, verdict, &r))
 		return ROUND_SET;
 	/* time in which the window was not in use does not count, RFC 9438, 4.2 */
@@ -277,8 +273,6 @@ static void scavenger_sample(struct sender *s, const struct rtt_sample *sample, 
 		sc->stalled_us = sample->now_us;
 		since_us = 0;
 		scavenger_set_heed(s);
-		if (sc->excused)
-			sc->silent_us += sample->silence_us;
 	}
 	if (sc->excused && since_us / 2 >= rtt_us) {	/* all that was under way then has come */
 		sc->excused = false;
@@ -394,10 +388,15 @@ static void scavenger_event(struct sender *s, struct tcp_path *p, enum base_even
 		scavenger_start(s, p);
 		break;
 	case BASE_RECOVERY:
+		path_memory_repair(s->memory, &s->part);
 		scavenger_recovery(s, p);
 		sc->stands_back = false;
 		break;
 	case BASE_TIMEOUT:
+		if (path_state(p) == PATH_LOSS)	/* again: nothing gets through */
+			path_memory_pause(s->memory, &s->part);
+		else
+			path_memory_repair(s->memory, &s->part);
 		s->restarting = true;
 		sc->stands_back = false;
 		break;

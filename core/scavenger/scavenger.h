@@ -77,7 +77,6 @@ enum regime {
  * @steady_rounds: since slow start, saturating
  * @stall_us: so long without an ACK the path stands still; 0: not known
  * @stalled_us: when it last stood still, TCP's clock modulo 2^32
- * @silent_us: for so long in the round under way, where that is excused
  * @excused: what was late then counts for nothing, see SCAVENGER_STALL_APART_RTTS
  * @stalled: it did in the round under way, or the packets of an RTT in it were under way then
  * @stands_back: a loss has told that others are there; when TCP repairs it we stand back
@@ -92,7 +91,6 @@ struct scavenger {
 	u32 yields;
 	u32 stall_us;
 	u32 stalled_us;
-	u32 silent_us;
 	u8 steady_rounds;
 	bool excused;
 	bool stalled;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command line: dalbe-testbed run, numeric, hunt, bars, figures, results-check, sweep."""
+"""The command line of dalbe-testbed: runs, sweeps, the simulator, and docs/results."""
 
 import tempfile
 from pathlib import Path
@@ -167,6 +167,9 @@ def bars_command(
     out: Annotated[Path, typer.Option("--out", help="The table, a CSV file.")],
     seeds: Seeds = 10,
     seed: Seed = 1,
+    name: Annotated[
+        str | None, typer.Option("--sweep", help="The cells of this sweep instead: breadth2.")
+    ] = None,
 ) -> None:
     """Simulate the paths of testbed/bars.toml, and say which bars are reached."""
     from dalbe_testbed import purecode  # noqa: PLC0415
@@ -179,7 +182,8 @@ def bars_command(
     table: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as build:
         fast = purecode.load(Path(build), "-O2", "-fno-sanitize=all")
-        for row, reached in bars.measure(fast, range(seed, seed + seeds)):
+        rows = bars.cells(sweep.load(sweep.find(name))) if name else bars.rows()
+        for row, reached in bars.measure(fast, range(seed, seed + seeds), rows):
             met = row.met(reached.mean)
             count += met
             console.print(
@@ -232,10 +236,18 @@ def sweep_run_command(
 
 
 @sweep_app.command("report")
-def sweep_report_command(sweeps: Sweeps, out: Out, check: Check = False) -> None:
+def sweep_report_command(
+    sweeps: Sweeps,
+    out: Out,
+    check: Check = False,
+    publish: Annotated[
+        bool, typer.Option("--publish", help="Copy what docs/results keeps of these sweeps there.")
+    ] = False,
+) -> None:
     """Write OUT/report/index.html and its tables from the runs in OUT."""
     # a run, which shares this command line, need not wait for scipy and altair
     from dalbe_testbed.report import html  # noqa: PLC0415
+    from dalbe_testbed.report import publish as publishing  # noqa: PLC0415
     from dalbe_testbed.study import declarations, results  # noqa: PLC0415
 
     loaded = [sweep.load(sweep.find(name)) for name in sweeps]
@@ -253,6 +265,11 @@ def sweep_report_command(sweeps: Sweeps, out: Out, check: Check = False) -> None
         )
     said = f"{len(verdicts) - len(unmet)} of {len(verdicts)} requirements are met: {index}"
     console.print(said, highlight=False, soft_wrap=True)
+    if publish:
+        for line in publishing.publish(found, index.parent):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+        said = "'dalbe-testbed figures --write' fills the documents in"
+        console.print(said, highlight=False, soft_wrap=True)
     if check and unmet:
         raise TestbedError(f"{len(unmet)} of {len(verdicts)} requirements are not met: see above")
 
@@ -261,14 +278,35 @@ def sweep_report_command(sweeps: Sweeps, out: Out, check: Check = False) -> None
 def figures_command(
     write: Annotated[bool, typer.Option("--write", help="Write the tables' figures.")] = False,
 ) -> None:
-    """Compare the figures in README and docs with their tables in docs/results."""
-    from dalbe_testbed.report import figures  # noqa: PLC0415
+    """Compare the figures in README and docs with their tables in docs/results, and check these.
 
-    wrong = figures.check(write=write)
+    docs/results/requirements.csv has to be what the others have, and drawn cells those of the first
+    commit of their seed.
+    """
+    from dalbe_testbed.report import figures, provenance, requirements  # noqa: PLC0415
+
+    wrong = requirements.check(write=write) + figures.check(write=write)
+    wrong += [*provenance.edited_draws(), *provenance.unnamed_draws()]
     for line in wrong:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if wrong:
         raise TestbedError(f"{len(wrong)} faults: 'dalbe-testbed figures --write' fills figures in")
+
+
+@app.command("requirements")
+def requirements_command(
+    result: Annotated[str, typer.Option(help="met, not met, or not measured.")] = "not met",
+) -> None:
+    """List the requirements of all studies, by what the tables in docs/results have."""
+    from dalbe_testbed.report import requirements  # noqa: PLC0415
+
+    table = requirements.table()
+    for row in table.filter(result=result).iter_rows(named=True):
+        said = "{study}: {requirement}: {found} [{table} {module}]".format_map(row)
+        console.print(said, markup=False, highlight=False, soft_wrap=True)
+    counts = table["result"].value_counts(sort=True).rows()
+    said = ", ".join(f"{count} {name}" for name, count in counts)
+    console.print(f"Of {table.height} requirements: {said}", highlight=False)
 
 
 @app.command("quoted")

@@ -312,7 +312,7 @@ static void check_flow(const struct flow *f)
 
 static void check_memory(const struct path_memory *m)
 {
-	u32 count = 0, i;
+	u32 count = 0, repairs = 0, i;
 	u64 rate_q16 = 0;
 
 	for (i = 0; i < FLOWS; i++) {
@@ -322,10 +322,11 @@ static void check_memory(const struct path_memory *m)
 			continue;
 		count++;
 		rate_q16 += f->s.part.rate_q16;
+		repairs += f->s.part.repairs;
 	}
 	CHECK(m->flows == count, "%u flows, of %u", m->flows, count);
 	CHECK(m->rate_q16 == rate_q16, "rates");
-	CHECK(m->taken <= m->flows, "%u of %u flows alone", m->taken, m->flows);
+	CHECK(m->repairs == repairs, "%u flows repair, of %u", m->repairs, repairs);
 	CHECK(m->unsettled <= PATH_UNSETTLED * FLOWS, "unsettled %u", m->unsettled);
 	CHECK(m->mean_q16 <= S64_MAX && m->carried_q16 <= S64_MAX, "rates");
 	CHECK(m->since_us <= now_us && m->queue_us <= now_us && m->poor_us <= now_us &&
@@ -791,16 +792,14 @@ static void transmit(struct flow *f, u8 flags)
 	p->cwnd_limited = out >= p->cwnd;
 }
 
-/* The same judged by floating-point numbers: less than 3/4 of what was carried for the flows that
- * know that we are alone; and until CUBIC is half way back, and three looks.
+/* The same judged by floating-point numbers: less than 3/4 of what was carried; and until CUBIC is
+ * half way back, and three looks.
  */
-static void check_stood_back(const struct flow *f, const struct path_memory *m,
-			     const struct path_memory *before)
+static void check_stood_back(const struct flow *f, const struct path_memory *m)
 {
 	u64 carried_q16 = m->carried_q16;
 	double base_us = cdg_base_rtt_us(&f->s.cdg);
-	bool looked = now_us - before->since_us >= 3 * (2 * base_us + 300000);
-	double ours = (double)carried_q16 * 3 / 4 / m->flows * (looked ? m->flows : m->taken);
+	double ours = (double)carried_q16 * 3 / 4;
 	double lost = carried_q16 / 65536.0 * base_us / 1e6 * 0.2998;
 	double k_us = min(cbrt(lost / 0.4) * 1e6, 2097151e3), looks_us = 3 * (2 * base_us + 300000);
 
@@ -855,7 +854,7 @@ static void check_regime(const struct flow *f, const struct flow *was,
 
 	CHECK(sender_not_alone(&f->s) == m->contended, "not what the memory says");
 	if (m->yields != before->yields)
-		check_stood_back(f, m, before);
+		check_stood_back(f, m);
 	if (f->s.regime == was->s.regime)
 		return;
 	if (sender_not_alone(&f->s)) {

@@ -13,8 +13,6 @@
 #include "net.h"
 #include "tests.h"
 
-uint32_t wanted_regime;
-
 int ctl_open(void)
 {
 	return TRY(open(DALBE_DEVICE, O_RDWR | O_CLOEXEC));
@@ -86,9 +84,46 @@ struct dalbe_state state_get(int fd)
 	return state;
 }
 
-bool in_regime(const struct pair *pair)
+/* For pump() and compete(): a connection that is contended tries now and then whether the other
+ * has gone, and is alone meanwhile.
+ */
+bool alone(const struct pair *pair)
 {
-	return state_get(pair->tx).regime == wanted_regime;
+	return state_get(pair->tx).regime == DALBE_REGIME_ALONE;
+}
+
+bool contended(const struct pair *pair)
+{
+	return state_get(pair->tx).regime == DALBE_REGIME_CONTENDED;
+}
+
+/* ... and its window the least there is */
+bool contended_at_two(const struct pair *pair)
+{
+	struct dalbe_state s = state_get(pair->tx);
+
+	return s.regime == DALBE_REGIME_CONTENDED && s.cwnd == 2;
+}
+
+/* The program of @pair sends no more, and all of it has arrived: in a state of which @wanted is
+ * true, for which it goes on where a trial has come into it.
+ */
+void pause_beside(struct pair *pair, struct pair *other, bool (*wanted)(const struct pair *pair))
+{
+	for (int turn = 0; turn < TURNS; turn++) {
+		uint64_t end_ns;
+
+		CHECK(compete(pair, other, 20000, wanted));
+		end_ns = now_ns() + 60 * NS_PER_S;
+		while (!all_acked(pair)) {
+			CHECK_OP(now_ns(), <, end_ns);
+			pump(other, NO_END, PUMP_TURN_MS, NULL);
+			pump(pair, 0, 0, NULL);
+		}
+		if (wanted(pair))
+			return;
+	}
+	FAIL("no pause without a trial");
 }
 
 /* A connection of ours on the default link, which marks packets, and whose queue has room

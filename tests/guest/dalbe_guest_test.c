@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "fault.h"
 #include "net.h"
 #include "tests.h"
 
@@ -68,5 +69,6 @@ int main(int argc, char **argv)
 		perror("dalbe_guest_test: run it as root: RLIMIT_NOFILE");
 		return 2;
 	}
-	return harness_run(tables + !only, ARRAY_SIZE(tables) - !only, only, prepare) ? 1 : 0;
+	return harness_run(tables + !only, ARRAY_SIZE(tables) - !only, only, prepare,
+			   fault_none) ? 1 : 0;
 }

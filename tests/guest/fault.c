@@ -33,7 +33,6 @@ void fault_require(bool sleeping_too)
 		harness_skip("kernel without CONFIG_FAILSLAB");
 	file_write(FAILSLAB "ignore-gfp-wait", sleeping_too ? "N" : "Y");
 	file_write(FAILSLAB "verbose", "0");
-	file_write(FAILSLAB "probability", "0");
 }
 
 /* Let the @nth allocation from now on fail, counted from 1. The file is opened
@@ -57,21 +56,52 @@ unsigned int fault_disarm(void)
 	TRY(pread(nth_fd, text, sizeof(text) - 1, 0));
 	TRY(pwrite(nth_fd, "0", 1, 0));
 	close(nth_fd);
+	nth_fd = -1;
 	return strtoul(text, NULL, 10);
 }
 
-/* Let so many of the atomic allocations from a slab cache fail, whoever asks. */
-void fault_cache(const char *cache, unsigned int percent)
-{
-	char path[96], probability[16];
-	bool on = percent;
+/* Those of which some allocations fail; NULL: none. */
+static const char *faulty_caches[2];
 
-	snprintf(probability, sizeof(probability), "%u", percent);
+static void cache_write(const char *cache, const char *text)
+{
+	char path[96];
 
 	snprintf(path, sizeof(path), "/sys/kernel/slab/%s/failslab", cache);
-	file_write(path, on ? "1" : "0");
-	file_write(FAILSLAB "cache-filter", on ? "Y" : "N");
+	file_write(path, text);
+}
+
+/**
+ * fault_cache - let allocations from a slab cache fail, whoever asks
+ * @cache: kept; one of two at most
+ * @percent: so many of the atomic ones, here and from all caches that were named before; 1 to 100
+ */
+void fault_cache(const char *cache, unsigned int percent)
+{
+	char probability[16];
+	size_t i = 0;
+
+	while (faulty_caches[i])
+		CHECK_OP(++i, <, ARRAY_SIZE(faulty_caches));
+	faulty_caches[i] = cache;
+	cache_write(cache, "1");
+	snprintf(probability, sizeof(probability), "%u", percent);
+	file_write(FAILSLAB "cache-filter", "Y");
 	file_write(FAILSLAB "task-filter", "N");
-	file_write(FAILSLAB "times", on ? "-1" : "1");
+	file_write(FAILSLAB "times", "-1");
 	file_write(FAILSLAB "probability", probability);
+}
+
+/* No allocation fails from now on. */
+void fault_none(void)
+{
+	if (nth_fd >= 0)
+		fault_disarm();
+	for (size_t i = 0; i < ARRAY_SIZE(faulty_caches) && faulty_caches[i]; i++) {
+		file_write(FAILSLAB "probability", "0");
+		file_write(FAILSLAB "cache-filter", "N");
+		file_write(FAILSLAB "times", "1");
+		cache_write(faulty_caches[i], "0");
+		faulty_caches[i] = NULL;
+	}
 }

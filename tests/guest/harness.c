@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@ enum outcome { PASSED, FAILED, SKIPPED };
 static jmp_buf leave_test;
 static char turn[128];
 static char reason[512];
+static pid_t children[8];	/* that the test has started and not ended; 0: none */
 
 /* Written into the kernel's log, so that a report there has an author. */
 static void announce(const char *name)
@@ -84,8 +86,11 @@ const char *harness_errno(int err)
 
 pid_t harness_start_child(void (*run)(const void *arg), const void *arg)
 {
+	size_t i = 0;
 	pid_t pid;
 
+	while (children[i])
+		CHECK_OP(++i, <, ARRAY_SIZE(children));
 	fflush(stdout);
 	pid = TRY(fork());
 	if (!pid) {
@@ -96,6 +101,7 @@ pid_t harness_start_child(void (*run)(const void *arg), const void *arg)
 		run(arg);
 		_exit(EXIT_SUCCESS);
 	}
+	children[i] = pid;
 	return pid;
 }
 
@@ -104,6 +110,9 @@ void harness_end_child(pid_t pid)
 	int status;
 
 	TRY(waitpid(pid, &status, 0));
+	for (size_t i = 0; i < ARRAY_SIZE(children); i++)
+		if (children[i] == pid)
+			children[i] = 0;
 	CHECK_EQ(status, 0);
 }
 
@@ -112,10 +121,22 @@ void harness_in_child(void (*run)(const void *arg), const void *arg)
 	harness_end_child(harness_start_child(run, arg));
 }
 
-static enum outcome run_one(const struct test *test, void (*prepare)(void),
-			    int first_fd)
+/* A test that has failed, or was skipped, may leave children. */
+static void kill_children(void)
 {
-	enum outcome outcome;
+	for (size_t i = 0; i < ARRAY_SIZE(children); i++) {
+		if (!children[i])
+			continue;
+		kill(children[i], SIGKILL);
+		waitpid(children[i], NULL, 0);
+		children[i] = 0;
+	}
+}
+
+static enum outcome run_one(const struct test *test, void (*prepare)(void),
+			    void (*finish)(void), int first_fd)
+{
+	volatile enum outcome outcome;
 
 	*turn = '\0';
 	announce(test->name);
@@ -124,6 +145,11 @@ static enum outcome run_one(const struct test *test, void (*prepare)(void),
 		prepare();
 		test->run();
 	}
+	kill_children();
+	if (setjmp(leave_test))
+		outcome = FAILED;
+	else
+		finish();
 	close_range(first_fd, ~0U, 0);
 	return outcome;
 }
@@ -148,11 +174,13 @@ static bool wanted(const char *name, const char *only)
  * @count: how many tables
  * @only: run the tests whose name contains this, or one of these with | between them; NULL: all
  * @prepare: called before each test, and part of it
+ * @finish: called after each test, also one that has failed, before what it opened is closed; part
+ *	of it as well
  *
  * Return: how many failed; 1 if there was none to run.
  */
 unsigned int harness_run(const struct test *const tables[], size_t count,
-			 const char *only, void (*prepare)(void))
+			 const char *only, void (*prepare)(void), void (*finish)(void))
 {
 	int first_fd = TRY(dup(STDERR_FILENO));
 	unsigned int failed = 0, ran = 0;
@@ -165,7 +193,7 @@ unsigned int harness_run(const struct test *const tables[], size_t count,
 			if (!wanted(test->name, only))
 				continue;
 			ran++;
-			switch (run_one(test, prepare, first_fd)) {
+			switch (run_one(test, prepare, finish, first_fd)) {
 			case PASSED:
 				printf("ok - %s\n", test->name);
 				break;

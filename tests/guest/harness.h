@@ -4,7 +4,7 @@
  *
  * A test is a function that returns when it has passed. CHECK() and its kin
  * leave it at the first thing that is wrong, through longjmp(): a test needs no
- * error paths, and what it opened is closed for it.
+ * error paths, what it opened is closed for it, and its children are killed.
  */
 #ifndef HARNESS_H
 #define HARNESS_H
@@ -26,7 +26,7 @@ struct test {
 
 /* A table ends with an entry without a name. */
 unsigned int harness_run(const struct test *const tables[], size_t count,
-			 const char *only, void (*prepare)(void));
+			 const char *only, void (*prepare)(void), void (*finish)(void));
 
 void harness_note(const char *fmt, ...) __printf(1, 2);
 void harness_fail(const char *file, int line, const char *fmt, ...)

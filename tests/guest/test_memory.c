@@ -94,7 +94,7 @@ static void long_shortage(void)
 	flow_for(&pair, 1000);
 	s = state_get(tx);
 	before = pair.received;
-	fault_cache(FLOW_CACHE, 0);
+	fault_none();
 	CHECK_EQ(s.status, DALBE_STATUS_WAITING);
 	CHECK_OP(s.cwnd, >, 10);		/* Reno has grown it */
 
@@ -118,7 +118,7 @@ static void children_without_flow(void)
 	pair.rx = sock_open(NS_TX, IPV4, SOCK_STREAM);
 	sock_connect(pair.rx, listener, IPV4);
 	pair.tx = sock_accept(listener);
-	fault_cache(FLOW_CACHE, 0);
+	fault_none();
 	CHECK_EQ(state_get(pair.tx).status, DALBE_STATUS_WAITING);
 	transfer(&pair, 100 * KB);
 	CHECK_EQ(state_get(pair.tx).bytes_done, 100 * KB);
@@ -161,12 +161,15 @@ static bool call_at_random(int fd)
 	return ret && errno == ENOMEM;
 }
 
+/* SHORT_CALLS at least, and on until memory was short for one: of 200 it was so for 1 to 11, for 5
+ * in the mean, and for none in some runs.
+ */
 static void calls_at_random(const void *pairs)
 {
 	unsigned int refused = 0;
 
 	srand(getpid());
-	for (int i = 0; i < SHORT_CALLS; i++) {
+	for (int i = 0; i < SHORT_CALLS || (!refused && i < 10 * SHORT_CALLS); i++) {
 		refused += call_at_random(((const struct pair *)pairs)[rand() % SHORT_PAIRS].tx);
 		sleep_ms(3);
 	}
@@ -191,8 +194,7 @@ static void calls_without_memory(void)
 			pump(&pairs[i], NO_END, 20, NULL);
 	for (i = 0; i < SHORT_PAIRS; i++)
 		harness_end_child(children[i]);
-	fault_cache(PATH_CACHE, 0);
-	fault_cache(FLOW_CACHE, 0);
+	fault_none();
 	for (i = 0; i < SHORT_PAIRS; i++) {
 		cc_set(pairs[i].tx, DALBE_CC_CDG);
 		transfer(&pairs[i], 1000);	/* all that was under way */

@@ -200,9 +200,8 @@ static void contest(struct pair pair)
 	CHECK_EQ(max_pacing_rate(pair.tx), pacing_Bps);
 	cubic = pair_open("cubic");
 
-	wanted_regime = DALBE_REGIME_CONTENDED;
 	begin_ns = now_ns();
-	CHECK(compete(&pair, &cubic, 5000, in_regime));
+	CHECK(compete(&pair, &cubic, 5000, contended));
 	harness_note("contended after %llu ms",
 		     (now_ns() - begin_ns) / NS_PER_MS);
 
@@ -223,9 +222,8 @@ static void contest(struct pair pair)
 
 	TRY(shutdown(cubic.tx, SHUT_WR));
 	pair_close(&cubic);
-	wanted_regime = DALBE_REGIME_ALONE;
 	begin_ns = now_ns();
-	CHECK(pump(&pair, NO_END, 5000, in_regime));
+	CHECK(pump(&pair, NO_END, 5000, alone));
 	harness_note("alone after %llu ms", (now_ns() - begin_ns) / NS_PER_MS);
 	flow_for(&pair, 2000);			/* slow start, and the rest */
 	ours = pair.received;
@@ -279,15 +277,14 @@ static struct pair relaxed_pair(void)
  * together with what it has; @third may be NULL.
  */
 static struct pair *third_pair;
-static uint32_t third_regime;
+static bool (*done_of_two)(const struct pair *pair);
 
 static bool third_too(const struct pair *pair)
 {
 	if (third_pair)
 		pump(third_pair, NO_END, 0, NULL);
 	look(pair);
-	return third_pair && third_regime && in_regime(pair) &&
-	       state_get(third_pair->tx).regime == third_regime;
+	return done_of_two && done_of_two(pair) && done_of_two(third_pair);
 }
 
 static unsigned int link_used(struct pair *pair, struct pair *other, struct pair *third,
@@ -297,21 +294,20 @@ static unsigned int link_used(struct pair *pair, struct pair *other, struct pair
 
 	seen = (struct seen) {};
 	third_pair = third;
-	third_regime = 0;
+	done_of_two = NULL;
 	compete(pair, other, ms, third_too);
 	return (pair->received + other->received + (third ? third->received : 0) - before) *
 	       100 * MS_PER_S / (ms * LINK_BPS);
 }
 
-/* ... until both @pair and @third are in this regime; ms. */
-static unsigned int both_in_regime(struct pair *pair, struct pair *other, struct pair *third,
-				   uint32_t regime, unsigned int timeout_ms)
+/* ... until @done is true both of @pair and of @third; ms. */
+static unsigned int both(struct pair *pair, struct pair *other, struct pair *third,
+			 bool (*done)(const struct pair *pair), unsigned int timeout_ms)
 {
 	uint64_t begin_ns = now_ns();
 
 	third_pair = third;
-	third_regime = regime;
-	wanted_regime = regime;
+	done_of_two = done;
 	CHECK(compete(pair, other, timeout_ms, third_too));
 	return (now_ns() - begin_ns) / NS_PER_MS;
 }
@@ -350,7 +346,7 @@ static void connections_of_one_user_beside_cubic(void)
 
 	compete(&one, &two, 5000, NULL);
 	cubic = pair_open("cubic");
-	ms = both_in_regime(&one, &cubic, &two, DALBE_REGIME_CONTENDED, 5000);
+	ms = both(&one, &cubic, &two, contended, 5000);
 	harness_note("contended after %u ms", ms);
 	ours = one.received + two.received;
 	used = link_used(&one, &cubic, &two, 10000);
@@ -361,14 +357,14 @@ static void connections_of_one_user_beside_cubic(void)
 
 	late = relaxed_pair();
 	CHECK_EQ(state_get(late.tx).path_flows, 3);
-	ms = both_in_regime(&late, &cubic, &one, DALBE_REGIME_CONTENDED, 500);
+	ms = both(&late, &cubic, &one, contended, 500);
 	harness_note("another one after %u ms", ms);
 	pair_close(&late);
 
 	TRY(shutdown(cubic.tx, SHUT_WR));
 	pair_close(&cubic);
 	cubic = relaxed_pair();
-	ms = both_in_regime(&one, &cubic, &two, DALBE_REGIME_ALONE, 10000);
+	ms = both(&one, &cubic, &two, alone, 10000);
 	harness_note("alone after %u ms", ms);
 }
 
@@ -389,13 +385,6 @@ static void strangers(void)
 	CHECK_OP(used, >=, 80);
 }
 
-/* The third connection sends no more, and all of it has arrived. */
-static bool third_pauses(const struct pair *)
-{
-	pump(third_pair, 0, 0, NULL);
-	return all_acked(third_pair);
-}
-
 /* The program pauses, and others come, or go, meanwhile. */
 static void others_come_and_go_in_a_pause(void)
 {
@@ -406,22 +395,18 @@ static void others_come_and_go_in_a_pause(void)
 	pump(&pair, 0, 2000, all_acked);
 	cubic = pair_open("cubic");
 	flow_for(&cubic, 10000);
-	wanted_regime = DALBE_REGIME_CONTENDED;
 	begin_ns = now_ns();
-	CHECK(compete(&pair, &cubic, 5000, in_regime));
+	CHECK(compete(&pair, &cubic, 5000, contended));
 	harness_note("contended after %llu ms", (now_ns() - begin_ns) / NS_PER_MS);
 
 	compete(&pair, &cubic, 5000, NULL);
-	third_pair = &pair;
-	CHECK(pump(&cubic, NO_END, 60000, third_pauses));
-	CHECK(in_regime(&pair));
+	pause_beside(&pair, &cubic, contended);
 	TRY(shutdown(cubic.tx, SHUT_WR));
 	pair_close(&cubic);
 	sleep_ms(20000);
-	CHECK(in_regime(&pair));		/* nothing new is known */
-	wanted_regime = DALBE_REGIME_ALONE;
+	CHECK(contended(&pair));		/* nothing new is known */
 	begin_ns = now_ns();
-	CHECK(pump(&pair, NO_END, 5000, in_regime));
+	CHECK(pump(&pair, NO_END, 5000, alone));
 	harness_note("alone after %llu ms", (now_ns() - begin_ns) / NS_PER_MS);
 	flow_for(&pair, 1000);
 	before = pair.received;
@@ -434,7 +419,7 @@ static void others_come_and_go_in_a_pause(void)
  */
 static void pacing_rate_holds(void)
 {
-	enum { RATE_BPS = 250000, SECONDS = 5, TURNS = 12 };
+	enum { RATE_BPS = 250000, SECONDS = 5 };
 	struct pair pair = pair_open(DALBE_CC_CDG), cubic;
 	uint64_t before;
 
@@ -461,18 +446,6 @@ static void pacing_rate_holds(void)
 	CHECK_EQ(max_pacing_rate(pair.tx), RATE_BPS);
 }
 
-static bool in_regime_at_two(const struct pair *pair)
-{
-	return in_regime(pair) && sock_tcp_info(pair->tx).tcpi_snd_cwnd == 2;
-}
-
-/* Some seconds beside it, and on while it tries whether the other has gone. */
-static bool contends_at_two(struct pair *pair, struct pair *cubic)
-{
-	compete(pair, cubic, 3000, NULL);
-	return compete(pair, cubic, 10000, in_regime_at_two);
-}
-
 /* A connection's next goal knows what the first has learned of the path; and
  * a connection that has none any more goes on from best effort's window, not from its part: a
  * tenth, as best effort's own is two packets at times where it grows by a hundredth only.
@@ -487,9 +460,9 @@ static void next_goal_knows_the_path(void)
 	relaxed_goal(pair.tx);
 	flow_for(&pair, 3000);
 	cubic = pair_open("cubic");
-	wanted_regime = DALBE_REGIME_CONTENDED;
-	CHECK(compete(&pair, &cubic, 10000, in_regime));
-	CHECK(contends_at_two(&pair, &cubic));
+	CHECK(compete(&pair, &cubic, 10000, contended));
+	compete(&pair, &cubic, 3000, NULL);
+	CHECK(compete(&pair, &cubic, 10000, contended_at_two));
 	relaxed_goal(pair.tx);
 	s = state_get(pair.tx);
 	CHECK_EQ(s.updates, 0);
@@ -500,7 +473,8 @@ static void next_goal_knows_the_path(void)
 	CHECK_OP(sock_tcp_info(pair.tx).tcpi_snd_ssthresh, >, 2);
 
 	relaxed_goal(pair.tx);
-	CHECK(contends_at_two(&pair, &cubic));
+	compete(&pair, &cubic, 3000, NULL);
+	CHECK(compete(&pair, &cubic, 10000, contended_at_two));
 	cc_set(pair.tx, "cubic");
 	CHECK_OP(sock_tcp_info(pair.tx).tcpi_snd_ssthresh, >, 2);
 }
@@ -532,7 +506,7 @@ static bool at_half(const struct pair *pair)
 {
 	uint32_t w_ppm = state_get(pair->tx).w_ppm;
 
-	return in_regime(pair) && w_ppm > 300000 && w_ppm < 700000;
+	return contended(pair) && w_ppm > 300000 && w_ppm < 700000;
 }
 
 /* Contended, and the program has little to send: the controller is told so and leaves w,
@@ -549,7 +523,6 @@ static void trickle_is_app_limited(void)
 	params_set(pair.tx, (struct dalbe_params) {
 		.flags = DALBE_PARAM_TW, .tw_ms = 250 });
 	goal_set(pair.tx, 60 * LINK_BPS / 5, 60000);
-	wanted_regime = DALBE_REGIME_CONTENDED;
 	CHECK(compete(&pair, &cubic, 20000, at_half));
 	trickling = &pair;
 	CHECK(pump(&cubic, NO_END, 20000, trickle_shows));
@@ -597,12 +570,12 @@ static uint64_t before_milli;
 
 static bool is_cut(const struct pair *pair)
 {
-	return best_effort_milli(pair->tx) < before_milli;
+	return contended(pair) && best_effort_milli(pair->tx) < before_milli;
 }
 
 static bool is_undone(const struct pair *pair)
 {
-	return !is_cut(pair);
+	return contended(pair) && best_effort_milli(pair->tx) >= before_milli;
 }
 
 /* A timeout that no loss has caused, as the path gets longer for half a second: TCP takes
@@ -615,13 +588,13 @@ static void spurious_timeout(void)
 	unsigned int retransmitted;
 
 	best_effort(pair.tx);
-	wanted_regime = DALBE_REGIME_CONTENDED;
-	CHECK(compete(&pair, &cubic, 20000, in_regime));
+	CHECK(compete(&pair, &cubic, 20000, contended));
 	compete(&pair, &cubic, 2000, NULL);
 	/* From here on no queue overflows: what CUBIC has lost so far is sent again first. */
 	far.queue_packets = 100000;
 	link_set(&far);
 	compete(&pair, &cubic, 300, NULL);
+	CHECK(compete(&pair, &cubic, 10000, contended));
 	before_milli = best_effort_milli(pair.tx);
 	retransmitted = sock_tcp_info(pair.tx).tcpi_total_retrans;
 	far.rtt_ms = 600;
@@ -629,7 +602,6 @@ static void spurious_timeout(void)
 	CHECK(compete(&pair, &cubic, 900, is_cut));
 	CHECK_OP(sock_tcp_info(pair.tx).tcpi_total_retrans, >, retransmitted);
 	CHECK(compete(&pair, &cubic, 900, is_undone));
-	CHECK(in_regime(&pair));
 }
 
 /* Where this host's own interface is the bottleneck, TCP's small queues leave each
@@ -690,8 +662,7 @@ static void weight_stays(void)
 	CHECK_OP(state_get(pair.tx).updates, >, 3);
 	compete(&pair, &cubic, 5000, keeps_w);
 	CHECK_EQ(state_get(pair.tx).status, DALBE_STATUS_LATE);
-	wanted_regime = DALBE_REGIME_CONTENDED;	/* it may be trying just now */
-	CHECK(compete(&pair, &cubic, 10000, in_regime));
+	CHECK(compete(&pair, &cubic, 10000, contended));
 
 	/* after_deadline, best effort, is for those who set w */
 	params_set(pair.tx, (struct dalbe_params) {

@@ -130,8 +130,7 @@ static void goal_takes_over(void)
 	uint32_t yields;
 
 	make_scavenger(pair.tx);
-	wanted_regime = DALBE_REGIME_CONTENDED;
-	CHECK(compete(&pair, &cubic, 10000, in_regime));
+	CHECK(compete(&pair, &cubic, 10000, contended));
 	yields = state_get(pair.tx).yields;
 	goal_set(pair.tx, 5000 * KB, 8000);
 	s = state_get(pair.tx);

@@ -414,11 +414,15 @@ static void assert_sums(struct kunit *test, size_t number, const struct path_mem
 			const struct path_part *parts, size_t flows)
 {
 	u64 rate_q16 = 0;
+	u32 repairs = 0;
 	size_t n;
 
-	for (n = 0; n < flows; n++)
+	for (n = 0; n < flows; n++) {
 		rate_q16 += parts[n].rate_q16;
+		repairs += parts[n].repairs;
+	}
 	KUNIT_ASSERT_EQ_MSG(test, m->rate_q16, rate_q16, "row %zu", number);
+	KUNIT_ASSERT_EQ(test, m->repairs, repairs);
 	KUNIT_ASSERT_EQ(test, m->flows, (u32)flows);
 }
 
@@ -467,6 +471,9 @@ static void path_memory_is_sane_in_any_order(struct kunit *test)
 		case 2:
 			path_memory_leave(m, part);
 			path_memory_join(m, r.now_us);
+			break;
+		case 3:
+			path_memory_repair(m, part);
 			break;
 		default:
 			v = path_memory_round(m, part, &r);

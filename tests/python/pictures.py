@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import polars as pl
 import vl_convert
 
 
@@ -41,3 +42,20 @@ def drawn(chart: Any) -> list[Drawn]:
             yield from walk(part, data)
 
     return list(walk(whole, {}))
+
+
+def points(chart: Any, mark: str, x: str, y: str) -> list[tuple[Any, Any]]:
+    """Return, in order, what the marks of a kind draw that have these columns on their axes."""
+    marks = [it for it in drawn(chart) if (it.mark, it.at.get("x"), it.at.get("y")) == (mark, x, y)]
+    assert marks, f"no {mark} is at {x} and {y}"
+    return sorted(point for it in marks for point in it.points())
+
+
+def values(table: pl.DataFrame, x: str, y: str) -> list[tuple[Any, Any]]:
+    """Return, in order, what a picture of two columns of a table draws."""
+    return sorted(table.select(x, y).drop_nulls().rows())
+
+
+def limits(chart: Any) -> list[dict[str, Any]]:
+    """Return where the lines are that show what is required."""
+    return sorted((it.at for it in drawn(chart) if it.mark == "rule" and len(it.at) == 1), key=str)

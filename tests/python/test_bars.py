@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dalbe_testbed.hunt import bars
+from dalbe_testbed.errors import TestbedError
+from dalbe_testbed.hunt import bars, scenario
+from dalbe_testbed.plan import sweep
 
 ROWS = """
 [defaults]
@@ -72,6 +74,34 @@ def test_a_flow_that_carries_nothing_reaches_no_bar(pure: Any, tmp_path: Path):
     simulator = bars.Simulator(pure)
     for row in rows(tmp_path, silent, told):
         assert not row.met(simulator.measure(row, 1)), row.measure
+
+
+def test_the_cells_of_a_sweep_are_simulated_as_the_testbed_would_run_them(
+    pure: Any, tmp_path: Path
+):
+    text = (sweep.SWEEPS / "breadth.toml").read_text().replace("cells = 100", "cells = 9")
+    file = tmp_path / "mine.toml"
+    file.write_text(text.replace('"cubic", "reno", "bbr"', '"cubic", "reno"'))
+    of = sweep.load(file)
+    made = list(bars.cells(of))
+    ours = [point for point in of.points if point.values["who"] == "w0.01"]
+    assert [(row.name, row.measure, row.bar) for row in made[:3]] == [
+        ("cell1", "alone", 95), ("cell1", "harm", 3), ("cell2", "alone", 95)
+    ]  # fmt: skip
+    for row, point in zip(made[::2], ours, strict=True):
+        link, told = point.experiment.link, row.told
+        assert scenario.buffer_packets(told) == pytest.approx(link.queue_packets, abs=1, rel=0.02)
+        assert scenario.DISCIPLINES[told["disc"]] == link.qdisc
+        assert told.get("their", "cubic") == point.values["flows.xsender.cc"]
+        assert int(told["theirs"]) == point.values["competitors"]
+        assert float(told["from"]) == pytest.approx(point.values["flows.xsender.start_s"] - 1)
+        assert float(told["to"]) == float(told["end"])
+    simulator = bars.Simulator(pure)
+    slowest = min(made, key=lambda row: float(row.told["rate"]))
+    assert 0 < simulator.measure(slowest, 1) < 110
+    file.write_text(text.replace('"cubic", "reno", "bbr"', '"bbr"'))
+    with pytest.raises(TestbedError, match="cell1: the simulator has no pfifo, or no bbr"):
+        list(bars.cells(sweep.load(file)))
 
 
 @pytest.mark.parametrize("measure", ["alone", "share"])

@@ -12,6 +12,7 @@ from dalbe_testbed.plan.sweep import Point
 from dalbe_testbed.study import breadth
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
+from pictures import drawn, limits, points, values
 
 CELLS = (sweep.SWEEPS / "breadth.toml").read_text().replace("cells = 100", "cells = 20")
 
@@ -54,8 +55,22 @@ def test_a_failure_is_named_with_its_half_and_its_parameters(tmp_path: Path):
     assert found.summary.filter(cell="cell07").item(0, "failed") == "use and harm"
     assert found.summary.filter(cell="cell03").item(0, "failed") == "use"
     assert "in 95 % of the cells: not met (17 of 20 cells; cell03: use" in found.sentence
-    breadth.draw(found).save(tmp_path / "it.png")
-    assert (tmp_path / "it.png").stat().st_size > 5000
+
+
+def test_each_cell_is_a_point_and_what_fails_has_a_name(tmp_path: Path):
+    found = made(tmp_path, {"cell03": (80.0, 2.0), "cell07": (80.0, 9.0)})
+    chart, bad = breadth.draw(found), found.summary.filter(~pl.col("met"))
+    for axes in (
+        ("harm_percent", "use_percent"),
+        ("bdp_packets", "harm_percent"),
+        ("bdp_packets", "use_percent"),
+    ):
+        assert points(chart, "point", *axes) == values(found.summary, *axes)
+        assert points(chart, "text", *axes) == values(bad, *axes)
+    (names,) = {it.at["text"] for it in drawn(chart) if it.mark == "text"}
+    assert bad[names].to_list() == ["cell03", "cell07"]
+    use, harm = breadth.USE_PERCENT, breadth.HARM_PERCENT
+    assert limits(chart) == [{"x": harm}, {"y": harm}, {"y": use}, {"y": use}]
 
 
 def test_cells_have_the_effect_tests_errors(tmp_path: Path):

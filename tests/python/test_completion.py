@@ -13,6 +13,7 @@ from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.study import short_flows as completion
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
+from pictures import limits, points, values
 
 SWEEP = """
 title = "short flows"
@@ -121,5 +122,7 @@ def test_distributions_are_drawn(tmp_path: Path):
     load = found.curves.rename({"link.rate_mbps": "short_flows.load"})
     assert load.filter(who="cubic")["seconds"].max() == 40
     drawn = Finding("", [], found.runs, found.summary, load)
-    completion.draw(drawn).save(tmp_path / "it.png")
-    assert (tmp_path / "it.png").stat().st_size > 5000
+    chart, done = completion.draw(drawn), load.filter(load["seconds"].is_finite())
+    assert done.height < load.height
+    assert points(chart, "line", "seconds", "percent") == values(done, "seconds", "percent")
+    assert limits(chart) == [{"y": 95}]

@@ -11,6 +11,7 @@ from dalbe_testbed.plan.sweep import Run
 from dalbe_testbed.study import dynamics
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
+from pictures import drawn, points, values
 
 TWO_RTTS = """
 title = "two base RTTs"
@@ -152,5 +153,16 @@ def test_the_curves_begin_before_the_event_and_are_drawn(tmp_path: Path):
     before = arrival.filter(arrival["t_s"] < -0.02)["median_percent"]
     assert set(before) == {100.0}
     assert arrival["median_percent"][-1] == 0
-    dynamics.draw(found).save(tmp_path / "it.png")
-    assert (tmp_path / "it.png").stat().st_size > 5000
+    chart = dynamics.draw(found)
+    for mark, name in ("line", "median_percent"), ("area", "p10_percent"):
+        assert points(chart, mark, "t_s", name) == values(found.curves, "t_s", name)
+    assert {it.at["y2"] for it in drawn(chart) if it.mark == "area"} == {"p90_percent"}
+    lines = [it for it in drawn(chart) if it.mark == "rule"]
+    assert [it.at for it in lines] == [{"y": "limit"}, {"x": "due_s"}]
+    due = {(it["event"], it["rtt_ms"], it["limit"], it["due_s"]) for it in lines[0].rows}
+    assert due == {
+        ("arrival", 50, 10, 0.5),
+        ("arrival", 100, 10, 1),
+        ("departure", 50, 80, 3),
+        ("departure", 100, 80, 4),
+    }

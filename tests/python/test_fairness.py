@@ -12,6 +12,7 @@ from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
 from hypothesis import given
 from hypothesis import strategies as st
+from pictures import limits, points, values
 
 SWEEP = (sweep.SWEEPS / "own-flows.toml").read_text().replace("seeds = 10", "seeds = 2")
 
@@ -72,8 +73,13 @@ def test_equal_flows_that_fill_the_link_meet_everything(tmp_path: Path):
     assert met(found) == [True] * 4
     assert found.summary["jain"].to_list() == pytest.approx([None, 1, 1, 1, None])
     assert found.runs.height == 10
-    fairness.draw(found).save(tmp_path / "it.png")
-    assert (tmp_path / "it.png").stat().st_size > 5000
+    chart = fairness.draw(found)
+    for name in ("use_percent", "jain", "late_percent"):
+        tables = (it.drop_nulls("w") for it in (found.summary, found.runs))  # means; each run
+        expected = sorted(at for table in tables for at in values(table, "flows", name))
+        assert points(chart, "point", "flows", name) == expected
+    use, late, jain = fairness.USE_PERCENT, fairness.LATE_PERCENT, fairness.JAIN
+    assert limits(chart) == sorted(({"y": y} for y in (use, jain, -late, late)), key=str)
 
 
 def test_each_requirement_fails_on_its_own(tmp_path: Path):

@@ -66,13 +66,16 @@ DEFECTS = {
         "cubic_k_ms(lost_q16) * 1000000 / 1000 / PATH_PATIENCE_PART",
     ),
     "a flow that leaves is counted": ("scavenger/path_memory.c", "	m->flows--;\n", ""),
+    "a flow that leaves goes on repairing": (
+        "scavenger/path_memory.c", "	m->repairs -= part->repairs;\n", "",
+    ),
     "the rate of a flow that leaves is counted": (
         "scavenger/path_memory.c", "m->rate_q16 += rate_q16 - part->rate_q16;",
         "m->rate_q16 += rate_q16;",
     ),
     "we stand back though the path carries as much as ever": (
-        "scavenger/path_memory.c", "if (m->rate_q16 + packet_q16 >= ours_q16) {",
-        "if (m->rate_q16 + packet_q16 >= 2 * ours_q16) {",
+        "scavenger/path_memory.c", "packet_q16 >= PATH_OURS_PART(m->carried_q16)",
+        "packet_q16 >= 2 * m->carried_q16",
     ),
     "a forged RTT is not bounded": (
         "bases/cdg.c", "rtt_us = min(rtt_us, CDG_RTT_MAX_US);\n	c->rtt.min_us = min",

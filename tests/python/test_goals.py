@@ -72,6 +72,19 @@ def test_goals_that_cubic_meets_with_ease_count(tmp_path: Path, ours, cubic, sai
     assert found.met == (";" not in said)
 
 
+def test_whether_a_goal_counts_does_not_hang_on_one_of_cubics_runs(tmp_path: Path):
+    site = Site(tmp_path, SWEEP.replace("seeds = 1", "seeds = 3"))
+    late = {"cell1": 1, "cell2": 2}  # so many of three of CUBIC's runs
+    for run in site.runs:
+        hard = run.seed <= late.get(run.point.cell or "", 0)
+        cubic = goals.in_place(run.point) == "cubic"
+        write(site, run, (0.9 if hard else 0.4) if cubic else 0.97)
+    found = goals.STUDY.find(site.results(), site.sweep)
+    assert found.verdicts[0].detail == "9 of 9 goals"
+    counted = found.runs.filter("counts").group_by("cell").len().sort("cell").rows()
+    assert counted == [("cell1", 3), ("cell3", 3), ("cell4", 3)]
+
+
 def test_each_controller_is_judged(tmp_path: Path):
     by_controller = SWEEP.replace(
         'in_place = ["dalbe", "cubic"]',

@@ -12,6 +12,7 @@ from dalbe_testbed.study import impairments
 from dalbe_testbed.study.engine import Finding, who
 from dalbe_testbed.study.tradeoff import CORNER
 from fakeruns import Site
+from pictures import drawn, limits, points, values
 
 PATHS = """
 title = "four paths"
@@ -114,8 +115,19 @@ def test_a_sweep_without_strict_priority_shows_no_lack_of_harm(tmp_path: Path):
 def test_the_paths_are_all_judged_and_drawn(tmp_path: Path):
     found = made(tmp_path, GENTLE)
     assert [verdict.detail.count(":") for verdict in found.verdicts] == [4, 3, 2]
-    impairments.draw(found).save(tmp_path / "it.png")
-    assert (tmp_path / "it.png").stat().st_size > 5000
+    chart = impairments.draw(found)
+    for name in ("alone_mbps", "share_percent", "others_mbps"):
+        expected = values(found.summary, "impairment", name)
+        assert points(chart, "point", "impairment", name) == expected
+    least = 1 - impairments.HARM_PERCENT / 100
+    corner = values(found.summary.filter(who=CORNER), "impairment", "others_mbps")
+    limited = {path: least * mbps for path, mbps in corner}
+    assert dict(points(chart, "tick", "impairment", "least")) == pytest.approx(limited)
+    gains = [it for it in drawn(chart) if it.mark == "text"]
+    ours = found.summary.drop_nulls(["w", "harm_percent"])
+    assert gains[0].points() == ours.select("impairment", "others_mbps").rows()
+    assert [row[gains[0].at["text"]] for row in gains[0].rows] == ["-0.0 %", "-0.0 %"]
+    assert limits(chart) == [{"y": impairments.SHARE_PERCENT}]
 
 
 def where(point: Point) -> str:

@@ -185,6 +185,40 @@ def test_a_flow_that_pauses_hides_no_competitor(pure: Any) -> None:
     assert verdicts.index(pure.PATH_STAND_BACK) == 1
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["repairs", "nothing gets through"])
+def test_we_neither_judge_nor_learn_while_a_loss_of_ours_is_repaired(
+    pure: Any, again: bool
+) -> None:
+    """Its rate from before, and what the other carries in its place, passed for the path's."""
+    host = Host(pure, 2)
+    pure.path_memory_repair(host.memory, host.parts[1])
+    if again:
+        pure.path_memory_pause(host.memory, host.parts[1])
+    low = [host.round(PPS / 4, LONG_US) for _ in range(20)]
+    assert (pure.PATH_STAND_BACK in low) == again
+    if not again:
+        host.rounds(5, [PPS])
+        assert host.memory.carried_q16 / Q16 == pytest.approx(PPS)
+        assert host.round(PPS / 8, LONG_US, flow=1) == pure.PATH_AS_IT_IS  # judged from here on
+        assert pure.PATH_STAND_BACK in [host.round(PPS / 4, LONG_US) for _ in range(20)]
+
+
+def test_a_flow_that_leaves_amid_a_repair_is_not_waited_for(pure: Any) -> None:
+    host = Host(pure, 2)
+    pure.path_memory_repair(host.memory, host.parts[1])
+    pure.path_memory_leave(host.memory, host.parts[1])
+    assert pure.PATH_STAND_BACK in [host.round(PPS / 4, LONG_US) for _ in range(20)]
+
+
+def test_a_newcomer_of_ours_is_not_judged(pure: Any) -> None:
+    """The others make room for it before its own rate is known; two rounds of each, no more."""
+    host = Host(pure, 3)
+    host.join()
+    first = [host.round(PPS / 8, LONG_US, flow) for _ in range(2) for flow in range(4)]
+    assert set(first[:-1]) == {pure.PATH_AS_IT_IS}
+    assert pure.PATH_STAND_BACK in [host.round(PPS / 8, LONG_US) for _ in range(4)]
+
+
 @pytest.mark.parametrize(
     ("part", "sees_them", "lost_behind_us", "slower"),
     [
@@ -457,6 +491,35 @@ def test_flows_of_one_host_that_come_and_go_never_stand_back_for_each_other(pure
     for seed in range(1, 9):
         out = drive(pure, seed=seed, ours=12, theirs=0, ours_step_ms=3000, ours_stay_ms=10_000)
         assert out.yields == 0
+
+
+def test_a_short_path_is_used_while_flows_come_and_go(pure: Any) -> None:
+    """Eight packets: what a newcomer took passed for others', and a fourth was left idle."""
+    path = {"rate_pps": 417, "base_us": 20_000, "buffer": 8, "from_ms": 120_000, "to_ms": 120_000}
+    for seed in range(1, 5):
+        out = drive(
+            pure, seed=seed, ours=14, theirs=0, ours_step_ms=8000, ours_stay_ms=24_000, **path
+        )
+        assert out.yields == 0
+        assert out.alone >= 0.9 * 120 * 417
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        {"rate_pps": 167, "base_us": 20_000, "buffer": 10, "ours": 4},  # its repairs take seconds
+        {"rate_pps": 83_333, "base_us": 1000, "buffer": 250, "ours": 8, "from_ms": 10_000},
+    ],
+    ids=["2 Mbit/s", "1 Gbit/s"],
+)
+def test_a_path_seems_to_carry_no_more_than_it_does(pure: Any, path: dict[str, int]) -> None:
+    """A rate from before a repair, or one without the time of a stall, made it seem faster."""
+    path = {"from_ms": 240_000} | path
+    for seed in (1, 2, 101):
+        until_ms = path["from_ms"]
+        out = drive(pure, seed=seed, theirs=0, to_ms=until_ms, end_ms=until_ms + 1, **path)
+        assert out.yields == 0
+        assert out.alone >= 0.97 * until_ms / 1000 * path["rate_pps"]
 
 
 @pytest.mark.parametrize("rtt_ms", [50, 100])

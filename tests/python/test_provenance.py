@@ -94,24 +94,69 @@ def test_a_module_is_named_beside_a_table_or_for_its_directory(root: Path) -> No
     assert said(root)[0] == "a.csv: 98e7654: no commit of this repository"
 
 
-@pytest.mark.skipif(not (figures.REPOSITORY / ".git").exists(), reason="not a clone")
-def test_the_modules_sources_are_those_that_are_built() -> None:
-    root = figures.REPOSITORY
-    listed = git(root, "ls-files", "--", *provenance.SOURCES).splitlines()
-    words = ["bash", "-c", f". {root}/scripts/common.sh; module_sources"]
-    built = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
-    assert sorted(listed) == sorted(path.removeprefix("./") for path in built)
+def test_the_module_here_is_named_by_its_last_change_and_what_is_not_committed(root: Path) -> None:
+    now = git(root, "rev-parse", "--short=7", "HEAD")
+    (root / "README.md").write_text("more")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "words")
+    assert provenance.here(root) == now
+    (root / "core/cubic.c").write_text("not committed")
+    assert provenance.here(root) == f"{now}-dirty"
+
+
+SWEEP = """
+[draw]
+seed = 7
+cells = 100
+values = {{ "link.rtt_ms" = {{ log = [10, {most}] }} }}
+"""
+
+
+def test_a_draw_that_was_edited_after_its_commit_is_found(root: Path) -> None:
+    file = root / "testbed/sweeps/mine.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(SWEEP.format(most=300))
+    (fault,) = provenance.edited_draws(root)
+    assert fault == "testbed/sweeps/mine.toml: commit the draw, alone, before its first run"
+    first = change(root, "a draw")
+    assert list(provenance.edited_draws(root)) == []
+    edited = f"testbed/sweeps/mine.toml: the draw was changed after {first}"
+    for text in SWEEP.format(most=299), SWEEP.format(most=300).replace("100", "90"):
+        file.write_text(text)
+        (fault,) = provenance.edited_draws(root)
+        assert fault.startswith(edited)
+    change(root, "edited")  # a commit does not hide it
+    assert len(list(provenance.edited_draws(root))) == 1
+    file.write_text("# words do not count\n" + SWEEP.format(most=300))
+    assert list(provenance.edited_draws(root)) == []
+    file.write_text(SWEEP.format(most=299).replace("seed = 7", "seed = 8"))
+    change(root, "a new seed")
+    assert list(provenance.edited_draws(root)) == []
+
+
+def test_the_repositorys_own_draws_are_those_committed_and_tables_say_how() -> None:
+    assert [*provenance.edited_draws(), *provenance.unnamed_draws()] == []
+    assert figures.draw("goals4/goals4.csv") == "held out"
+    assert figures.draw("five/five.csv") == ""
+
+
+def test_a_table_of_drawn_cells_has_to_say_whether_they_were_held_out(root: Path) -> None:
+    table(root, "goals4.csv", "x\n1\n")
+    (fault,) = provenance.unnamed_draws(root)
+    assert fault.startswith("goals4.csv: figures.toml's [draws] has to say")
+    told = root / figures.RESULTS / "figures.toml"
+    told.write_text(told.read_text() + '[draws]\n"goals" = "held out"\n')
+    assert list(provenance.unnamed_draws(root)) == []
 
 
 def test_what_makes_the_quoted_tables_again_is_known() -> None:
     sweeps = provenance.sweeps()
-    assert {"demo", "goals3", "table1", "tradeoff"} <= set(sweeps)
-    assert "goals2" not in sweeps  # its runs would lie where those of goals3 do
+    assert {"demo", "goals2", "goals3", "table1", "tradeoff"} <= set(sweeps)
     runs = sweep.all_runs(map(sweep.load, map(sweep.find, sweeps)))
     assert len(runs) > 5000
     by_hand = dict(provenance.by_hand())
     assert by_hand[Path("cost/acks.csv")] == "make cost"
-    assert not {path.stem for path in by_hand} & set(sweeps)
+    assert by_hand[Path("promises/breadth.csv")] == ""  # of another draw than the sweep has
 
 
 def test_a_dry_run_says_what_is_missing_and_for_how_long(tmp_path: Path) -> None:

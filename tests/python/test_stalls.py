@@ -9,6 +9,7 @@ import pytest
 from dalbe_testbed.plan import sweep
 from dalbe_testbed.study import stalls
 from fakeruns import Site
+from pictures import limits, points, values
 
 PATHS = """
 title = "two paths"
@@ -46,8 +47,10 @@ def test_where_cubic_gets_half_of_the_link_we_are_to_get_nearly_that(
     assert found.summary["late"].unique(maintain_order=True).to_list() == [
         "5 ms in 1 s", "50 ms in 1 s", "ACKs each 4 ms",
     ]  # fmt: skip
-    stalls.draw(found).save(tmp_path / "it.png")
-    assert (tmp_path / "it.png").stat().st_size > 5000
+    chart, ours = stalls.draw(found), found.summary.drop_nulls("w")
+    for name in ("use_percent", "share_percent"):
+        assert points(chart, "point", "late", name) == values(ours, "late", name)
+    assert limits(chart) == [{"y": stalls.SHARE_PERCENT}, {"y": stalls.USE_PERCENT}]
 
 
 def test_the_sweep_has_cubic_beside_ours_on_every_path() -> None:

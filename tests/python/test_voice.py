@@ -13,6 +13,7 @@ import pytest
 from dalbe_testbed.study import voice
 from dalbe_testbed.study.engine import Finding
 from fakeruns import Site
+from pictures import points, values
 
 SWEEP = """
 title = "voice"
@@ -71,8 +72,11 @@ def test_what_was_there_before_the_flow_or_without_it_is_not_added(tmp_path: Pat
     assert row["added_median_ms"] == pytest.approx(0)
     assert row["added_mean_ms"] == pytest.approx(1, abs=0.05)
     assert found.summary.filter(who="reno")["added_p95_ms"].to_list() == [0] * 4
-    voice.draw(found).save(tmp_path / "it.png")
-    assert (tmp_path / "it.png").stat().st_size > 5000
+    chart, shown = voice.draw(found), found.summary  # Reno, who stands for nobody, is drawn, too
+    for name in ("added_p95_ms", "added_median_ms"):
+        assert points(chart, "point", "rate_mbps", name) == values(shown, "rate_mbps", name)
+    bars = [(1, voice.SLOW_MS), (5, voice.FAST_MS), (50, voice.FAST_MS)]
+    assert points(chart, "tick", "rate_mbps", "below") == sorted(3 * bars)
 
 
 def test_losses_are_counted_and_a_call_without_packets_is_not_passed(tmp_path: Path):

@@ -8,16 +8,19 @@ without ours, or with CUBIC in our place, where a measure compares.
 import itertools
 import math
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from dalbe_testbed.errors import TestbedError
 from dalbe_testbed.hunt import scenario
 from dalbe_testbed.hunt.scenario import Words
 from dalbe_testbed.paths import TESTBED
+from dalbe_testbed.plan.sweep import Sweep
 from dalbe_testbed.purecode import Pure
+from dalbe_testbed.study.breadth import HARM_PERCENT, USE_PERCENT
 from dalbe_testbed.study.stats import Estimate, estimate
 
 BARS = TESTBED / "bars.toml"
@@ -55,6 +58,35 @@ def rows(file: Path = BARS) -> Iterator[Row]:
             words = {key: f"{value}" for key, value in zip(told, values, strict=True)}
             for measure, bar in entry["bars"].items():
                 yield Row(entry["name"], words, measure, bar)
+
+
+def cells(of: Sweep) -> Iterator[Row]:
+    """Yield two rows for each cell that a sweep draws as `breadth` does: what is required of it.
+
+    The simulator has no background packets, and its flows begin when ours does, a second into a run
+    of the testbed. Raises TestbedError for a path that it does not know.
+    """
+    disciplines = {kind: name for name, kind in scenario.DISCIPLINES.items()}
+    for point in of.points:
+        what, drawn = point.experiment, point.values
+        ours, *theirs = what.flows
+        if ours.w is None or not theirs:
+            continue
+        begin_s, kind = ours.start_s, theirs[0].cc
+        if what.link.qdisc not in disciplines or kind not in ("cubic", "reno"):
+            raise TestbedError(
+                f"{point.name}: the simulator has no {what.link.qdisc}, or no {kind}"
+            )
+        values = {
+            "rate": what.link.rate_mbps / scenario.FRAME, "rtt": what.link.rtt_ms,
+            "buf": float(drawn["link.buffer_bdp"]), "ours": 1, "theirs": len(theirs), "w": ours.w,
+            "from": theirs[0].start_s - begin_s, "to": what.duration_s - begin_s,
+            "end": what.duration_s - begin_s,
+        }  # fmt: skip
+        told = {key: f"{value:.6g}" for key, value in values.items()}
+        told |= {"disc": disciplines[what.link.qdisc]} | ({"their": kind} if kind == "reno" else {})
+        yield Row(f"{point.cell}", told, "alone", USE_PERCENT)
+        yield Row(f"{point.cell}", told, "harm", HARM_PERCENT)
 
 
 class Simulator:
@@ -105,8 +137,10 @@ def _part(count: float, whole: float) -> float:
     return 100 * count / whole if whole else math.nan
 
 
-def measure(pure: Pure, seeds: Sequence[int], file: Path = BARS) -> Iterator[tuple[Row, Estimate]]:
+def measure(
+    pure: Pure, seeds: Sequence[int], wanted: Iterable[Row]
+) -> Iterator[tuple[Row, Estimate]]:
     """Yield each row with the estimate of these seeds."""
     simulator = Simulator(pure)
-    for row in rows(file):
+    for row in wanted:
         yield row, estimate([simulator.measure(row, seed) for seed in seeds])

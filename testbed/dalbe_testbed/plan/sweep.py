@@ -9,14 +9,15 @@ depends on nothing but the settings, so that sweeps share the runs they have in 
 an axis are written once for all sweeps, in sweeps/axes.toml; a value that is the axis's default
 changes nothing and is left out of the name. "flows.sender.KEY" is the KEY of every flow from host
 `sender`. A sweep may draw *cells* at random: then each combination is one point per cell, called
-cell01, cell02 and so on, and a value of the combination replaces the one drawn.
+cell01, cell02 and so on, and a value of the combination replaces the one drawn. Their runs lie in
+runs/EXPERIMENT-SEED, by the seed of the draw.
 """
 
 import itertools
 import os
 import shlex
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Literal, get_args
@@ -159,7 +160,7 @@ class _File(Model):
 class Point:
     """One combination of values. `values` are as in the sweep file, defaults included.
 
-    cell: the drawn cell that it belongs to, if cells are drawn.
+    cell: the drawn cell that it belongs to, if cells are drawn; draw: from this seed.
     """
 
     name: str
@@ -169,11 +170,13 @@ class Point:
     environment: Environment
     values: dict[str, Value] = field(hash=False)
     cell: str | None = None
+    draw: int | None = None
 
     @property
     def directory(self) -> str:
         """Where its runs go, relative to the output directory."""
-        return f"runs/{self.experiment.name}/{self.name}"
+        drawn = "" if self.draw is None else f"-{self.draw}"
+        return f"runs/{self.experiment.name}{drawn}/{self.name}"
 
 
 @dataclass(frozen=True)
@@ -371,7 +374,9 @@ def _points(file: Path, grid: _Grid, draw: Draw | None) -> Iterator[Point]:
             if any(axis(name).lacks_peers(value) for name, value in merged.items()):
                 continue
             cell = f"cell{number:0{len(str(draw.cells))}d}" if draw else None
-            yield _point(file, merged | _times(grid, merged), listed.keys() - drawn.keys(), cell)
+            own = listed.keys() - drawn.keys()
+            point = _point(file, merged | _times(grid, merged), own, cell)
+            yield replace(point, draw=draw.seed) if draw else point
 
 
 def find(name: str) -> Path:

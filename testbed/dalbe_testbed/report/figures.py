@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from string import Formatter
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -76,12 +76,14 @@ class Declared(Model):
     path; and of builds, by the first digits of the SHA-256 of dalbe.ko. without: how many figures
     a document may have that come from no table and are not marked as ASIDE. given: regular
     expressions of settings, which are not counted. commands: what makes tables that `make results`
-    does not make, by the beginning of the path.
+    does not make, by the beginning of the path. draws: "developed on" or "held out", of tables
+    whose cells were drawn, by the beginning of the path.
     """
 
     figures: dict[str, Figure]
     modules: dict[str, str]
     commands: dict[str, str]
+    draws: dict[str, Literal["developed on", "held out"]] = {}  # noqa: RUF012 (pydantic copies it)
     without: dict[str, int]
     given: list[str]
 
@@ -97,6 +99,12 @@ def declared(root: Path = REPOSITORY) -> Declared:
     """Return what figures.toml of a repository says. Raises TestbedError."""
     path = root / RESULTS / "figures.toml"
     return validate(Declared, read(path), path.name)
+
+
+def draw(table: str | Path, root: Path = REPOSITORY) -> str:
+    """Return "developed on" or "held out" of a table whose cells were drawn, else nothing."""
+    known = declared(root).draws
+    return next((how for start, how in known.items() if str(table).startswith(start)), "")
 
 
 @cache

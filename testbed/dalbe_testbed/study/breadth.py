@@ -52,19 +52,24 @@ def _say_cell(group: Group, why: str) -> str:
     return f"{group.point.cell}: {why}: use {use} %, harm {harm} %: {values}"
 
 
+def verdict(count: int, bad: list[str], unknown: int = 0) -> Verdict:
+    """Judge whether enough of so many cells hold; bad: those that do not, some of them unknown."""
+    most = (100 - CELLS_PERCENT) * count
+    met = bool(count) and 100 * len(bad) <= most
+    return Verdict(
+        f"alone at least {USE_PERCENT:g} % of CUBIC alone and harm at most {HARM_PERCENT:g} % in "
+        f"{CELLS_PERCENT} % of the cells",
+        met,
+        "; ".join([f"{count - len(bad)} of {count} cells", *bad]),
+        met or 100 * (len(bad) - unknown) > most,
+    )
+
+
 def _require(found: Found) -> list[Verdict]:
     """Judge whether enough cells hold; name those that do not with all that was drawn."""
     made = cells(found)
     bad = [_say_cell(group, why) for group, why in made if why]
-    held = len(made) - len(bad)
-    return [
-        Verdict(
-            f"alone at least {USE_PERCENT:g} % of CUBIC alone and harm at most "
-            f"{HARM_PERCENT:g} % in {CELLS_PERCENT} % of the cells",
-            bool(made) and 100 * held >= CELLS_PERCENT * len(made),
-            "; ".join([f"{held} of {len(made)} cells", *bad]),
-        )
-    ]
+    return [verdict(len(made), bad, sum(why == "runs missing" for _, why in made))]
 
 
 def _summary(found: Found) -> list[Row]:

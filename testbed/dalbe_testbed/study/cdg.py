@@ -159,9 +159,9 @@ def _rises(name: str, groups: Sequence[Group]) -> Case:
     means = [mean for group in there if (mean := group.mean(BOTH))]
     gs = [g_ms(group.point) for group in there]
     if len(means) < 2:  # noqa: PLR2004 (a curve needs two)
-        return Case(name, f"{len(means)} points have runs", met=False)
+        return Case(name, f"{len(means)} points have runs", met=False, measured=False)
     if any(mean.low is None for mean in means):
-        return Case(name, "a point has a single run: no interval", met=False)
+        return Case(name, "a point has a single run: no interval", met=False, measured=False)
     falls = [
         f"{means[i]} at G = {gs[i]:g} ms, {means[j]} at {gs[j]:g} ms"
         for i, j in stats.inversions(means)
@@ -250,7 +250,7 @@ def _require_agreement(found: Found) -> list[Verdict]:
     cases = [
         Case(str(effect), f"differs by {effect.change} points", effect.agrees, effect.missing)
         if (effect := effects.get(point.name))
-        else Case(point.name, "nothing to compare", met=False)
+        else Case(point.name, "nothing to compare", met=False, measured=False)
         for point in found.sweep.points
         if point.values[vary] != axis(vary).default
     ]

@@ -28,24 +28,30 @@ from dalbe_testbed.study.stats import Estimate
 
 @dataclass(frozen=True)
 class Verdict:
-    """One requirement, whether it was met, and the figures behind that."""
+    """One requirement, whether it was met, and the figures behind that.
+
+    measured: False if nothing that was measured fails, but something was not measured.
+    """
 
     requirement: str
     met: bool
     detail: str
+    measured: bool = True
 
 
 @dataclass(frozen=True)
 class Case:
     """A requirement at one point: where, what was found there, and whether that will do.
 
-    missing: runs that the point lacks. With any, the case is not met.
+    missing: runs that the point lacks. With any, the case is not met. measured: whether there is
+    anything to judge.
     """
 
     where: str
     found: str
     met: bool
     missing: int = 0
+    measured: bool = True
 
     def __str__(self) -> str:
         """Return "50 ms: 1.3 [1.2, 1.4], 2 runs missing"."""
@@ -56,12 +62,14 @@ class Case:
 def judge(requirement: str, cases: Sequence[Case]) -> Verdict:
     """Return the verdict on a requirement that must hold in each of `cases`; without any, it fails.
 
-    The detail gives the cases that fail before those that do not.
+    The detail gives the cases that fail first, then those that lack something.
     """
-    failed = [case for case in cases if not case.met or case.missing]
-    held = [case for case in cases if case not in failed]
-    detail = "; ".join(map(str, failed + held)) or "no run"
-    return Verdict(requirement, bool(cases) and not failed, detail)
+    failed = [case for case in cases if case.measured and not case.met]
+    lacking = [case for case in cases if case not in failed and (not case.met or case.missing)]
+    held = [case for case in cases if case not in failed + lacking]
+    detail = "; ".join(map(str, failed + lacking + held)) or "no run"
+    met = bool(held) and not failed + lacking
+    return Verdict(requirement, met, detail, met or bool(failed))
 
 
 def say_verdicts(verdicts: Sequence[Verdict]) -> str:
@@ -194,7 +202,7 @@ class Found:
         """
         group = self.at(point)
         if (mean := group.mean(column)) is None:
-            return Case(where, absent, met=False)
+            return Case(where, absent, met=False, measured=False)
         said = form.format(mean, *map(group.mean, also))
         met = least <= mean.mean <= most and mean.mean < below
         return Case(where, said, met, self.lacking(group, column))
@@ -229,7 +237,7 @@ class Found:
             spread = f"; {min(known):{form}} to {max(known):{form}}" if known else ""
             said = f"{met} of {len(known) + never}{spread}" + f"; {never} never" * (never > 0)
             held = met == len(known) + never
-            return Case(group.point.name, said, held, group.missing)
+            return Case(group.point.name, said, held, group.missing, measured=bool(known))
 
         return self.judge(requirement, points, case)
 

@@ -45,7 +45,7 @@ def measure(results: Results, run: Run, _sweep: Sweep) -> list[Row]:
 
 def _in_order(group: Group) -> Case:
     if not group.rows:
-        return Case(f"{rtt_ms(group.point):g} ms", "no run", met=False)
+        return Case(f"{rtt_ms(group.point):g} ms", "no run", met=False, measured=False)
     means = [mean(some.values("early_mbps")) for some in split(group, ["deadline_s"])]
     said = ", ".join(f"{mbps:.2f}" for mbps in means) + " Mbit/s"
     met = len(means) > 1 and all(earlier > later for earlier, later in pairwise(means))

@@ -117,7 +117,7 @@ def _joined(group: Group) -> list[Row]:
 def _latecomer(group: Group) -> Case:
     """Return whether the last has the most in every run."""
     if not (rows := _joined(group)):
-        return Case("", "no run", met=False, missing=group.missing)
+        return Case("", "no run", met=False, missing=group.missing, measured=False)
     late = [row["late_percent"] or 0.0 for row in rows]
     most = sum(row["fourth_mbps"] == max(row[f"{name}_mbps"] for name in FLOWS) for row in rows)
     said = f"in {most} of {len(rows)}; {min(late):.0f} to {max(late):.0f} % above the others' mean"
@@ -129,7 +129,8 @@ def _together(group: Group) -> Case:
     rows = _joined(group)
     off = [float("inf") if row["off_percent"] is None else row["off_percent"] for row in rows]
     said = ", ".join(f"{value:.0f}" for value in sorted(off)) + " %" if off else "no run"
-    return Case("", said, bool(off) and max(off) <= DEVIATION_PERCENT, group.missing)
+    met = bool(off) and max(off) <= DEVIATION_PERCENT
+    return Case("", said, met, group.missing, measured=bool(off))
 
 
 def _require(found: Found) -> list[Verdict]:

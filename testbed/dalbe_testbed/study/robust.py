@@ -65,7 +65,8 @@ def _case(group: Group) -> Case:
         if not row["met"]
     ]
     said = ", ".join([f"{len(counted) - len(missed)} of {len(counted)}", *missed])
-    return Case(where(group.point), said, bool(counted) and not missed, group.missing)
+    met, known = bool(counted) and not missed, bool(counted)
+    return Case(where(group.point), said, met, group.missing, measured=known)
 
 
 def _require(found: Found) -> list[Verdict]:

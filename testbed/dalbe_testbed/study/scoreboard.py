@@ -243,7 +243,7 @@ def _beside_caps(found: Found, column: str, part: float = 1.0) -> list[Case]:
             said, met = f"{mine}, cap {cap}", mine.mean <= part * cap.mean
             cases.append(Case(where, said, met, ours.missing + group.missing))
         else:
-            cases.append(Case(where, "no run to compare", met=False))
+            cases.append(Case(where, "no run to compare", met=False, measured=False))
     return cases
 
 

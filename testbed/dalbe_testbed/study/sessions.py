@@ -8,6 +8,7 @@ where a sweep has it, says whether the deadlines can be held: of that nothing is
 
 import math
 import statistics
+from collections.abc import Sequence
 
 import altair as alt
 import polars as pl
@@ -39,10 +40,11 @@ def measure(results: Results, run: Run, sweep: Sweep) -> Row:
     """Return a run's transfers, and the loads that were carried in parts of the link's rate.
 
     Raises TestbedError if a table is missing. _parts: when each transfer was done, in parts of its
-    window; inf: never. A transfer that was not due when the run ended is left out. _called: the
-    part of its window after which it was called infeasible, before its end and deadline, or None.
-    carried: the sessions' bytes behind the bottleneck, with what was sent again. carried_back: the
-    frames of the objects that were fetched the other way, where acknowledgements share the link.
+    window; inf: never. latest: the last of these. A transfer that was not due when the run ended is
+    left out. _called: the part of its window after which it was called infeasible, before its end
+    and deadline, or None. carried: the sessions' bytes behind the bottleneck, with what was sent
+    again. carried_back: the frames of the objects that were fetched the other way, where
+    acknowledgements share the link.
     """
     what, due_s = run.point.experiment, window(sweep).length_s
     rates, begin_s, end_s = results.table(run, "rates"), _web(run.point).start_s, what.duration_s
@@ -63,6 +65,7 @@ def measure(results: Results, run: Run, sweep: Sweep) -> Row:
     return {
         "transfers": len(times),
         "late": sum(part > 1 for _start_s, part in times),
+        "latest": max((part for _start_s, part in times), default=None),
         "carried": Window(begin_s, end_s).total(rates, ["web"]) / could,
         "carried_back": sum(map(object_wire_bytes, fetched)) / could,
         "_parts": [part for _start_s, part in times],
@@ -106,17 +109,23 @@ def _sends(point: Point) -> str:
     return "dalbe_cdg" if sends == "dalbe" else str(sends)
 
 
-def _missed(parts: list[float]) -> Row:
+def _total(column: str, groups: Sequence[Group]) -> int:
+    """Return the sum of a column over all runs of some points."""
+    return int(sum(sum(group.values(column)) for group in groups))
+
+
+def _missed(*groups: Group) -> Row:
     """Return how many transfers were late, in percent, and the exact 95 % interval of that."""
-    late = sum(part > 1 for part in parts)
-    return {"late": late} | engine.percentage("miss_percent", late, len(parts))
+    late = _total("late", groups)
+    percent = engine.percentage("miss_percent", late, _total("transfers", groups))
+    return {"late": late} | percent
 
 
 def _carried_cases(group: Group) -> list[Case]:
     """Return a case for each direction that has sessions."""
     web, name = _web(group.point), group.point.name
     if not group.rows:
-        return [Case(name, "no run", met=False)]
+        return [Case(name, "no run", met=False, measured=False)]
     back = web.load * web.reverse_part
     ways = [(name, "carried", web.load), (f"{name}, back", "carried_back", back)]
     return [
@@ -127,11 +136,11 @@ def _carried_cases(group: Group) -> list[Case]:
     ]
 
 
-def _missed_case(where: str, parts: list[float], most_percent: float, missing: int) -> Case:
-    if not parts:
-        return Case(where, "no transfer", met=False)
-    late, percent, low, high = _missed(parts).values()
-    said = f"{percent:.2g} % [{low:.2g}, {high:.2g}], {late} of {len(parts)}"
+def _missed_case(where: str, groups: Sequence[Group], most_percent: float, missing: int) -> Case:
+    if not (count := _total("transfers", groups)):
+        return Case(where, "no transfer", met=False, measured=False)
+    late, percent, low, high = _missed(*groups).values()
+    said = f"{percent:.2g} % [{low:.2g}, {high:.2g}], {late} of {count}"
     return Case(where, said, percent <= most_percent, missing)
 
 
@@ -141,30 +150,29 @@ def _most_percent(group: Group) -> float:
 
 
 def _enough(group: Group) -> Case:
-    count = len(_parts(group))
-    return Case(group.point.name, f"{count}", count >= COMPLETIONS, group.missing)
+    count, known = _total("transfers", [group]), bool(group.rows)
+    return Case(group.point.name, f"{count}", count >= COMPLETIONS, group.missing, measured=known)
 
 
 def _lateness(group: Group) -> Case:
-    worst = 100 * max((part - 1 for part in _parts(group) if part > 1), default=0)
+    if not (ends := group.values("latest")):
+        return Case(group.point.name, "no transfer", met=False, measured=False)
+    worst = 100 * max(0, max(ends) - 1)
     return Case(group.point.name, f"{worst:.2g} %", worst < LATE_PERCENT, group.missing)
 
 
 def _require(found: Found) -> list[Verdict]:
-    """Judge transfers that have a goal. Raises TestbedError without any."""
+    """Judge transfers that have a goal."""
     groups = [found.at(point) for point in found.sweep.points]
     judged = [group for group in groups if _has_goal(group.point)]
-    if not any(map(_parts, judged)):
-        raise TestbedError("sessions: no transfer with a goal yet: nothing to judge or to draw")
     missed = [
-        _missed_case(group.point.name, _parts(group), _most_percent(group), group.missing)
+        _missed_case(group.point.name, [group], _most_percent(group), group.missing)
         for group in judged
     ]
     # A point alone is too few for a bound of a few percent: all of one limit tell more.
     for most in MISS_PERCENT.values():
         if some := [group for group in judged if _most_percent(group) == most]:
-            parts = [part for group in some for part in _parts(group)]
-            missed.append(_missed_case(f"all to {most:g} % together", parts, most, 0))
+            missed.append(_missed_case(f"all to {most:g} % together", some, most, 0))
     return [
         judge(f"at least {COMPLETIONS} transfers at every point", [*map(_enough, judged)]),
         judge(
@@ -182,7 +190,7 @@ def _counts(group: Group) -> Row:
     parts = pl.Series(_parts(group), dtype=pl.Float64)
     return {
         "transfers": len(parts),
-        **_missed(_parts(group)),
+        **_missed(group),
         **_called(group),
         "least": parts.min(),
         "median": parts.median(),
@@ -203,7 +211,12 @@ LAST = 1.5
 
 
 def draw(found: Finding) -> Picture:
-    """Draw box plots of the completions; how late transfers are; the deadlines missed."""
+    """Draw box plots of the completions; how late transfers are; the deadlines missed.
+
+    Raises TestbedError without a transfer that has a goal.
+    """
+    if found.curves.filter(cc="dalbe_cdg").is_empty():
+        raise TestbedError("sessions: no transfer with a goal yet: nothing to draw")
     rows = found.curves.with_columns(
         pl.col("part").clip(0, LAST), load=(100 * pl.col("load")).round(1)
     )
