@@ -26,38 +26,41 @@
  */
 #define LOOK_NS		(300 * NSEC_PER_MSEC)
 
-/* Inodes of sockets, in order once all are there. */
-struct inodes {
-	uint64_t *each;
+/* A socket that a look has found: it is connected, or nothing is to be done. */
+struct found {
+	uint64_t inode;
+	bool done;		/* nothing is left to do; false: a look found it for the first time */
+};
+
+/* In order once all are there. */
+struct look {
+	struct found *each;
 	size_t n, room;
 };
 
 struct follower {
 	const struct dalbe_policy *policy;
-	struct inodes before;	/* seen by the last look, and nothing is left to do */
-	struct inodes now;
-	struct inodes young;	/* first seen, connected, by the last look */
-	struct inodes younger;	/* by this one */
+	struct look before, now;
 	bool first;		/* look: what is there stays as it is */
 	bool told_denied, told_mptcp, told_failed;
 };
 
 static int compare(const void *a, const void *b)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	const struct found *x = a, *y = b;
 
-	return x < y ? -1 : x > y;
+	return (x->inode > y->inode) - (x->inode < y->inode);
 }
 
-static void add(struct inodes *inodes, uint64_t inode)
+static void add(struct look *look, struct found found)
 {
-	if (inodes->n == inodes->room) {
-		inodes->room = inodes->room ? 2 * inodes->room : 256;
-		inodes->each = realloc(inodes->each, inodes->room * sizeof(*inodes->each));
-		if (!inodes->each)
+	if (look->n == look->room) {
+		look->room = look->room ? 2 * look->room : 256;
+		look->each = realloc(look->each, look->room * sizeof(*look->each));
+		if (!look->each)
 			abort();
 	}
-	inodes->each[inodes->n++] = inode;
+	look->each[look->n++] = found;
 }
 
 static void find_cgroup(pid_t pid, struct dalbe_conn *conn)
@@ -136,37 +139,46 @@ static void decide(struct follower *f, pid_t pid, int number, int fd)
 	f->told_failed = true;
 }
 
-static bool has(const struct inodes *inodes, uint64_t inode)
+static const struct found *find(const struct look *look, uint64_t inode)
 {
-	return inodes->n &&
-	       bsearch(&inode, inodes->each, inodes->n, sizeof(inode), compare);
+	const struct found key = { .inode = inode };
+
+	return look->n ? bsearch(&key, look->each, look->n, sizeof(key), compare) : NULL;
 }
 
-/* These are the ones of this look, in order; those become the last one's. */
-static void turn(struct inodes *now, struct inodes *before)
+/* This look becomes the last one, in order. */
+static void turn(struct follower *f)
 {
-	struct inodes reused = *before;
+	struct look reused = f->before;
 
-	if (now->n)
-		qsort(now->each, now->n, sizeof(*now->each), compare);
-	*before = *now;
-	*now = reused;
-	now->n = 0;
+	if (f->now.n)
+		qsort(f->now.each, f->now.n, sizeof(*f->now.each), compare);
+	f->before = f->now;
+	f->now = reused;
+	f->now.n = 0;
 }
 
-/* Whether nothing is left to do: false: it may still connect, or is to be looked at once more. */
-static bool look_at(struct follower *f, pid_t pid, int number, uint64_t inode)
+static bool found_socket(pid_t pid, int number, uint64_t inode, void *arg)
 {
-	int fd = procs_dup_fd(pid, number), err;
+	struct follower *f = arg;
+	const struct found *before = find(&f->before, inode);
+	struct found found = { .inode = inode, .done = true };
 	struct tcpsock tcp;
-	bool done = true;
+	int fd, err;
 
+	if (before && before->done) {
+		add(&f->now, found);
+		return true;
+	}
+	fd = procs_dup_fd(pid, number);
+	if (fd < 0 && errno != EPERM)
+		return true;
+	if (fd < 0 && !f->told_denied)
+		complain("warning: process %d may not be looked into; type sudo dalbectl", pid);
 	if (fd < 0) {
-		if (errno == EPERM && !f->told_denied)
-			complain("warning: process %d may not be looked into; type sudo dalbectl",
-				 pid);
-		f->told_denied |= errno == EPERM;
-		return errno == EPERM;
+		f->told_denied = true;
+		add(&f->now, found);
+		return true;
 	}
 	err = tcpsock_describe(fd, &tcp) ? errno : 0;
 	if (err == EPROTONOSUPPORT && !f->told_mptcp) {
@@ -174,24 +186,13 @@ static bool look_at(struct follower *f, pid_t pid, int number, uint64_t inode)
 			 dalbe_strerror(DALBE_OP_GET_STATE, err));
 		f->told_mptcp = true;
 	} else if (!err && tcp.has_peer && tcp.state != TCP_LISTEN) {
-		done = f->first || has(&f->young, inode);
-		if (!done)
-			add(&f->younger, inode);
-		else if (!f->first)
+		found.done = f->first || before;
+		if (before)
 			decide(f, pid, number, fd);
-	} else if (!err && tcp.state != TCP_LISTEN) {
-		done = false;
 	}
 	close(fd);
-	return done;
-}
-
-static bool found_socket(pid_t pid, int number, uint64_t inode, void *arg)
-{
-	struct follower *f = arg;
-
-	if (has(&f->before, inode) || look_at(f, pid, number, inode))
-		add(&f->now, inode);
+	if (err || tcp.has_peer || tcp.state == TCP_LISTEN)	/* else it may still connect */
+		add(&f->now, found);
 	return true;
 }
 
@@ -214,14 +215,11 @@ int follow_policy(const struct dalbe_policy *policy, pid_t root)
 		} else {
 			procs_each_mine(found_process, &f);
 		}
-		turn(&f.now, &f.before);
-		turn(&f.younger, &f.young);
+		turn(&f);
 		f.first = false;
 		nanosleep(&pause, NULL);
 	}
 	free(f.before.each);
 	free(f.now.each);
-	free(f.young.each);
-	free(f.younger.each);
 	return EXIT_SUCCESS;
 }

@@ -101,29 +101,23 @@ static double needs_Bps(const struct plan_job *job)
 }
 
 /*
- * The line gives this job so much for certain, in bytes per second, beside those that run at some
- * time of its own: a job that needs less leaves the rest to the others, and those that need more
- * have equal parts. Judged one after the other, as if each had the line to itself, a job fits on
- * paper and is late.
+ * Is the line certain to carry what this job needs, beside those that run at some time of its own?
+ * One that needs less leaves the rest to the others, and those that need more have equal parts.
+ * Judged one after the other, as if each had the line to itself, a job fits on paper and is late.
  */
-static double certain_Bps(const struct plan_line *line, const struct plan_job *jobs, size_t n,
-			  const struct plan_job *job)
+static bool certain(const struct plan_line *line, const struct plan_job *jobs, size_t n,
+		    const struct plan_job *job)
 {
-	double low = 0, high = (double)line->low_Bps;
+	double part = needs_Bps(job), sum = 0;
 
-	for (int step = 0; step < 50; step++) {
-		double share = (low + high) / 2, sum = 0;
+	for (size_t i = 0; i < n; i++) {
+		double need = needs_Bps(&jobs[i]);
 
-		for (size_t i = 0; i < n; i++) {
-			double need = needs_Bps(&jobs[i]);
-
-			if (jobs[i].verdict != PLAN_NOT && jobs[i].from_s < job->open_s &&
-			    job->from_s < jobs[i].open_s)
-				sum += need < share ? need : share;
-		}
-		*(sum > (double)line->low_Bps ? &high : &low) = share;
+		if (jobs[i].verdict != PLAN_NOT && jobs[i].from_s < job->open_s &&
+		    job->from_s < jobs[i].open_s)
+			sum += need < part ? need : part;
 	}
-	return high;
+	return sum <= (double)line->low_Bps;
 }
 
 void plan_judge(const struct plan_line *line, struct plan_job *jobs, size_t n)
@@ -139,8 +133,7 @@ void plan_judge(const struct plan_line *line, struct plan_job *jobs, size_t n)
 			       job->soonest_s <= job->open_s ? PLAN_PERHAPS : PLAN_NOT;
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (jobs[i].verdict == PLAN_FITS &&
-		    needs_Bps(&jobs[i]) > certain_Bps(line, jobs, n, &jobs[i]))
+		if (jobs[i].verdict == PLAN_FITS && !certain(line, jobs, n, &jobs[i]))
 			jobs[i].verdict = PLAN_PERHAPS;
 	}
 }
