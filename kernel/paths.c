@@ -47,18 +47,12 @@
 #include "dalbe.h"
 
 /* Entries of a network namespace, in use and idle: 2 MB, as each takes 512 bytes, which are the
- * cgroup's of the flow that made it. Flows beyond share nothing. With half of this a server with
- * some thousand clients, each a destination, is at the limit; with twice an ordinary user can make
- * the kernel keep 4 MB for ten minutes.
+ * cgroup's of the flow that made it. Flows beyond share nothing; jobs beyond stay while they are in
+ * use, no more than there are connections. With half of this a server with some thousand clients,
+ * each a destination, is at the limit; with twice an ordinary user can make the kernel keep 4 MB
+ * for ten minutes.
  */
 #define DALBE_PATHS_MAX		4096
-
-/* A full table still has place for so many jobs. Without that each connection of a job would have
- * the whole goal to itself, and take what that needs. With half of this a server with thousands of
- * clients that are paths in use has place for 128 jobs at a time; with twice users can make the
- * kernel keep 256 KB.
- */
-#define DALBE_PATHS_FOR_JOBS	256
 
 /* An idle entry is kept for ten minutes. With half of this a job that runs every ten minutes has to
  * learn the path each time that it takes less than five; with twice it believes what may be from
@@ -359,19 +353,20 @@ static bool dalbe_path_spare(struct dalbe_paths *paths, struct dalbe_path *path)
 	return true;
 }
 
-/* Is there place for one more entry, of a job or of a path? The lock is held. */
+/* Is there place for one more entry? The lock is held. There always is for a job: without that each
+ * of its connections would have the whole goal to itself, and take what that needs.
+ */
 static bool dalbe_paths_make_place(struct dalbe_paths *paths, bool job)
 {
-	u32 most = DALBE_PATHS_MAX + (job ? DALBE_PATHS_FOR_JOBS : 0);
 	struct dalbe_path *path;
 	int spared = 0;
 
 	if (paths->ended)
 		return false;
-	if (paths->entries < most)
+	if (paths->entries < DALBE_PATHS_MAX)
 		return true;
 	if (list_empty(&paths->idle))
-		return false;
+		return job;
 	do {
 		path = list_first_entry(&paths->idle, struct dalbe_path, idle);
 	} while (spared++ < DALBE_SPARED_MAX && dalbe_path_spare(paths, path));

@@ -12,7 +12,6 @@
 #define IDLE_S		600	/* a job is kept for so long after its last connection */
 #define LATER_S		100	/* a timer of so long may be as late */
 #define PATHS_MAX	4096	/* kernel/paths.c */
-#define JOBS_MAX	(PATHS_MAX + 256)	/* likewise */
 #define MORE		100
 #define THE_END_MS	2000	/* of a connection that was closed */
 
@@ -232,14 +231,14 @@ static void a_job_in_a_full_table(void)
 
 	harness_turn("of jobs");
 	before = counters_read(NS_TX);
-	for (uint32_t n = 0; n < JOBS_MAX + MORE; n++)
+	for (uint32_t n = 0; n < PATHS_MAX + MORE; n++)
 		job_set(filler.tx, others + n, 300 * KB, 60000);
 	CHECK_EQ(since(before).unfinished, 0);
 	goal_clear(filler.tx);
 	end(&filler);
 	sleep_ms((IDLE_S + LATER_S) * MS_PER_S);
-	CHECK_OP(since(before).unfinished, >, JOBS_MAX - MORE);
-	CHECK_OP(since(before).unfinished, <=, JOBS_MAX);
+	CHECK_OP(since(before).unfinished, >, PATHS_MAX - MORE);
+	CHECK_OP(since(before).unfinished, <=, PATHS_MAX);
 }
 
 const struct test tests_counters[] = {

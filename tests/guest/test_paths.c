@@ -444,6 +444,9 @@ static void full_table(void)
 	job_set(one, 1, 1000 * KB, 10000);	/* of a job, which has one goal, there is place */
 	job_set(two, 1, 2000 * KB, 10000);
 	CHECK_EQ(state_get(two).goal_bytes, 1000 * KB);
+	for (int n = 10; n < PATHS_MAX; n++)	/* and of as many as there are connections */
+		job_set(fd[n], 2 + (n - 10) / 2, (1000 + n) * KB, 10000);
+	CHECK_EQ(state_get(fd[PATHS_MAX - 1]).goal_bytes, (1000 + PATHS_MAX - 2) * KB);
 
 	for (int n = 0; n < 10; n++)
 		close(fd[n]);
