@@ -122,6 +122,11 @@ static u64 job_part_start_us(const struct job_part *part)
 	return part->now_us - min(elapsed_us, part->now_us);
 }
 
+static void job_add_price(u64 *sum_q40, u64 price_q40, u32 rounds)
+{
+	*sum_q40 = fp_add(*sum_q40, fp_mul_div(price_q40, rounds, 1));
+}
+
 /* Add a part to the Tw. A part that had nothing under way has no price. */
 static void job_count(struct job *job, const struct job_part *part)
 {
@@ -137,7 +142,9 @@ static void job_count(struct job *job, const struct job_part *part)
 	tw->rounds += rounds;
 	tw->rounds_beside += s->others_seen ? rounds : 0;
 	tw->losses += s->losses;
-	tw->price_sum_q40 = fp_add(tw->price_sum_q40, fp_mul_div(s->price_q40, rounds, 1));
+	job_add_price(&tw->price_sum_q40, s->price_q40, rounds);
+	job_add_price(&tw->standard_sum_q40, s->price_standard_q40, rounds);
+	job_add_price(&tw->phi_price_sum_q40, s->phi_price_q40, rounds);
 	if (s->app_limited || part->now_us <= from_us)
 		return;
 	tw->limited_us += part->now_us - from_us;
@@ -158,7 +165,8 @@ static void job_update(struct job *job, struct job_part *part, const struct cont
 	s->elapsed_ns = elapsed_us * NSEC_PER_USEC;
 	if (tw->rounds) {
 		s->price_q40 = div_u64(tw->price_sum_q40, tw->rounds);
-		s->price_standard_q40 = s->price_q40;
+		s->price_standard_q40 = div_u64(tw->standard_sum_q40, tw->rounds);
+		s->phi_price_q40 = div_u64(tw->phi_price_sum_q40, tw->rounds);
 	}
 	s->rounds = tw->rounds;
 	s->losses = tw->losses;

@@ -25,6 +25,8 @@
  * @limited_us: time in which the path, not the program, limited some connection
  * @limited_until_us: end of the last of these times
  * @price_sum_q40: price of each part, times its rounds
+ * @standard_sum_q40: the same of the standard congestion control's price
+ * @phi_price_sum_q40: the same of what the base pays in the unit of losses
  * @rounds: of all parts
  * @rounds_beside: of these, those of parts in which others were seen
  * @losses: of all parts
@@ -36,6 +38,8 @@ struct job_tw {
 	u64 limited_us;
 	u64 limited_until_us;
 	u64 price_sum_q40;
+	u64 standard_sum_q40;
+	u64 phi_price_sum_q40;
 	u32 rounds;
 	u32 rounds_beside;
 	u32 losses;

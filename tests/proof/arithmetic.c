@@ -198,7 +198,9 @@ void prove_job_count(void)
 			.busy_us = ANY(u64, 0, TIME_MAX_US),
 			.limited_us = ANY(u64, 0, TIME_MAX_US),
 			.limited_until_us = ANY(u64, 0, TIME_MAX_US),
-			.price_sum_q40 = ANY(u64, 0, U64_MAX), .rounds = ANY(u32, 0, 1u << 30),
+			.price_sum_q40 = ANY(u64, 0, U64_MAX),
+			.standard_sum_q40 = ANY(u64, 0, U64_MAX),
+			.phi_price_sum_q40 = ANY(u64, 0, U64_MAX), .rounds = ANY(u32, 0, 1u << 30),
 			.rounds_beside = ANY(u32, 0, 1u << 30), .losses = ANY(u32, 0, 1u << 30),
 		},
 	};

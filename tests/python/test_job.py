@@ -107,6 +107,20 @@ def test_a_job_of_one_connection_is_a_goal(pure: Any) -> None:
     assert job.copies[0].w_q16 / Q16 == pytest.approx(own.d.w_q16 / Q16, abs=0.01)
 
 
+@pytest.mark.parametrize("seconds", [False, True])
+def test_a_jobs_phi_is_the_ratio_of_its_parts_prices(pure: Any, seconds: bool) -> None:
+    """As of a goal of its own: CDG pays in the unit of losses, Vegas hands that in beside q."""
+    job = Job(pure, size=10**12, connections=2)
+    paid = {"phi_price_q40": 3 * PRICE_Q40} if seconds else {"price_q40": 3 * PRICE_Q40}
+    while len(job.updates) < pure.TPHI_UPDATES:
+        job.now_us += 10**6
+        part = part_of(pure, job.now_us, price_standard_q40=2 * PRICE_Q40, **paid)
+        if pure.job_hand_in(job.job, job.copies[0], part, job.model):
+            job.updates.append((job.now_us / 1e6, 0))
+    known = job.known()
+    assert known.control.phi_q16 / Q16 == pytest.approx(1.15, abs=1e-3)  # F(25), by l_phi
+
+
 def test_a_job_needs_no_more_where_some_of_its_connections_rest(pure: Any) -> None:
     """Of eight connections three send; the others' copies of w do not matter."""
     job = Job(pure, size=int(0.5e6 * WINDOW_S), connections=8)
