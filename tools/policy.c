@@ -174,6 +174,9 @@ static int take_cgroup(struct reading *r)
 
 	if (!text || policy_parse_cgroup(text, &conn, &r->rule.depth, r->err))
 		return -1;
+	if (strchr(text, '*'))
+		return wrong(r->err, "'%.80s': a rule is for the cgroups below as well; type the path without *",
+			     text);
 	r->rule.cgroup = conn.cgroup[r->rule.depth];
 	return 0;
 }

@@ -236,12 +236,24 @@ struct kept {
 /* The interval of the most that a job was seen to carry: shorter ones hold bursts. */
 #define MOST_NS	(10 * NSEC_PER_SEC)
 
+/* Nothing but earlier runs tells a size that is too large from a right one, before the end. */
+static void doubt_size(const struct options *opts, uint64_t learned)
+{
+	char size[HUMAN_LEN], earlier[HUMAN_LEN];
+
+	if (!opts->quiet && !opts->progress && learned && opts->size_bytes / 2 > learned)
+		announce(LOG_INFO, "%s: %s are more than twice the %s that its earlier runs tell of; if they are too much others pay for it: type --size auto, or --progress",
+			 opts->name, human_size(opts->size_bytes, size),
+			 human_size(learned, earlier));
+}
+
 /* Learn the size, where that is wanted. Where nothing is known of it this run has no goal. */
 static void begin_record(struct kept *kept, struct options *opts)
 {
 	static struct records runs;
 	char size[HUMAN_LEN];
 	struct timespec now;
+	uint64_t learned;
 
 	*kept = (struct kept){ .begun_ns = boottime_ns() };
 	progress_init(&kept->progress);
@@ -251,16 +263,21 @@ static void begin_record(struct kept *kept, struct options *opts)
 	if (opts->deadline_ns)
 		kept->run.deadline_s = now.tv_sec +
 			(int64_t)(opts->deadline_ns - kept->begun_ns) / (int64_t)NSEC_PER_SEC;
-	if (!opts->size_auto)
+	if (!opts->name)
 		return;
 	if (records_read(opts->name, &runs))
 		complain("warning: %s: cannot read the record in %s: %s", opts->name,
 			 record_directory(), strerror(errno));
-	opts->size_bytes = learn_size(&runs);
-	if (opts->size_bytes) {
+	learned = learn_size(&runs);
+	if (!opts->size_auto) {
+		doubt_size(opts, learned);
+		return;
+	}
+	opts->size_bytes = learned;
+	if (learned) {
 		if (!opts->quiet)
 			announce(LOG_INFO, "%s: taken for %s, by its earlier runs", opts->name,
-				 human_size(opts->size_bytes, size));
+				 human_size(learned, size));
 		return;
 	}
 	if (!opts->quiet)

@@ -1225,6 +1225,10 @@ def test_size_auto(b: Bench) -> None:
         if want == 900000 and size == 1600000:
             b.summary(*auto, *send_and(b.sink.port, "sys.exit(3)", 5000000), status=3)
             assert record(b, "n")[-1]["status"] == 3, record(b, "n")
+    for size, doubted in (("4M", True), ("1.8M", False)):  # 0.9 MB are learned
+        given = ("--name", "n", "--size", size, "--deadline", "+60s", "--")
+        b.summary(*given, *send_and(b.sink.port, "", 800000))
+        assert any("--size auto" in line for line in b.warnings) == doubted, b.warnings
     late = ("--name", "l", "--size", "auto", "--deadline", "+500ms", "--fail-late", "--")
     line, js = b.summary(*late, *send_and(b.sink.port, "time.sleep(1)"), status=124)
     assert " after the deadline" in line and not js["on_time"], (line, js)

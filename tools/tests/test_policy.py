@@ -66,6 +66,7 @@ WRONG = {
     "scavenger port -1": "from 1 to 65535",
     "scavenger port": "type for example port 873",
     "scavenger cgroup nginx": "below /sys/fs/cgroup",
+    "scavenger cgroup /system.slice/*": "without *",
     "scavenger cgroup /a/b/c/d/e/f/g/h": "more than 7 names",
     "scavenger cgroup /" + 64 * "a": "more than 63 bytes",
     "scavenger port 1 port 2": "there twice",
