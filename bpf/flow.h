@@ -173,5 +173,6 @@ PORT_ONCE u32 path_memory_round_once(struct path_memory *m, struct path_part *pa
 #define path_memory_cut(memory)			path_memory_cut(path_of(&(memory)))
 #define path_memory_repair(memory, part)	path_memory_repair(path_of(&(memory)), part)
 #define path_memory_pause(memory, part)		path_memory_pause(path_of(&(memory)), part)
+#define path_turn_us(memory, base_rtt_us)	path_turn_us(path_of(&(memory)), base_rtt_us)
 
 #endif /* DALBE_BPF_FLOW_H */

@@ -25,6 +25,7 @@
 #define DIV_ROUND_CLOSEST(x, d) \
 	(((x) > 0) == ((d) > 0) ? ((x) + (d) / 2) / (d) : ((x) - (d) / 2) / (d))
 #define BIT(n)		(1ul << (n))
+#define READ_ONCE(x)	(*(const volatile __typeof__(x) *)&(x))
 
 static inline int fls64(u64 x)
 {

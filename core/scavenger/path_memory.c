@@ -127,7 +127,8 @@ void path_memory_pause(struct path_memory *m, struct path_part *part)
 		return;
 	port_lock(&m->lock);
 	path_put(m, part, 0);
-	path_count(m, part, false);
+	if (!m->contended)	/* else it has nothing under way between two looks */
+		path_count(m, part, false);
 	port_unlock(&m->lock);
 }
 

@@ -70,9 +70,9 @@ static void scavenger_apply_level(struct sender *s, struct tcp_path *p, u32 acke
 	/* One departure for two packets: no other is set while the last is in the future. */
 	if (level_q16 >= 2 * Q16_ONE || s->departure_ns > path_clock_ns(p))
 		return;
-	/* at most the time between looks: without packets no look could find the queue gone */
+	/* at most its turn to look: without packets no look could find the queue gone */
 	gap_us = min_t(u64, fp_mul_div(path_srtt_us(p), 2 * Q16_ONE, level_q16),
-		       path_look_us(cdg_base_rtt_us(&s->cdg)));
+		       path_turn_us(s->memory, cdg_base_rtt_us(&s->cdg)));
 	s->departure_ns = max(s->departure_ns + gap_us * NSEC_PER_USEC, path_clock_ns(p));
 }
 

@@ -222,6 +222,8 @@ def test_flows_that_have_nothing_under_way_hide_no_queue(pure: Any) -> None:
     assert pure.PATH_STAND_BACK in [host.round(PPS / 2, LONG_US) for _ in range(20)]
     host.round(0, 0, flow=1)
     assert host.memory.flows == 2
+    pure.path_memory_pause(host.memory, host.parts[0])  # between two looks
+    assert host.memory.flows == 2
 
 
 def test_a_newcomer_of_ours_is_not_judged(pure: Any) -> None:

@@ -128,6 +128,14 @@ def test_cubic_keeps_a_slow_link(pure: Any, rate_pps: int) -> None:
         assert 0 < out.ours <= 2 / 32 * (out.ours + out.theirs)
 
 
+@pytest.mark.parametrize("ours", [2, 8])
+def test_flows_like_us_look_in_turn(pure: Any, ours: int) -> None:
+    """Two packets of each in each look would be 9 % of 5 Mbit/s."""
+    for n in range(3):
+        out = drive(pure, FIRST_SEED + n, ours=ours, theirs=2, rate_pps=416, buffer=20)
+        assert 0 < out.ours <= 0.04 * (out.ours + out.theirs)
+
+
 def test_cubic_keeps_a_faster_link_with_a_short_buffer(pure: Any) -> None:
     """Its queue is of 5 ms at most, and grows slowly: 1 Gbit/s, 10 ms, half a BDP."""
     path = {"rate_pps": 83_333, "base_us": 10_000, "buffer": 416, "to_ms": 50_000}
