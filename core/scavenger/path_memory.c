@@ -108,6 +108,7 @@ static void path_put(struct path_memory *m, struct path_part *part, u64 rate_q16
 void path_memory_repair(struct path_memory *m, struct path_part *part)
 {
 	port_lock(&m->lock);
+	path_count(m, part, true);
 	m->repairs += !part->repairs;
 	part->repairs = true;
 	port_unlock(&m->lock);
@@ -126,9 +127,10 @@ void path_memory_pause(struct path_memory *m, struct path_part *part)
 	if (!part->counted)
 		return;
 	port_lock(&m->lock);
-	path_put(m, part, 0);
-	if (!m->contended)	/* else it has nothing under way between two looks */
+	/* one that repairs is there, and between two looks others have nothing under way */
+	if (!part->repairs && !m->contended)
 		path_count(m, part, false);
+	path_put(m, part, 0);
 	port_unlock(&m->lock);
 }
 
