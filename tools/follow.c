@@ -29,7 +29,7 @@
 /* A socket that a look has found: it is connected, or nothing is to be done. */
 struct found {
 	uint64_t inode;
-	bool done;		/* nothing is left to do; false: a look found it for the first time */
+	bool done;	/* nothing is left to do; false: a look found it for the first time */
 };
 
 /* In order once all are there. */
