@@ -353,24 +353,30 @@ static bool dalbe_path_spare(struct dalbe_paths *paths, struct dalbe_path *path)
 	return true;
 }
 
+/* Take the entry out that is idle for longest. The lock is held, and there is one. */
+static void dalbe_paths_drop(struct dalbe_paths *paths)
+{
+	struct dalbe_path *path;
+	int spared = 0;
+
+	do {
+		path = list_first_entry(&paths->idle, struct dalbe_path, idle);
+	} while (spared++ < DALBE_SPARED_MAX && dalbe_path_spare(paths, path));
+	dalbe_path_remove(paths, path);
+}
+
 /* Is there place for one more entry? The lock is held. There always is for a job: without that each
  * of its connections would have the whole goal to itself, and take what that needs.
  */
 static bool dalbe_paths_make_place(struct dalbe_paths *paths, bool job)
 {
-	struct dalbe_path *path;
-	int spared = 0;
-
 	if (paths->ended)
 		return false;
 	if (paths->entries < DALBE_PATHS_MAX)
 		return true;
 	if (list_empty(&paths->idle))
 		return job;
-	do {
-		path = list_first_entry(&paths->idle, struct dalbe_path, idle);
-	} while (spared++ < DALBE_SPARED_MAX && dalbe_path_spare(paths, path));
-	dalbe_path_remove(paths, path);
+	dalbe_paths_drop(paths);
 	return true;
 }
 
@@ -452,7 +458,10 @@ static bool dalbe_path_put_in(struct dalbe_paths *paths, struct dalbe_path *path
 	if (there && refcount_dec_and_test(&path->flows)) {
 		path->idle_since_ns = ktime_get_boottime_ns();
 		list_add_tail(&path->idle, &paths->idle);
-		dalbe_paths_schedule(paths);
+		if (paths->entries > DALBE_PATHS_MAX)	/* there are jobs beyond */
+			dalbe_paths_drop(paths);
+		if (!list_empty(&paths->idle))
+			dalbe_paths_schedule(paths);
 	}
 	spin_unlock_bh(&paths->lock);
 	return there;

@@ -448,14 +448,20 @@ static void full_table(void)
 		job_set(fd[n], 2 + (n - 10) / 2, (1000 + n) * KB, 10000);
 	CHECK_EQ(state_get(fd[PATHS_MAX - 1]).goal_bytes, (1000 + PATHS_MAX - 2) * KB);
 
-	for (int n = 0; n < 10; n++)
+	for (int n = 0; n < 20; n++)	/* those beyond go as they become idle: no place is left */
+		close(fd[n]);
+	settle();
+	CHECK_EQ(sharing(connection_to_nth(listener, PATHS_MAX + 2)), 1);
+	for (int n = 20; n < PATHS_MAX; n++)
+		goal_clear(fd[n]);
+	for (int n = 20; n < 40; n++)
 		close(fd[n]);
 	settle();
 	one = connection_to_nth(listener, PATHS_MAX + 2);
 	two = connection_to_nth(listener, PATHS_MAX + 2);
 	CHECK_EQ(sharing(one), 2);
 	CHECK_EQ(sharing(two), 2);
-	for (int n = 10; n < PATHS_MAX; n++)
+	for (int n = 40; n < PATHS_MAX; n++)
 		close(fd[n]);
 }
 
