@@ -504,9 +504,10 @@ static bool trickle_on(const struct pair *pair)
 
 static bool at_half(const struct pair *pair)
 {
-	uint32_t w_ppm = state_get(pair->tx).w_ppm;
+	struct dalbe_state s = state_get(pair->tx);
 
-	return contended(pair) && w_ppm > 300000 && w_ppm < 700000;
+	return contended(pair) && s.status == DALBE_STATUS_ON_TRACK && s.w_ppm > 300000 &&
+	       s.w_ppm < 700000;
 }
 
 /* Contended, and the program has little to send: the controller is told so and leaves w,
