@@ -477,9 +477,13 @@ static void fq_paces(void)
 	goal_clear(pair.tx);
 	flow_for(&pair, 1000);
 	before = fq_holds_back();
-	flow_for(&pair, 1000);
-	harness_note("without a goal: %lu times in 1 s", fq_holds_back() - before);
-	CHECK_OP(fq_holds_back() - before, >=, 1);
+	times = 0;
+	for (int turn = 0; turn < TURNS && !times; turn++) {	/* small windows wait for nothing */
+		flow_for(&pair, 1000);
+		times = fq_holds_back() - before;
+	}
+	harness_note("without a goal: %lu times", times);
+	CHECK_OP(times, >=, 1);
 	own_queue("del dev to_router root");
 	pair_close(&pair);
 }
