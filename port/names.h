@@ -12,6 +12,7 @@
 #define USEC_PER_SEC	1000000L
 #define USEC_PER_MSEC	1000L
 
+#define READ_ONCE(x)	(*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, value)	(*(volatile __typeof__(x) *)&(x) = (value))
 #define fallthrough	__attribute__((__fallthrough__))
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
@@ -25,7 +26,6 @@
 #define DIV_ROUND_CLOSEST(x, d) \
 	(((x) > 0) == ((d) > 0) ? ((x) + (d) / 2) / (d) : ((x) - (d) / 2) / (d))
 #define BIT(n)		(1ul << (n))
-#define READ_ONCE(x)	(*(const volatile __typeof__(x) *)&(x))
 
 static inline int fls64(u64 x)
 {

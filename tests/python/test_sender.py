@@ -244,9 +244,8 @@ def test_losses_and_stalls_break_no_rule(pure: Any) -> None:
         assert done.out.losses > 0 or not ppm
 
 
-@pytest.mark.parametrize("single", [True, False])
-def test_only_an_ack_of_one_packet_may_have_been_held_back(pure: Any, single: bool) -> None:
-    """A receiver that holds back ACKs of more hides no queue by it."""
+def scavenger(pure: Any) -> tuple[Any, Any]:
+    """A flow with a window of a hundred, all of it under way, and its connection."""
     path = pure.new("tcp_path", una=1, nxt=101, cwnd=100, ssthresh=100, mss=1448, srtt_us=50_000)
     path.cwnd_max, path.now_us = 1000, 10**9
     sender, memory = pure.new("sender"), pure.new("path_memory")
@@ -255,6 +254,13 @@ def test_only_an_ack_of_one_packet_may_have_been_held_back(pure: Any, single: bo
     pure.sender_init(sender, path, 0)
     pure.sender_join(sender, memory, path.now_us)
     pure.sender_set_base(sender, path, pure.base("scavenger"))
+    return sender, path
+
+
+@pytest.mark.parametrize("single", [True, False])
+def test_only_an_ack_of_one_packet_may_have_been_held_back(pure: Any, single: bool) -> None:
+    """A receiver that holds back ACKs of more hides no queue by it."""
+    sender, path = scavenger(pure)
     pure.cdg_set_base_rtt(pure.ffi.addressof(sender, "cdg"), 50_000)
     sample = pure.new(
         "rtt_sample", now_us=path.now_us, rtt_us=95_000, silence_us=40_000, packets=2
@@ -268,14 +274,7 @@ def standing_back(pure: Any, w_q16: int, held_us: int, cwnd: int = 100) -> tuple
 
     It took the path held_us ago, with a B of eighty.
     """
-    path = pure.new("tcp_path", una=1, nxt=101, cwnd=100, ssthresh=100, mss=1448, srtt_us=50_000)
-    path.cwnd_max, path.now_us = 1000, 10**9
-    sender, memory = pure.new("sender"), pure.new("path_memory")
-    pure.path_memory_init(memory)
-    MEMORIES[sender] = memory
-    pure.sender_init(sender, path, 0)
-    pure.sender_join(sender, memory, path.now_us)
-    pure.sender_set_base(sender, path, pure.base("scavenger"))
+    sender, path = scavenger(pure)
     sender.control.w_q16, sender.scavenger.held_us = w_q16, held_us
     sender.scavenger.stands_back, sender.scavenger.kept_cwnd = True, 80
     path.cwnd = cwnd

@@ -56,12 +56,18 @@ def _said(root: Path, function: str) -> list[str]:
 
 
 @cache
+def _sources(root: Path) -> list[str]:
+    """Return the module's sources, as git names them."""
+    return _said(root, "module_sources")
+
+
+@cache
 def behind(root: Path, module: str) -> int | None:
     """Return how many commits have changed the sources since a module, as Origin has it."""
     commit = COMMIT.match(module)
     if not commit or _git(root, "cat-file", "-e", f"{commit[0]}^{{commit}}").returncode:
         return None
-    sources = _said(root, "module_sources")
+    sources = _sources(root)
     if not _git(root, "diff", "--quiet", commit[0], "--", *sources).returncode:
         return 0
     count = _git(root, "rev-list", "--count", f"{commit[0]}..HEAD", "--", *sources).stdout

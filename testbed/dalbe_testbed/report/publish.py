@@ -19,13 +19,18 @@ def own(results: Results, sweeps: Sequence[Sweep]) -> pl.DataFrame:
     return rows.select(it.name for it in rows if it.null_count() < rows.height)
 
 
+def _modules(results: Results, sweep: Sweep) -> list[str]:
+    """Return the modules of a sweep's runs; a run without one of our flows has none."""
+    return sorted(set(own(results, [sweep])["module"]) - {""})
+
+
 def _lacks(results: Results, sweep: Sweep) -> str:
     """Return why a sweep's tables are not to be kept; empty if nothing is against it."""
     if missing := sum(run.directory in results.missing for run in sweep.runs):
         return f"{missing} of {len(sweep.runs)} runs are missing"
     if sweep.left_out:
         return f"without {PEERS} it leaves out {', '.join(sweep.left_out)}"
-    modules = sorted(set(own(results, [sweep])["module"]) - {""})
+    modules = _modules(results, sweep)
     return f"of several modules: {', '.join(modules)}" if len(modules) > 1 else ""
 
 
@@ -47,15 +52,17 @@ def publish(results: Results, report: Path, root: Path = figures.REPOSITORY) -> 
     report: the directory of the report. A sweep that lacks runs or peers, or is of two modules, is
     left as it is; so is a table with columns that the sweep does not make. Raises TestbedError.
     """
+    good: dict[str, Sweep] = {}
     for sweep in results.sweeps:
         if why := _lacks(results, sweep):
             yield f"not copied: {sweep.name}: {why}"
-    good = {sweep.name: sweep for sweep in results.sweeps if not _lacks(results, sweep)}
+        else:
+            good[sweep.name] = sweep
     made = {table: name for table, name, _ in provenance.made(root) if name in good}
     copied: dict[Path, list[Sweep]] = {}
     for table, name in made.items():
         kept = root / figures.RESULTS / table
-        module = "".join(set(own(results, [good[name]])["module"]) - {""})
+        module = "".join(_modules(results, good[name]))
         if why := _copy(report / table.name, kept, module):
             yield f"not copied: {table}: {why}"
             continue
