@@ -414,6 +414,21 @@ int human_parse_deadline(const char *text, struct timespec now_real,
 	return 0;
 }
 
+int human_parse_begin(const char *text, struct timespec now_real, uint64_t now_boot_ns,
+		      uint64_t end_ns, uint64_t *begin_ns, char *err)
+{
+	int ret = human_parse_deadline(text, now_real, now_boot_ns, begin_ns, err);
+	time_t ignored;
+
+	if (ret == HUMAN_PASSED ||
+	    (!ret && end_ns && *begin_ns >= end_ns &&
+	     !next_clock_time(text, now_real.tv_sec, &ignored))) {
+		*begin_ns = now_boot_ns;
+		return 0;
+	}
+	return ret;
+}
+
 /* value / scale without trailing zeros */
 static void format_fixed(uint64_t value, uint64_t scale, char *buf)
 {

@@ -61,6 +61,13 @@ int human_parse_deadline(const char *text, struct timespec now_real,
 			 uint64_t now_boot_ns, uint64_t *deadline_ns, char *err);
 
 /*
+ * Begin of what ends at end_ns (0: no end), as a deadline; now_boot_ns when it has passed. So has a
+ * HH:MM that comes only after the end: at 02:00, 01:00 of what ends at 06:00 is today's. 0 or -1.
+ */
+int human_parse_begin(const char *text, struct timespec now_real, uint64_t now_boot_ns,
+		      uint64_t end_ns, uint64_t *begin_ns, char *err);
+
+/*
  * When the local clock shows tm. An hour that it shows twice, as it is set
  * back, means the first time, unless that has passed at now. An hour that it
  * skips counts as if it were not set forward.

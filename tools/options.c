@@ -263,6 +263,23 @@ static bool take_deadline(const char *text, struct options *opts, char *err)
 	return !ret || opts->passed;
 }
 
+/* Known when the end is, which may be typed after it. */
+static void take_not_before(struct options *opts)
+{
+	uint64_t end_ns = opts->stop_at_ns, now_ns = boottime_ns();
+	char err[HUMAN_ERR_LEN];
+	struct timespec now;
+
+	if (opts->deadline_ns && !opts->passed && (!end_ns || opts->deadline_ns < end_ns))
+		end_ns = opts->deadline_ns;
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (human_parse_begin(opts->not_before, now, now_ns, end_ns, &opts->not_before_ns, err))
+		usage_error("'--not-before %.80s': %s", opts->not_before, err);
+	if (end_ns && end_ns <= opts->not_before_ns)
+		usage_error("--not-before is after --%s; type an earlier one, or a date with it",
+			    end_ns == opts->stop_at_ns ? "stop-at" : "deadline");
+}
+
 /* Somebody who types 06:00 just before or after midnight may mean the other day. */
 static void tell_day(const struct options *opts)
 {
@@ -409,7 +426,8 @@ static bool take_value(enum option_id id, char *value,
 	case OPT_WINDOW:
 		return !windows_add(&opts->windows, value, err);
 	case OPT_NOT_BEFORE:
-		return !parse_time(value, &opts->not_before_ns, err);
+		opts->not_before = value;
+		return true;
 	case OPT_STOP_AT:
 		return !parse_time(value, &opts->stop_at_ns, err);
 	case OPT_DSCP:
@@ -516,10 +534,6 @@ static void check_operands(const struct command *cmd,
 			usage_error("run: the goal is missing; type for example dalbectl run --size 40G --deadline +90m -- PROGRAM, or --scavenger instead of a goal");
 		if (!opts->deadline_ns && opts->fail_late)
 			usage_error("--fail-late needs a goal; type for example --size 40G --deadline +90m");
-		if (opts->deadline_ns && opts->deadline_ns <= opts->not_before_ns)
-			usage_error("--not-before is after --deadline; type an earlier one, or a date with it");
-		if (opts->stop_at_ns && opts->stop_at_ns <= opts->not_before_ns)
-			usage_error("--not-before is after --stop-at; type an earlier one, or a date with it");
 		if (!*operands)
 			usage_error("run: the program is missing; type it after --, with its arguments");
 		return;
@@ -639,8 +653,11 @@ int options_parse(const struct command *cmd, int argc, char **argv,
 		usage_error("the size is missing; type for example --size 40G or --size-of PATH");
 	if (opts->update && !opts->size_bytes)
 		usage_error("--update needs the new goal; type for example --update --size 40G --deadline +90m");
-	if (opts->passed && !opts->or_plain)
+	/* attach refuses every time of the day, for another reason. */
+	if (opts->passed && !opts->or_plain && !(cmd->bit & CMD_ATTACH))
 		usage_error("'--deadline %.80s': %s", opts->deadline_text, passed);
+	if (opts->not_before)
+		take_not_before(opts);
 	check_operands(cmd, opts, argv + optind);
 	if (opts->deadline_text && !opts->passed)
 		tell_day(opts);

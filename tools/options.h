@@ -53,7 +53,8 @@ struct options {
 	bool prometheus;		/* report */
 	uint64_t deadline_ns;		/* on CLOCK_BOOTTIME, 0: no goal; passed: or negative */
 	const char *passed;		/* run --or-plain: a deadline that is, as it was typed */
-	uint64_t not_before_ns;		/* run: as deadline_ns; 0: at once */
+	const char *not_before;		/* run: as it was typed; NULL: at once */
+	uint64_t not_before_ns;		/* as deadline_ns */
 	uint64_t stop_at_ns;		/* 0: never */
 	uint64_t max_rate_Bps;		/* run: 0: any */
 	struct windows windows;		/* in which it competes; none: always */

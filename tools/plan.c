@@ -139,28 +139,29 @@ void plan_judge(const struct plan_line *line, struct plan_job *jobs, size_t n)
 }
 
 /*
- * [FROM-]TIME, each as that of --deadline, which may have a '-' of its own. A time of the day that
- * comes only after the other has passed today: the job has begun. Returns 0, or -1 with a phrase in
- * err.
+ * [FROM-]TIME, each as that of --deadline, which may have a '-' of its own. Returns 0, or -1 with a
+ * phrase in err.
  */
 static int parse_times(char *text, struct timespec now, uint64_t now_ns, uint64_t *from_ns,
 		       uint64_t *deadline_ns, char *err)
 {
 	char ignored[HUMAN_ERR_LEN];
-	int passed;
+	int ret;
 
 	*from_ns = now_ns;
 	if (!human_parse_deadline(text, now, now_ns, deadline_ns, err))
 		return 0;
 	for (char *dash = strchr(text, '-'); dash; dash = strchr(dash + 1, '-')) {
-		*dash = '\0';
-		passed = human_parse_deadline(text, now, now_ns, from_ns, ignored);
-		*dash = '-';
-		if ((passed && passed != HUMAN_PASSED) ||
-		    human_parse_deadline(dash + 1, now, now_ns, deadline_ns, ignored))
+		ret = human_parse_deadline(dash + 1, now, now_ns, deadline_ns, ignored);
+		if (ret == HUMAN_PASSED)
+			strcpy(err, ignored);
+		if (ret)
 			continue;
-		if (passed || (*from_ns >= *deadline_ns && *text != '+'))
-			*from_ns = now_ns;
+		*dash = '\0';
+		ret = human_parse_begin(text, now, now_ns, *deadline_ns, from_ns, ignored);
+		*dash = '-';
+		if (ret)
+			continue;
 		if (*from_ns < *deadline_ns)
 			return 0;
 		strcpy(err, "it begins after its time; type FROM-TIME, such as 01:00-06:00");

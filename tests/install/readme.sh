@@ -26,7 +26,9 @@ useradd --create-home somebody
 printf 'Defaults !env_reset\nsomebody ALL=(ALL) NOPASSWD: ALL\n' >/etc/sudoers.d/somebody # apt's proxy
 chown -R somebody "$repo"
 user_path=/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games # as login gives it
-user() { runuser -u somebody -- env HOME=/home/somebody PATH="$user_path" "$@"; }
+# It is between 12:00 and 13:00 there: a deadline that passed less than an hour ago is refused.
+zone=NOON$(((10#$(date -u +%H) + 12) % 24 - 24))
+user() { runuser -u somebody -- env HOME=/home/somebody TZ="$zone" PATH="$user_path" "$@"; }
 # shellcheck disable=SC2016  # the stand-in expands it
 stand_in pgrep 'echo $PPID' # some process, which is not the first
 mkdir -p /srv/backup # what README's user wants to send

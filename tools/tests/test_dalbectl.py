@@ -19,6 +19,7 @@ import os
 import pty
 import re
 import resource
+import shlex
 import signal
 import socket
 import struct
@@ -33,6 +34,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 TESTS = Path(__file__).resolve().parent
+ROOT = TESTS.parents[1]
 DALBECTL = str(TESTS.parent / "dalbectl")
 SENDER = str(TESTS / "sender")
 SENDER_STATIC = str(TESTS / "sender_static")
@@ -1416,6 +1418,58 @@ def test_not_before(b: Bench) -> None:
     process.send_signal(signal.SIGTERM)
     assert process.wait(10) == -signal.SIGTERM
     assert not Path(str(b.log) + "x").exists()
+    # At 02:00 a night that began at 01:00 is under way; so it is five seconds after 01:00.
+    for start, at, end, waits in (
+        (7200, "01:00", "06:00", False),
+        (7200, "2026-11-20 01:00", "06:00", False),
+        (3605, "01:00", "06:00", False),
+        (2400, "01:00", "06:00", True),
+        (25200, "01:00", "06:00", True),
+    ):
+        b.env |= {"TZ": "UTC", "SHIM_CLOCK": str(1795132800 + start)}
+        for order in (("--stop-at", end, "--not-before", at), ("--not-before", at, *GOAL[:2],
+                      "--deadline", end)):  # fmt: skip
+            scavenger = () if "--size" in order else ("--scavenger",)
+            process = b.start("run", "-q", *scavenger, *order, "--", "true")
+            try:
+                assert process.wait(1 if waits else 10) == 0 and not waits, (start, order)
+            except subprocess.TimeoutExpired:
+                assert waits, (start, order)
+                process.terminate()
+                process.wait()
+        done = b.run("run", "--scavenger", "--not-before", "2026-11-22 01:00", "--stop-at", end,
+                     "--", "true")  # fmt: skip
+        assert done.returncode == 2 and "is after --stop-at" in done.stderr, done
+
+
+def test_attach_at_each_hour(b: Bench) -> None:
+    """Attach refuses a time of the day for one reason, also in the hour after it."""
+    for clock in ("1795132800", "1795155000"):  # 00:00, 06:10
+        b.env |= {"TZ": "UTC", "SHIM_CLOCK": clock}
+        done = b.run("attach", "--cgroup", "/", "--size", "3M", "--deadline", "06:00")
+        assert done.returncode == 2 and "from each connection's beginning" in done.stderr, done
+
+
+def test_documents_at_each_hour(b: Bench) -> None:
+    """The commands of the documents are good whatever the time of the day is."""
+    b.env |= {"TZ": "UTC", "XDG_STATE_HOME": str(b.directory)}
+    text = "".join((ROOT / name).read_text() for name in ("README.md", "docs/operate.md"))
+    lines = re.findall(r"^    dalbectl ((?:run|plan) .*?:00.*?)(?:  #.*| -- .*)?$", text, re.M)
+    assert len(lines) >= 5, lines
+    for line in lines:
+        words = shlex.split(line)
+        if "--size-of" in words:
+            at = words.index("--size-of")
+            words[at : at + 2] = ["--size", "1M"]
+        for half in range(48):
+            b.env["SHIM_CLOCK"] = str(1795132800 + 1800 * half + 900)
+            done = b.run(*words)
+            if half in {12, 13, 16, 17} and "': it passed" in done.stderr:
+                assert re.search(r"0[68]:00': it passed", done.stderr), done  # the hour after
+            elif words[0] == "run":
+                assert "the program is missing" in done.stderr, (half / 2, line, done)
+            else:
+                assert done.returncode == 1, (half / 2, line, done)
 
 
 def test_stop_at(b: Bench) -> None:
